@@ -1,18 +1,13 @@
-import type { FencepostError } from "../domain/errors.ts";
-import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
-import type { Notice } from "../domain/notices.ts";
 import type { WindowLimit } from "../domain/pace/window-limits.ts";
 import type { PolicyRecord } from "../domain/policy/in-force.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
-import type { CreateLimits, Limits } from "../domain/principal.ts";
 import type { Reservation } from "../domain/reservations.ts";
-import type { PassedAnswer } from "../ports/chain.ts";
+import type { CREATE_FIELDS } from "../domain/transaction.ts";
 import type { TransactionObject } from "../ports/codec.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
-import type { InstanceRecord, LeaseRecord } from "../ports/lease-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
   CompletionRecord,
@@ -24,99 +19,6 @@ import type {
   TransactionRecord,
 } from "../ports/query-store.ts";
 import type { ShownOutcome } from "../ports/shown-outcome.ts";
-import type { SightApi } from "./sight-api.ts";
-
-/**
- * What Fencepost offers: the HTTP adapter, the library and the tests all use this one interface.
- * Every method that fails for a reason a caller can act on throws a FencepostError.
- */
-export interface FencepostApi extends SightApi {
-  /**
-   * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
-   * key, and FORBIDDEN says that it is outside that key's limits.
-   */
-  create(request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created>;
-  /** In order; partial success is normal. Never throws for an item. */
-  createBatch(
-    requests: readonly CreateRequest[],
-    owner?: string | null,
-    limits?: CreateLimits,
-  ): Promise<readonly (Created | FencepostError)[]>;
-  /** For `createNamed`. */
-  newIds(count: number): Promise<readonly string[]>;
-  /**
-   * As `createBatch`, of creates whose ids are known before they are made, so that one whose answer does not come in time can
-   * be named.
-   */
-  createNamed(
-    creates: readonly NamedCreate[],
-    owner?: string | null,
-    limits?: CreateLimits,
-  ): Promise<readonly (Created | FencepostError)[]>;
-  /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */
-  submitSigned(request: SignedRequest, owner?: string | null, limits?: Limits): Promise<SubmittedSigned>;
-  /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
-  firstHash(txId: string, within: Waiting): Promise<Hash | null>;
-  /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
-  signedAs(chainId: number, txHash: Hash): Promise<SignedView | null>;
-  /** What one of the chain's endpoints answers. UNKNOWN_CHAIN where this node has none. */
-  askChain(chainId: number, method: string, params: unknown): Promise<PassedAnswer>;
-  /** What a stranger signed, handed to the chain's endpoints. UNAVAILABLE, with nothing sent, while everything is stopped. */
-  passSigned(chainId: number, rawTransaction: Hex): Promise<PassedAnswer>;
-  transaction(txId: string, include?: readonly Include[]): Promise<TransactionView>;
-  transactionByRequest(query: RequestQuery, include?: readonly Include[]): Promise<TransactionView>;
-  transactions(query: ListQuery): Promise<{ readonly items: readonly TransactionView[]; readonly next: string | null }>;
-  /** Why it is not final yet, and what would help. */
-  /** `blockerByNonce`: of the transaction in its way, no more than the nonce. */
-  explain(txId: string, options?: { readonly blockerByNonce?: boolean }): Promise<Explanation>;
-  completions(query: CompletionsQuery): Promise<CompletionsPage>;
-  /** One page, by signer and chain. Of the chain it shows what this node's loops were last told. */
-  signers(query?: SignersQuery): Promise<SignersPage>;
-  /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER where no node holds its key. */
-  signer(signer: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]>;
-  /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
-  reserveNonce(request: ReserveRequest, owner?: string | null, limits?: Limits): Promise<Reserved>;
-  reservation(reservationId: string): Promise<Reservation>;
-  /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT where it is too late. */
-  submitReserved(reservationId: string, request: unknown): Promise<Created>;
-  /** `{ txHash }` of what the caller sent itself: followed, and never sent from here. */
-  markUsed(reservationId: string, request: unknown): Promise<Created>;
-  /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
-  releaseNonce(reservationId: string): Promise<Reservation>;
-  /** What policies would say to this create now, and what it would be charged. Nothing is done. */
-  checkPolicy(request: CreateRequest, key?: string | null, limits?: Limits): Promise<PolicyVerdict>;
-  /** The document in force on every node. */
-  policies(): Promise<PoliciesView>;
-  /**
-   * `{ policies, reason, expectedVersion? }`: another document for every node, obeyed by whatever gets a nonce or a further
-   * payload once this is answered. CONFLICT where another version than the expected one is in force.
-   */
-  applyPolicies(request: unknown, actor: string): Promise<PoliciesView>;
-  /** Of everybody, or of one key or signer. */
-  policyUsage(query?: { readonly key?: string; readonly signer?: string }): Promise<PolicyUsageView>;
-  /** Live instances. */
-  nodes(): Promise<readonly InstanceRecord[]>;
-  /** Every lane that was ever acquired, with its owner where it has one. */
-  leases(): Promise<readonly LeaseRecord[]>;
-  /** Of one chain, or of any. UNKNOWN_CHAIN where the one asked for is not configured. */
-  readiness(chainId?: number): Promise<Readiness>;
-  /** Carries out an operator's decision; answers with the transaction as it stands then. CONFLICT says what really happened. */
-  act(order: TransactionOrder): Promise<TransactionView>;
-  /** The same for a lane as a whole. */
-  actOnLane(order: LaneOrder, limits?: Limits): Promise<readonly SignerView[]>;
-  /** Nothing of a signer, or of any, is sent from any node until this is ended. Stops at once, also where the database is away. */
-  kill(order: KillOrder): Promise<KillAnswer>;
-  /** Answers once the end is durable. */
-  endKill(order: KillOrder): Promise<KillAnswer>;
-  /** Says who looked into a notice, and why it needs nobody any more. CONFLICT where somebody else did, or it happened again since. */
-  acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice>;
-  /** API keys of the database; those of the configuration are not among them. */
-  keys(): Promise<readonly KeyView[]>;
-  /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT where it has two. */
-  addKey(request: unknown, actor: string): Promise<NewKey>;
-  /** One secret of it, or all of it. */
-  revokeKey(name: string, secretId: string | null, actor: string): Promise<void>;
-}
 
 export interface NoticeOrder {
   readonly noticeId: string;
@@ -136,9 +38,6 @@ export interface NewKey extends KeyTerms {
   readonly secret: string;
   readonly secretId: string;
 }
-
-/** Asked of any node. */
-export type PolicyApi = "checkPolicy" | "policies" | "applyPolicies" | "policyUsage";
 
 export interface PoliciesView extends Omit<PolicyRecord, "stamp" | "document"> {
   /** Null: nothing is limited. */
@@ -218,17 +117,7 @@ export interface KillAnswer {
 }
 
 /** As it arrives, not yet validated: the create stage is the one place that knows what is well-formed. */
-export interface CreateRequest {
-  readonly chainId?: unknown;
-  readonly signer?: unknown;
-  readonly requestId?: unknown;
-  readonly payload?: unknown;
-  readonly allowNoCode?: unknown;
-  readonly validUntil?: unknown;
-  readonly metadata?: unknown;
-  /** Exactly this one, or refused: CONFLICT with `nextNonce`. */
-  readonly nonce?: unknown;
-}
+export type CreateRequest = { readonly [Name in (typeof CREATE_FIELDS)[number]]?: unknown };
 
 export interface NamedCreate {
   readonly txId: string;
@@ -254,22 +143,6 @@ export interface Waiting {
   readonly withinMs: number;
   readonly signal?: AbortSignal;
 }
-
-/** What the methods of Ethereum's JSON-RPC need beside the others. */
-export type JsonRpcApi = "newIds" | "createNamed" | "firstHash" | "signedAs" | "askChain" | "passSigned";
-
-/** What only the lane's owner can do. */
-export type OperationName =
-  | "act"
-  | "actOnLane"
-  | "reserveNonce"
-  | "reservation"
-  | "submitReserved"
-  | "markUsed"
-  | "releaseNonce"
-  | "submitSigned";
-
-export type KeyOperation = "keys" | "addKey" | "revokeKey";
 
 /** As it arrives, not yet validated. */
 export interface ReserveRequest {

@@ -1,26 +1,73 @@
 /**
- * What a key may see and do of the API: its own limits and what belongs to it. The scopes of routes are asked for before
- * (contract/scopes.ts). A lane that the caller names and may not use is 403; an id of something that it may not see is 404,
- * as if it did not exist.
+ * Who may see and do what of the API, call by call. The scope of a call is asked for before (contract/calls). A lane that
+ * the caller names and may not use is 403; an id of something that it may not see is 404, as if it did not exist.
  */
 import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
-import type { Explanation } from "../domain/explain/situation.ts";
 import type { Kill } from "../domain/kills.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import {
   ANYBODY,
+  type CreateLimits,
   forbidden,
   isLimited,
   isOwn,
   isWithin,
+  type Limits,
   type Principal,
   refuseLimited,
   refuseOutside,
   type Scope,
 } from "../domain/principal.ts";
-import type { FencepostApi, KillAnswer, KillOrder, TransactionAction } from "./api.ts";
+import type { Explanation } from "../domain/troubles/situation.ts";
+import type { Created, Include, RequestQuery, TransactionAction, TransactionView } from "./api.ts";
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
+import type { FencepostApi } from "./operations/calls.ts";
+
+/** The rule of every call. A call without one does not compile. */
+const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
+  // Everybody who may come in.
+  ...{ nodes: everybody, readiness: everybody, newIds: everybody },
+  // By an id that its caller was just given.
+  firstHash: everybody,
+
+  // Made in the name of the key, within its limits, and counted against its rate.
+  ...{ create: made, submitSigned: made, reserveNonce: made },
+  ...{ createBatch: madeMany, createNamed: madeMany },
+  checkPolicy: asked,
+
+  // Under an id: what it may not see does not exist.
+  ...{ transaction: found, transactionByRequest: found, reservation: foundReservation },
+  ...{ explain: explained, signedAs: foundSigned },
+
+  // In lists: what it may not see is left out.
+  ...{
+    transactions: listed,
+    completions: listedFeed,
+    signers: listedSigners,
+    signer: listedLanes,
+    leases: listedLeases,
+  },
+  ...{ policies: ownPolicies, policyUsage: ownUsage },
+  // The application leaves it out itself.
+  ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
+  ...{ notices: namedAndNarrowed, actOnLane: narrowed, acknowledge: narrowed },
+
+  // About a lane or a chain that is named.
+  ...{ nonceRuler: namedLane, askChain: namedChain("readsPerSecond"), passSigned: namedChain(null) },
+
+  // About what belongs to the key; about what does not, with `operate`.
+  ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
+
+  // By a key without limits alone: no key gives, or changes for others, what it does not have.
+  ...{
+    keys: unlimited("manages no keys"),
+    addKey: unlimited("manages no keys"),
+    revokeKey: unlimited("manages no keys"),
+  },
+  applyPolicies: unlimited("changes no policies"),
+  ...{ kill: stopping, endKill: stopping },
+};
 
 /** What its own key may do to a transaction, without `operate`. */
 const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
@@ -28,268 +75,274 @@ const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
 /** What takes another key than the one that made the transaction. */
 const FOUR_EYES: ReadonlySet<TransactionAction> = new Set(["approve", "reject"]);
 
-interface Owned {
+type Call<Name extends keyof FencepostApi> = FencepostApi[Name];
+/** The call as this key has it. */
+type Rule<Name extends keyof FencepostApi> = (call: Call<Name>, key: Key) => Call<Name>;
+
+/** Who asks, and the API as it is without limits. */
+interface Key {
+  readonly principal: Principal;
+  readonly api: FencepostApi;
+  /** How fast it has been creating and asking. */
+  readonly rates: KeyRates;
+  /** To signers or chains. */
+  readonly limited: boolean;
+  /** It may act on everything: nothing is read to find out whose it is. */
+  readonly mayAll: boolean;
+}
+
+interface OnLane {
   readonly lane: Lane;
+}
+
+interface Owned extends OnLane {
   readonly owner: string | null;
 }
 
-/** The API as this principal has it. `rates`: how fast it has been creating and asking. */
+/** The API as this principal has it. */
 export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRates): FencepostApi {
   if (principal === ANYBODY) return api;
-  return {
-    ...making(principal, api, rates),
-    actOnLane: (order) => api.actOnLane(order, principal),
-    acknowledge: (order) => api.acknowledge(order, principal),
-    ...reads(principal, api, rates),
-    ...sights(principal, api),
-    ...ownersActions(principal, api),
-    ...managing(principal, api),
-    ...stopping(principal, api),
-    ...policyReads(principal, api, rates),
-    nodes: () => api.nodes(),
-    readiness: (chainId) => api.readiness(chainId),
+  const limited = isLimited(principal);
+  const key: Key = { principal, api, rates, limited, mayAll: principal.scopes.has("operate") && !limited };
+  const calls = Object.entries(RULES).map(([name, rule]) => {
+    const call = (...given: never[]) => (api[name as keyof FencepostApi] as (...given: never[]) => unknown)(...given);
+    return [name, (rule as (call: unknown, key: Key) => unknown)(call, key)];
+  });
+  return Object.fromEntries(calls) as FencepostApi;
+}
+
+function everybody<C>(call: C): C {
+  return call;
+}
+
+type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;
+
+/** What takes a nonce is counted where its caller is received: forwarded to the lane's owner it is not counted again. */
+function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Key): Make<Request, Made> {
+  if (principal.createsPerSecond === null) return (request) => make(request, principal.name, principal);
+  return async (request) => {
+    countOne(principal, rates);
+    return make(request, principal.name, principal);
   };
 }
 
-/** What takes a nonce is counted where its caller is heard: forwarded to the lane's owner it is not counted again. */
-function making(principal: Principal, api: FencepostApi, rates: KeyRates) {
-  const { name } = principal;
-  const free = {
-    create: (request) => api.create(request, name, principal),
-    createBatch: (requests) => api.createBatch(requests, name, principal),
-    newIds: (count) => api.newIds(count),
-    createNamed: (creates) => api.createNamed(creates, name, principal),
-    submitSigned: (request) => api.submitSigned(request, name, principal),
-    reserveNonce: (request) => api.reserveNonce(request, name, principal),
-  } satisfies Partial<FencepostApi>;
-  if (principal.createsPerSecond === null) return free;
-  const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+/** As many as may be are taken, the first of them, so that a repeat of the others stands behind them. */
+function madeMany<Request>(
+  make: Make<readonly Request[], readonly (Created | FencepostError)[]>,
+  { principal, rates }: Key,
+): typeof make {
+  return async (requests) => {
+    const taken = rates.take(principal, requests.length);
+    const results = taken === 0 ? [] : await make(requests.slice(0, taken), principal.name, principal);
+    return [...results, ...requests.slice(taken).map(() => tooFast(principal))];
+  };
+}
+
+/** A dry run is priced as a create is, which asks the chain. By what is refused it tells what another key has used. */
+function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"checkPolicy"> {
+  return async (request, key) => {
+    const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
+    if (key !== undefined && key !== principal.name && !mayAskForOthers) {
+      throw forbidden("scope:operate", "to ask for another API key takes a key with operate");
+    }
+    refuseOthersUse(principal, key);
     countOne(principal, rates);
-    return work();
+    return call(request, key ?? principal.name, principal);
   };
-  /** The first of them are taken, as many as may be, so that a repeat of the others stands behind them. */
-  const firstOf = async <T>(
-    items: readonly T[],
-    make: (items: readonly T[]) => ReturnType<typeof free.createBatch>,
-  ) => {
-    const taken = rates.take(principal, items.length);
-    const made = taken === 0 ? [] : await make(items.slice(0, taken));
-    return [...made, ...items.slice(taken).map(() => tooFast(principal))];
+}
+
+/** Of a transaction, by its id or by its request. */
+function found<By extends string | RequestQuery>(
+  call: (by: By, include?: readonly Include[]) => Promise<TransactionView>,
+  { principal, limited }: Key,
+): typeof call {
+  return async (by, include) => {
+    if (typeof by !== "string") refuseNamed(principal, by);
+    const what = typeof by === "string" ? `transaction ${by}` : `transaction with request id ${by.requestId}`;
+    // No chain is asked about what it may not see.
+    if (limited && include?.includes("logs") === true) shown(principal, await call(by), what);
+    return shown(principal, await call(by, include), what);
   };
-  return {
-    create: (request) => counted(() => free.create(request)),
-    newIds: free.newIds,
-    createBatch: (requests) => firstOf(requests, free.createBatch),
-    createNamed: (creates) => firstOf(creates, free.createNamed),
-    submitSigned: (request) => counted(() => free.submitSigned(request)),
-    reserveNonce: (request) => counted(() => free.reserveNonce(request)),
-  } satisfies Partial<FencepostApi>;
+}
+
+function foundReservation(call: Call<"reservation">, { principal }: Key): Call<"reservation"> {
+  return async (id) => shown(principal, await call(id), `reservation ${id}`);
+}
+
+function foundSigned(call: Call<"signedAs">, { principal }: Key): Call<"signedAs"> {
+  return async (chainId, txHash) => {
+    const signed = await call(chainId, txHash);
+    return signed !== null && isWithin(principal, signed.lane) ? signed : null;
+  };
+}
+
+function explained(call: Call<"explain">, { principal, limited, api }: Key): Call<"explain"> {
+  return async (txId) => {
+    if (!limited) return call(txId);
+    shown(principal, await api.transaction(txId), `transaction ${txId}`);
+    return byNonceOnly(txId, await call(txId, { blockerByNonce: true }));
+  };
+}
+
+/** What it may not see leaves its page, which may be short, or empty, and has a next one all the same. */
+function listed(call: Call<"transactions">, { principal, limited }: Key): Call<"transactions"> {
+  const only = { ...onlyOne(principal.signers, "signer"), ...onlyOne(principal.chains, "chainId") };
+  return async (query) => {
+    refuseNamed(principal, query);
+    const page = await call({ ...only, ...query });
+    return limited ? { ...page, items: seen(principal, page.items) } : page;
+  };
+}
+
+/** Others' numbers keep their places: `next` goes past them. */
+function listedFeed(call: Call<"completions">, { principal, limited }: Key): Call<"completions"> {
+  return async (query) => {
+    const page = await call(query);
+    return limited ? { ...page, items: seen(principal, page.items), filtered: true } : page;
+  };
+}
+
+function listedSigners(call: Call<"signers">, { principal, limited }: Key): Call<"signers"> {
+  return async (query = {}) => {
+    refuseNamed(principal, defined({ chainId: query.chainId }));
+    const page = await call(query);
+    return limited ? { ...page, items: seen(principal, page.items) } : page;
+  };
+}
+
+function listedLanes(call: Call<"signer">, { principal }: Key): Call<"signer"> {
+  return async (signer, options) => {
+    refuseNamed(principal, { signer });
+    return seen(principal, await call(signer, options));
+  };
+}
+
+function listedLeases(call: Call<"leases">, { principal }: Key): Call<"leases"> {
+  return async () => seen(principal, await call());
+}
+
+/** What others may do is for those who act on theirs, or see everything. */
+function ownPolicies(call: Call<"policies">, { principal, limited }: Key): Call<"policies"> {
+  return async () => {
+    const inForce = await call();
+    if (!limited || inForce.policies === null) return inForce;
+    const { signers, keys, ...rest } = inForce.policies;
+    const isVisible = (signer: string): boolean => principal.signers?.has(signer.toLowerCase() as Address) !== false;
+    const isMine = (key: string): boolean => key === principal.name;
+    const narrow = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
+    return { ...inForce, policies: { ...rest, ...narrow } };
+  };
+}
+
+/** So is what they have used. */
+function ownUsage(call: Call<"policyUsage">, { principal, limited }: Key): Call<"policyUsage"> {
+  return async (query = {}) => {
+    refuseNamed(principal, query);
+    refuseOthersUse(principal, query.key);
+    const { at, signers, keys } = await call(query);
+    if (!limited) return { at, signers, keys };
+    const isMine = (key: string, chainId: number) => key === principal.name && principal.chains?.has(chainId) !== false;
+    return { at, signers: seen(principal, signers), keys: keys.filter(({ key, chainId }) => isMine(key, chainId)) };
+  };
+}
+
+type Narrow<Query, Shown> = (query: Query, limits?: Limits) => Promise<Shown>;
+
+function narrowed<Query, Shown>(call: Narrow<Query, Shown>, { principal }: Key): Narrow<Query, Shown> {
+  return (query) => call(query, principal);
+}
+
+function namedAndNarrowed<Query extends Names | undefined, Shown>(
+  call: Narrow<Query, Shown>,
+  { principal }: Key,
+): Narrow<Query, Shown> {
+  return async (query) => {
+    refuseNamed(principal, query ?? {});
+    return call(query, principal);
+  };
+}
+
+function namedLane(call: Call<"nonceRuler">, { principal }: Key): Call<"nonceRuler"> {
+  return async (signer, query = {}) => {
+    refuseNamed(principal, { ...query, signer });
+    const ruler = await call(signer, query);
+    // Without a chain that was named, the one that is configured was meant.
+    refuseOutside(principal, ruler.lane);
+    return ruler;
+  };
+}
+
+/** Its questions to a chain are counted against a rate of their own. */
+function namedChain(rate: RateRule | null) {
+  return <Given extends readonly unknown[], Answer>(
+    call: (chainId: number, ...given: Given) => Promise<Answer>,
+    { principal, rates }: Key,
+  ): typeof call =>
+    async (chainId, ...given) => {
+      refuseOutside(principal, { chainId });
+      if (rate !== null) countOne(principal, rates, rate);
+      return call(chainId, ...given);
+    };
+}
+
+function decided(call: Call<"act">, { principal, api, mayAll }: Key): Call<"act"> {
+  return async (order) => {
+    const { action, txId } = order;
+    const transaction = async () => shown(principal, await api.transaction(txId), `transaction ${txId}`);
+    if (FOUR_EYES.has(action)) mayApprove(principal, await transaction());
+    else if (!mayAll) {
+      mayActOn(principal, OWNERS_ACTIONS.has(action) ? "submit" : null, await transaction());
+    }
+    return call(order);
+  };
+}
+
+function ownReservation<Given extends readonly unknown[], Done>(
+  call: (reservationId: string, ...given: Given) => Promise<Done>,
+  { principal, api, mayAll }: Key,
+): typeof call {
+  return async (id, ...given) => {
+    if (!mayAll) {
+      mayActOn(principal, "reserve", shown(principal, await api.reservation(id), `reservation ${id}`));
+    }
+    return call(id, ...given);
+  };
+}
+
+function unlimited(does: string) {
+  return <Given extends readonly unknown[], Done>(call: (...given: Given) => Promise<Done>, { principal }: Key) =>
+    async (...given: Given): Promise<Done> => {
+      refuseLimited(principal, `a key that is limited to signers or chains ${does}`);
+      return call(...given);
+    };
+}
+
+/** Stops a signer on all its chains, or all signers. What is in force elsewhere is others' business. */
+function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill"> {
+  return async (order) => {
+    if (principal.chains !== null) throw forbidden("chains", "this is for all chains, and this API key is not");
+    if (order.signer !== null) refuseNamed(principal, { signer: order.signer });
+    else if (limited) throw forbidden("signers", "this is for all signers, and this API key is not");
+    const answer = await call(order);
+    const concerns = ({ signer }: Kill) => signer === null || principal.signers?.has(signer) !== false;
+    return { ...answer, kills: answer.kills.filter(concerns) };
+  };
 }
 
 function countOne(principal: Principal, rates: KeyRates, rule?: RateRule): void {
   if (rates.take(principal, 1, rule) === 0) throw tooFast(principal, rule);
 }
 
-function reads(principal: Principal, api: FencepostApi, rates: KeyRates) {
-  const sees = ({ lane }: { readonly lane: Lane }): boolean => isWithin(principal, lane);
-  const limited = isLimited(principal);
-  const onlySigner = onlyOne(principal.signers);
-  const onlyChain = onlyOne(principal.chains);
-  return {
-    transaction: async (txId, include) => {
-      // No chain is asked about what it may not see.
-      if (limited && include?.includes("logs") === true)
-        shown(principal, await api.transaction(txId), `transaction ${txId}`);
-      return shown(principal, await api.transaction(txId, include), `transaction ${txId}`);
-    },
-    transactionByRequest: async (query, include) => {
-      refuseNamed(principal, query);
-      const what = `transaction with request id ${query.requestId}`;
-      if (limited && include?.includes("logs") === true) shown(principal, await api.transactionByRequest(query), what);
-      return shown(principal, await api.transactionByRequest(query, include), what);
-    },
-    /** What it may not see leaves its page, which may be short, or empty, and has a next one all the same. */
-    transactions: async (query) => {
-      refuseNamed(principal, query);
-      const page = await api.transactions({ ...onlySigner("signer"), ...onlyChain("chainId"), ...query });
-      return limited ? { ...page, items: page.items.filter(sees) } : page;
-    },
-    explain: async (txId) => {
-      if (!limited) return api.explain(txId);
-      shown(principal, await api.transaction(txId), `transaction ${txId}`);
-      return byNonceOnly(txId, await api.explain(txId, { blockerByNonce: true }));
-    },
-    /** Others' numbers keep their places: `next` goes past them. */
-    completions: async (query) => {
-      const page = await api.completions(query);
-      return limited ? { ...page, items: page.items.filter(sees), filtered: true } : page;
-    },
-    signers: async (query = {}) => {
-      refuseNamed(principal, defined({ chainId: query.chainId }));
-      const page = await api.signers(query);
-      return limited ? { ...page, items: page.items.filter(sees) } : page;
-    },
-    signer: async (signer, options) => {
-      refuseNamed(principal, { signer });
-      return (await api.signer(signer, options)).filter(sees);
-    },
-    /** By an id that it was just given. */
-    firstHash: (txId, within) => api.firstHash(txId, within),
-    signedAs: async (chainId, txHash) => {
-      const found = await api.signedAs(chainId, txHash);
-      return found !== null && sees(found) ? found : null;
-    },
-    askChain: async (chainId, method, params) => {
-      refuseOutside(principal, { chainId });
-      countOne(principal, rates, "readsPerSecond");
-      return api.askChain(chainId, method, params);
-    },
-    passSigned: async (chainId, rawTransaction) => {
-      refuseOutside(principal, { chainId });
-      return api.passSigned(chainId, rawTransaction);
-    },
-    leases: async () => (await api.leases()).filter(sees),
-    reservation: async (id) => shown(principal, await api.reservation(id), `reservation ${id}`),
-  } satisfies Partial<FencepostApi>;
+function refuseOthersUse(principal: Principal, key: string | null | undefined): void {
+  if (key !== undefined && key !== principal.name)
+    refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
 }
 
-/** Of everything at once: what concerns its signers and chains, and what concerns them all. */
-function sights(principal: Principal, api: FencepostApi) {
-  return {
-    attention: async (query = {}) => {
-      refuseNamed(principal, query);
-      return api.attention(query, principal);
-    },
-    overview: (query) => api.overview(query, principal),
-    search: (query) => api.search(query, principal),
-    nonceRuler: async (signer, query = {}) => {
-      refuseNamed(principal, { ...query, signer });
-      const ruler = await api.nonceRuler(signer, query);
-      // Without a chain that was named, the one that is configured was meant.
-      refuseOutside(principal, ruler.lane);
-      return ruler;
-    },
-    notices: async (query = {}) => {
-      refuseNamed(principal, query);
-      return api.notices(query, principal);
-    },
-    clusterHistory: (query) => api.clusterHistory(query, principal),
-  } satisfies Partial<FencepostApi>;
+function seen<T extends OnLane>(principal: Principal, items: readonly T[]): readonly T[] {
+  return items.filter(({ lane }) => isWithin(principal, lane));
 }
 
-function ownersActions(principal: Principal, api: FencepostApi) {
-  /** Nothing more is read for a key that may do this to everything. */
-  const mayAll = principal.scopes.has("operate") && !isLimited(principal);
-  const ofReservation = async (reservationId: string): Promise<void> => {
-    if (mayAll) return;
-    const what = `reservation ${reservationId}`;
-    mayActOn(principal, "reserve", shown(principal, await api.reservation(reservationId), what));
-  };
-  return {
-    act: async (order) => {
-      if (FOUR_EYES.has(order.action)) {
-        mayApprove(principal, shown(principal, await api.transaction(order.txId), `transaction ${order.txId}`));
-      } else if (!mayAll) {
-        const found = shown(principal, await api.transaction(order.txId), `transaction ${order.txId}`);
-        mayActOn(principal, OWNERS_ACTIONS.has(order.action) ? "submit" : null, found);
-      }
-      return api.act(order);
-    },
-    submitReserved: async (id, request) => {
-      await ofReservation(id);
-      return api.submitReserved(id, request);
-    },
-    markUsed: async (id, request) => {
-      await ofReservation(id);
-      return api.markUsed(id, request);
-    },
-    releaseNonce: async (id) => {
-      await ofReservation(id);
-      return api.releaseNonce(id);
-    },
-  } satisfies Partial<FencepostApi>;
-}
-
-/** A key cannot give what it does not have: one with limits makes none. */
-function managing(principal: Principal, api: FencepostApi) {
-  const refuse = (): void => refuseLimited(principal, "a key that is limited to signers or chains manages no keys");
-  return {
-    keys: async () => {
-      refuse();
-      return api.keys();
-    },
-    addKey: async (request, actor) => {
-      refuse();
-      return api.addKey(request, actor);
-    },
-    revokeKey: async (name, secretId, actor) => {
-      refuse();
-      return api.revokeKey(name, secretId, actor);
-    },
-  } satisfies Partial<FencepostApi>;
-}
-
-/** An order stops a signer on all its chains, or all signers. What is in force elsewhere is others' business. */
-function stopping(principal: Principal, api: FencepostApi) {
-  const ordering = async (order: KillOrder, carryOut: (order: KillOrder) => Promise<KillAnswer>) => {
-    if (principal.chains !== null) throw forbidden("chains", "this is for all chains, and this API key is not");
-    if (order.signer !== null) refuseNamed(principal, { signer: order.signer });
-    else if (isLimited(principal)) throw forbidden("signers", "this is for all signers, and this API key is not");
-    const answer = await carryOut(order);
-    const concerns = ({ signer }: Kill) => signer === null || principal.signers?.has(signer) !== false;
-    return { ...answer, kills: answer.kills.filter(concerns) };
-  };
-  return {
-    kill: (order) => ordering(order, (sound) => api.kill(sound)),
-    endKill: (order) => ordering(order, (sound) => api.endKill(sound)),
-  } satisfies Partial<FencepostApi>;
-}
-
-/** What others may do and have used is for those who act on theirs, or see everything. */
-function policyReads(principal: Principal, api: FencepostApi, rates: KeyRates) {
-  const limited = isLimited(principal);
-  const isMine = (key: string | null): boolean => key === principal.name;
-  /** A dry run tells it too: by what is refused. */
-  const refuseOthers = (key: string | null | undefined): void => {
-    if (key !== undefined && !isMine(key))
-      refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
-  };
-  return {
-    checkPolicy: async (request, key) => {
-      const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
-      if (key !== undefined && !isMine(key) && !mayAskForOthers) {
-        throw forbidden("scope:operate", "to ask for another API key takes a key with operate");
-      }
-      refuseOthers(key);
-      // It is priced as a create is, which asks the chain.
-      countOne(principal, rates);
-      return api.checkPolicy(request, key ?? principal.name, principal);
-    },
-    policies: async () => {
-      const inForce = await api.policies();
-      const { policies } = inForce;
-      if (!limited || policies === null) return inForce;
-      const { signers, keys, ...rest } = policies;
-      const isVisible = (signer: string): boolean => principal.signers?.has(signer.toLowerCase() as Address) !== false;
-      const narrowed = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
-      return { ...inForce, policies: { ...rest, ...narrowed } };
-    },
-    applyPolicies: async (request, actor) => {
-      refuseLimited(principal, "a key that is limited to signers or chains changes no policies");
-      return api.applyPolicies(request, actor);
-    },
-    policyUsage: async (query = {}) => {
-      refuseNamed(principal, query);
-      refuseOthers(query.key);
-      const { at, signers, keys } = await api.policyUsage(query);
-      if (!limited) return { at, signers, keys };
-      const mine = keys.filter(({ key, chainId }) => isMine(key) && principal.chains?.has(chainId) !== false);
-      return { at, signers: signers.filter(({ lane }) => isWithin(principal, lane)), keys: mine };
-    },
-  } satisfies Partial<FencepostApi>;
-}
-
-/** Of the policies by name: those for everybody, and those that it may see. */
+/** Those for everybody, and those that it may see, of policies by name. */
 function only(policies: unknown, isVisible: (name: string) => boolean, kind: string) {
   if (policies === undefined) return {};
   const seen = Object.entries(policies as object).filter(([name]) => name === "*" || isVisible(name));
@@ -310,20 +363,25 @@ function mayApprove(principal: Principal, { owner }: Owned): void {
     throw forbidden("owner", "this API key made the transaction: another one has to approve it");
 }
 
-function shown<T extends { readonly lane: Lane }>(principal: Principal, found: T, what: string): T {
+function shown<T extends OnLane>(principal: Principal, found: T, what: string): T {
   if (isWithin(principal, found.lane)) return found;
   throw new FencepostError("NOT_FOUND", `there is no ${what}`);
 }
 
+interface Names {
+  readonly signer?: string;
+  readonly chainId?: number;
+}
+
 /** As it was written: what is no address is in no list of signers. */
-function refuseNamed(principal: Principal, named: { readonly signer?: string; readonly chainId?: number }): void {
+function refuseNamed(principal: Principal, named: Names): void {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
 }
 
-function onlyOne<T>(limit: ReadonlySet<T> | null): (name: string) => Readonly<Record<string, T>> {
-  const [only] = limit?.size === 1 ? limit : [];
-  return (name) => (only === undefined ? {} : { [name]: only });
+function onlyOne<T>(limit: ReadonlySet<T> | null, name: string): Readonly<Record<string, T>> {
+  const [one] = limit?.size === 1 ? limit : [];
+  return one === undefined ? {} : { [name]: one };
 }
 
 /** The transaction that it waits for may be another key's. */

@@ -1,28 +1,10 @@
 /** What a person sees of everything at once. No answer asks a chain anything: it tells what the loops were last told. */
-import type { Trouble } from "../domain/attention/troubles.ts";
+
 import type { Address, Lane } from "../domain/lane.ts";
 import type { NonceSpan } from "../domain/nonce-spans.ts";
-import type { Notice } from "../domain/notices.ts";
-import type { Limits } from "../domain/principal.ts";
 import type { State } from "../domain/transitions.ts";
+import type { Trouble } from "../domain/troubles/rows.ts";
 import type { EndpointHealth } from "../ports/chain.ts";
-import type { ClusterPast } from "../ports/sight-store.ts";
-
-/** `limits`: of the API key that asks; absent: it may see everything. */
-export interface SightApi {
-  /** What needs a person, worst first. */
-  attention(query?: AttentionQuery, limits?: Limits): Promise<AttentionView>;
-  /** Everything in figures. */
-  overview(query?: HeldQuery, limits?: Limits): Promise<OverviewView>;
-  /** By any id, or how it begins. */
-  search(query: { readonly q: string; readonly limit?: number }, limits?: Limits): Promise<readonly Found[]>;
-  /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN where there is no such lane. */
-  nonceRuler(signer: string, query?: NonceRulerQuery): Promise<NonceRulerView>;
-  /** What happened once and waits, or waited, for a person's word; newest first. */
-  notices(query?: NoticesQuery, limits?: Limits): Promise<readonly Notice[]>;
-  /** What became of nodes, lanes and the database, newest first. */
-  clusterHistory(query?: { readonly limit?: number }, limits?: Limits): Promise<ClusterPast>;
-}
 
 export interface NoticesQuery {
   readonly signer?: string;

@@ -1,9 +1,7 @@
-/**
- * Alerts about what lasts: said once while it does, and once more when it is over. Who forgets to say the second leaves people
- * with an alarm that nothing ends; who says the first at every look fills their night with it.
- */
+/** Alerts about what lasts: raised once while it does, renewed when their figures change, and resolved once when it is over. */
 import { type AlertSubject, alertKey } from "../domain/alerts.ts";
 import { type LaneKey, laneKey } from "../domain/lane.ts";
+import { rowOf } from "../domain/troubles/table.ts";
 import type { AlertSeverity, Telemetry } from "../ports/telemetry.ts";
 
 type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly message: string };
@@ -21,16 +19,31 @@ export class StandingAlerts {
     return this.standing.size;
   }
 
+  /** It was raised, and is not over. */
+  has(subject: AlertSubject): boolean {
+    return this.standing.size > 0 && this.standing.has(standingKey(subject));
+  }
+
   /** Once, however often it is found, until it is resolved. */
   raise(alert: StandingAlert): void {
     const key = standingKey(alert);
-    if (this.standing.has(key)) return;
-    const { severity: _, message: __, ...subject } = alert;
-    this.standing.set(key, subject);
-    this.telemetry.emit({ type: "alert", ...alert });
+    const known = this.standing.get(key);
+    const { severity: _, message, ...subject } = alert;
+    if (known === undefined) {
+      this.standing.set(key, subject);
+      this.telemetry.emit({ type: "alert", ...alert });
+    } else if (rowOf(alert.code).ends === "said") {
+      this.telemetry.emit({ type: "alert.renewed", ...known, message });
+    }
   }
 
-  /** Nothing, where it was not said. */
+  /** Raises what lasts, with the severity of its code, and resolves what is over; between the two it stays as it is. */
+  judge(alert: AlertSubject & { readonly message: string }, lasts: boolean, isOver = !lasts): void {
+    if (lasts) this.raise({ ...alert, severity: rowOf(alert.code).severity ?? "WARNING" });
+    else if (isOver) this.resolve(alert, alert.message);
+  }
+
+  /** Does nothing if it was not raised. */
   resolve(subject: AlertSubject, message: string): void {
     const said = this.standing.get(standingKey(subject));
     if (said === undefined) return;
@@ -38,7 +51,7 @@ export class StandingAlerts {
     this.telemetry.emit({ type: "alert.resolved", ...said, message });
   }
 
-  /** What this node said of lanes that it no longer holds is not its to watch: whoever holds them looks for itself. */
+  /** Resolves alerts about lanes that this node no longer owns: their next owner looks for itself. */
   leave(isHeld: (lane: LaneKey) => boolean): void {
     for (const subject of this.standing.values()) {
       if (subject.lane === undefined || isHeld(laneKey(subject.lane))) continue;

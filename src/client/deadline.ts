@@ -1,31 +1,35 @@
 import { timedOut } from "./error-classes.ts";
 
-/** Time and chance of the SDK, all of it: it runs in the caller's process and is given no ports. */
+/** Timers and random numbers of the SDK, all of them here: it runs in the caller's process, without ports. */
 
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Of the whole call, repeats and pauses included. */
+  /** Time limit of the whole call, repeats and pauses included. */
   readonly timeoutMs?: number;
 }
 
 export interface OrderOptions extends CallOptions {
   /**
-   * Your own name of the order, 1 to 255 characters of printable ASCII: told again under it, also by another process, it is
-   * carried out once. Without one, each call has a key of its own, under which the SDK repeats it after silence.
+   * Your own name of the action, 1 to 255 characters of printable ASCII. Repeated with it, also by another process,
+   * the action is performed once. Without one, each call has a key of its own, which the SDK uses when it repeats the
+   * call.
    */
   readonly idempotencyKey?: string;
 }
 
 export interface Deadline {
-  /** Aborted when the time is over, with a TimeoutError, or by the caller, with the caller's reason. */
+  /** Aborted with a TimeoutError when the time is over, or by the caller with its reason. */
   readonly signal: AbortSignal;
   leftMs(): number;
 }
 
-/** A timer that is set for longer fires at once. */
+/** Node fires a longer timer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Runs the work under a deadline; `what` says with the time that passed what did not happen. Ends with the caller's own reason where the caller ends it. */
+/**
+ * Runs `work` with a deadline. `what` describes the failure in the TimeoutError. Rejects with the caller's reason if
+ * the caller aborts.
+ */
 export async function underDeadline<T>(
   what: string,
   { timeoutMs = Number.POSITIVE_INFINITY, signal: ended }: CallOptions,
@@ -40,7 +44,7 @@ export async function underDeadline<T>(
   ended?.addEventListener("abort", end);
   try {
     ended?.throwIfAborted();
-    // Whatever the work does with the signal, the caller is answered in time.
+    // Races, so that the caller is answered in time even if the work ignores the signal.
     return await Promise.race([work({ signal, leftMs }), whenAborted(signal)]);
   } finally {
     clearTimeout(timer);
@@ -75,7 +79,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
 const FIRST_BACK_OFF_MS = 100;
 const LONGEST_BACK_OFF_MS = 5_000;
 
-/** Doubling, and spread out: those who were refused together do not come back together. */
+/** Exponential back-off with jitter, so that clients refused together do not return together. */
 export function backOffMs(failures: number): number {
   return Math.min(FIRST_BACK_OFF_MS * 2 ** failures, LONGEST_BACK_OFF_MS) * (0.5 + Math.random() / 2);
 }

@@ -1,9 +1,9 @@
 import type { Problem } from "../contract/problem.ts";
 
 /**
- * `UNREACHABLE`: no answer came, so whether the request was taken is unknown; the same requestId may be sent again.
- * `UNEXPECTED_ANSWER`: something that is not Fencepost answered, a proxy for example.
- * `TIMEOUT`: the time that the caller gave is over. What was asked for may be done all the same.
+ * `UNREACHABLE`: no answer. The request may or may not have been accepted; the same requestId may be sent again.
+ * `UNEXPECTED_ANSWER`: something other than Fencepost answered, such as a proxy.
+ * `TIMEOUT`: the caller's time is over. The request may still be performed.
  */
 export type ClientErrorCode = Problem["code"] | "UNREACHABLE" | "UNEXPECTED_ANSWER" | "TIMEOUT";
 
@@ -15,20 +15,20 @@ interface Failure {
 
 type ProblemMembers = Omit<Problem, "code" | "status" | "detail" | "type" | "title">;
 
-/** What the classes below say of themselves: the members that a problem of their code has. */
+/** Members of a problem, by its code. */
 export interface FencepostError extends ProblemMembers {
-  /** Of what could not be sent: the id to look for it with, or to send it again with. */
+  /** Request id of the failed send, to look it up or to send it again. */
   readonly requestId?: string;
 }
 
-/** Every failure of a call, except the abort that the caller asked for. Decide by class or by `code`. */
+/** Every failure of a call, except the caller's own abort. Distinguish by class or by `code`. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the members of the problem are copied one by one, none is required.
 export class FencepostError extends Error {
   readonly code: ClientErrorCode;
-  /** 0 where no answer came. */
+  /** HTTP status; 0: no answer. */
   readonly status: number;
   readonly detail: string;
-  /** The whole problem document; null where there was none. */
+  /** The problem document; null: none. */
   readonly problem: Problem | null;
 
   constructor({ code, status, detail }: Failure, options: ErrorOptions & { readonly problem?: Problem } = {}) {
@@ -38,14 +38,14 @@ export class FencepostError extends Error {
     this.status = status;
     this.detail = detail;
     this.problem = options.problem ?? null;
-    // What an error has already, its prototype too, is not the answer's to say.
+    // A problem must not overwrite members of Error or its prototype.
     for (const [name, value] of Object.entries(this.problem ?? {})) {
       if (!(name in this)) Object.assign(this, { [name]: value });
     }
   }
 }
 
-/** `NOT_LEADER` → `NotLeaderError`: minifying changes the names of classes. */
+/** `NOT_LEADER` → `NotLeaderError`. Not the class name: minifiers change it. */
 function nameOf(code: string): string {
   const words = `${code}_ERROR`.toLowerCase().split("_");
   return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
@@ -56,24 +56,24 @@ export class UnauthenticatedError extends FencepostError {}
 export class ForbiddenError extends FencepostError {}
 export class NotFoundError extends FencepostError {}
 export class MethodNotAllowedError extends FencepostError {}
-/** `ownerUrl`: the node to ask; null where that node takes no requests. */
+/** `ownerUrl`: the owner; null: it serves no requests. */
 export class NotLeaderError extends FencepostError {}
 export class RequestIdReusedError extends FencepostError {}
-/** `txHash`: what was mined. */
+/** `txHash`: the mined transaction. */
 export class ConflictError extends FencepostError {}
-/** `epoch` and `resumeAfter`: where the feed goes on. */
+/** `epoch` and `resumeAfter`: position to continue at. */
 export class EpochChangedError extends FencepostError {}
-/** `resumeAfter`: what is still kept begins after it. */
+/** `resumeAfter`: the kept part of the feed begins after it. */
 export class FeedTruncatedError extends FencepostError {}
 export class PayloadTooLargeError extends FencepostError {}
 export class UnknownSignerError extends FencepostError {}
 export class UnknownChainError extends FencepostError {}
-/** `reason` says why, `revert` what the contract said: `name` and `args` of its own errors where the ABI was given. */
+/** `reason`: why. `revert`: the contract's error, with `name` and `args` if the ABI was given. */
 export class SubmissionRejectedError extends FencepostError {}
 export class QueueFullError extends FencepostError {}
 /** `rule` and `limit`. */
 export class QuotaExceededError extends FencepostError {}
-/** `outcome: "unknown"`: it may have been done. */
+/** `outcome: "unknown"`: it may have been performed. */
 export class UnavailableError extends FencepostError {}
 export class InternalError extends FencepostError {}
 export class UnreachableError extends FencepostError {}
@@ -104,7 +104,7 @@ const CLASSES: Readonly<Record<ClientErrorCode, typeof FencepostError>> = {
   TIMEOUT: TimeoutError,
 };
 
-/** Of the class that goes with its code. A newer node may have codes that this SDK does not know. */
+/** Creates the error class of a code. A newer node may have codes that this SDK does not know. */
 function failureOf(failure: Failure, options?: ErrorOptions & { readonly problem?: Problem }): FencepostError {
   const Class = Object.hasOwn(CLASSES, failure.code) ? CLASSES[failure.code] : FencepostError;
   return new Class(failure, options);
@@ -118,7 +118,7 @@ export function timedOut(detail: string, cause?: unknown): FencepostError {
   return failureOf({ code: "TIMEOUT", status: 0, detail }, cause === undefined ? {} : { cause });
 }
 
-/** It ended before it had what was waited for. */
+/** The transaction ended before the awaited state. */
 export function endedWithout(detail: string): FencepostError {
   return failureOf({ code: "CONFLICT", status: 409, detail });
 }
@@ -129,14 +129,14 @@ export function fromProblem(problem: Problem, cause?: unknown): FencepostError {
 
 export function unexpectedAnswer(status: number, text: string): FencepostError {
   const isRedirect = status === 0 || (status >= 300 && status < 400);
-  const said = isRedirect
+  const content = isRedirect
     ? "a redirect, which is not followed"
     : `a body that is not Fencepost's: ${text.slice(0, 200)}`;
-  const detail = `status ${status} with ${said}`;
+  const detail = `status ${status} with ${content}`;
   return failureOf({ code: "UNEXPECTED_ANSWER", status, detail });
 }
 
-/** The same failure, of this request. */
+/** A copy of the error with this request id. */
 export function ofRequest(error: FencepostError, requestId: string | undefined): FencepostError {
   const copy = Object.create(Object.getPrototypeOf(error), Object.getOwnPropertyDescriptors(error));
   return Object.assign(copy, { requestId });

@@ -1,25 +1,34 @@
 import type * as actions from "../contract/actions.ts";
 import type { Attention, AttentionQuery } from "../contract/attention.ts";
-import type { ClusterNode, LaneLease } from "../contract/cluster.ts";
+import type { ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
+import type { DeclaredCall } from "../contract/calls/index.ts";
+import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
+import type {
+  ApplyPolicies,
+  PoliciesInForce,
+  PolicyCheck,
+  PolicyUsage,
+  PolicyVerdict,
+} from "../contract/calls/policies.ts";
 import type { ClusterHistory, ClusterHistoryQuery } from "../contract/cluster-history.ts";
 import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { CreatedTransaction } from "../contract/create.ts";
-import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/keys.ts";
-import type { KillOrder, KillSwitchState } from "../contract/kill.ts";
 import type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
-import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
 import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/notice.ts";
 import type { Overview, OverviewQuery } from "../contract/overview.ts";
-import type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../contract/policies.ts";
 import type { SearchQuery, SearchResults } from "../contract/search.ts";
 import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
-import type { Explanation, Transaction, TransactionListQuery, TransactionPage } from "../contract/transactions.ts";
+import type {
+  Explanation,
+  Transaction,
+  TransactionListQuery,
+  TransactionPage,
+} from "../contract/transaction-schema.ts";
 import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/typed-payload.ts";
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import type { FencepostError } from "./error-classes.ts";
 import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";
 import type { SentTransaction } from "./sent-transaction.ts";
-import type { UsesNonce } from "./with-nonce.ts";
+import { NONCE_PATHS, type NonceCalls } from "./with-nonce.ts";
 
 /** With "logs" the node asks the chain. */
 export type Include = "history" | "confirmations" | "logs";
@@ -32,14 +41,14 @@ export type RequestName = ({ readonly signer: string } | { readonly pool: string
 };
 
 /** Of notices. `open`: only those that nobody acknowledged, and that are not over. */
-export type NoticesWish = Omit<NoticesQuery, "open"> & { readonly open?: boolean };
+export type NoticesWish = NoticesQuery;
 export type KillWish = KillOrder & { readonly signer?: string };
 
 /**
  * What Fencepost offers, whether the node is in this process (`createFencepost`) or elsewhere (`createClient`): the same
  * types, the same answers, the same errors. Every call takes `signal` and `timeoutMs`.
  */
-export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
+export interface FencepostFace<SendOptions extends CallOptions = CallOptions> extends NonceCalls {
   /**
    * Resolves once the intent is durable. Without a requestId it gets a UUID as one. With an ABI that the compiler knows
    * (`as const`), `function` and `args` are checked against it.
@@ -69,18 +78,6 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   completions(query?: FollowQuery, options?: CallOptions): AsyncGenerator<FollowedCompletion, void, undefined>;
   /** Resolves when the transaction is CONFIRMED or FAILED_FINAL. A STUCK one may still move, and is waited for. */
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
-  /** Keeps a nonce for you to sign with. Without a requestId it gets a UUID as one. */
-  reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
-  reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
-  submitReserved(reservationId: string, rawTransaction: string, options?: CallOptions): Promise<CreatedTransaction>;
-  markUsed(reservationId: string, txHash: string, options?: CallOptions): Promise<CreatedTransaction>;
-  /** Only if nothing was signed with it. */
-  releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
-  /**
-   * Reserves a nonce, lets the callback use it, and reports what it did. The callback returns `{ rawTransaction }`,
-   * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
-   */
-  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
   /** Every lane, read page by page. */
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
   signersPage(query?: SignersQuery, options?: CallOptions): Promise<SignersPage>;
@@ -149,3 +146,75 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> {
   /** Which node acts for which lane; lanes without an owner are left out. */
   leases(options?: CallOptions): Promise<readonly LaneLease[]>;
 }
+
+/** How a call is asked for: method and path under /api/v1, and what it has that others have not. */
+export interface CallPath {
+  readonly at: string;
+  /** The member that every answer to it has. */
+  readonly tells?: string;
+  /** Its result is the `items` of the answer. */
+  readonly items?: true;
+  /** An argument of its own has the parameters of the query. */
+  readonly query?: true;
+  /** Options that are parameters of the query, by their names there. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** No argument has its body; or the argument is this member of it. */
+  readonly body?: "none" | "rawTransaction" | "txHash";
+  /** Its body gets a request id. */
+  readonly named?: true;
+  /** Goes with an idempotency key: done once, however often it is asked for. */
+  readonly keyed?: true;
+  /** Done twice, it would be two things: repeated only if an answer says that nothing was done. */
+  readonly once?: true;
+}
+
+type Short<At> = At extends `${infer Method} /api/v1${infer Path}` ? `${Method} ${Path}` : never;
+/** Every call of the API that has a name here: one that is missing in the table, or has another path, does not compile. */
+export type CallPaths = {
+  readonly [C in Extract<DeclaredCall, { readonly face: string }> as C["face"]]: CallPath & {
+    readonly at: Short<C["at"]>;
+  };
+};
+
+const order = { tells: "state", keyed: true } as const;
+const ofLane = { tells: "items", items: true, keyed: true } as const;
+const items = { tells: "items", items: true } as const;
+
+export const CALL_PATHS = {
+  ...NONCE_PATHS,
+  get: { at: "get /tx/{txId}", tells: "state", options: { include: "include" } },
+  getByRequest: { at: "get /tx/by-request", tells: "state", query: true, options: { include: "include" } },
+  explain: { at: "get /tx/{txId}/explain" },
+  list: { at: "get /tx", tells: "items", query: true },
+  completionsPage: { at: "get /tx/completions", tells: "items", query: true },
+  resubmit: { at: "post /tx/{txId}/resubmit", ...order },
+  reprice: { at: "post /tx/{txId}/reprice", ...order },
+  cancel: { at: "post /tx/{txId}/cancel", ...order },
+  replace: { at: "post /tx/{txId}/replace", ...order },
+  resolve: { at: "post /tx/{txId}/resolve", ...order },
+  approve: { at: "post /tx/{txId}/approve", ...order },
+  reject: { at: "post /tx/{txId}/reject", ...order },
+  suspendTransaction: { at: "post /tx/{txId}/suspend", ...order },
+  resumeTransaction: { at: "post /tx/{txId}/resume", ...order },
+  signersPage: { at: "get /signers", tells: "items", query: true },
+  signer: { at: "get /signers/{signer}", ...items, options: { fresh: "fresh" } },
+  suspend: { at: "post /signers/{signer}/suspend", ...ofLane },
+  resume: { at: "post /signers/{signer}/resume", ...ofLane },
+  realign: { at: "post /signers/{signer}/realign", ...ofLane },
+  checkPolicy: { at: "post /policy/check" },
+  policies: { at: "get /policy" },
+  applyPolicies: { at: "put /policy" },
+  policyUsage: { at: "get /policy/usage", query: true },
+  keys: { at: "get /keys", ...items },
+  addKey: { at: "post /keys", once: true },
+  revokeKey: { at: "delete /keys/{name}", once: true, options: { secretId: "secret" } },
+  attention: { at: "get /attention", query: true },
+  overview: { at: "get /overview", query: true },
+  search: { at: "get /search", ...items, query: true },
+  nonceRuler: { at: "get /signers/{signer}/nonces", query: true },
+  notices: { at: "get /notices", ...items, query: true },
+  acknowledge: { at: "post /notices/{noticeId}/acknowledge", tells: "noticeId", keyed: true },
+  clusterHistory: { at: "get /cluster/history", query: true },
+  nodes: { at: "get /nodes", ...items },
+  leases: { at: "get /leases", ...items },
+} satisfies CallPaths;

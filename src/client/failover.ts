@@ -1,7 +1,7 @@
 import { backOffMs } from "./deadline.ts";
 import { FencepostError } from "./error-classes.ts";
 
-/** The addresses that were given, which of them answers, and which acts for which lane. */
+/** The configured addresses, the preferred one, and the known owner of each lane. */
 export class Ring {
   readonly bases: readonly string[];
   home = 0;
@@ -12,60 +12,66 @@ export class Ring {
     this.bases = urls.map(normalised);
   }
 
-  /** Null unless it is one of those that were given: no other address is ever asked. */
+  /** Index of a configured address, else null: no other address is ever called. */
   find(url: string | null | undefined): number | null {
     const at = typeof url === "string" ? this.bases.indexOf(normalised(url)) : -1;
     return at < 0 ? null : at;
   }
 }
 
-/** One spelling for one address; what is no address stays as it is. */
+/** Canonical spelling of an address; any other text stays unchanged. */
 function normalised(url: string): string {
   return (URL.canParse(url) ? new URL(url).href : url).replace(/\/+$/, "");
 }
 
-export interface Errand {
-  /** The signer it is about: its owner is remembered. */
+export interface Routing {
+  /** Signer of the call: its owner's address is remembered. */
   readonly lane?: string | undefined;
-  /** Done twice, it would be two things: repeated only where an answer says that nothing was done. */
+  /** Not idempotent: repeated only if an answer says that nothing was done. */
   readonly once?: true;
 }
 
-/** Where one call goes, answer by answer. */
-export class Journey {
+/** Chooses the address of each attempt of one call. */
+export class Attempts {
   private readonly ring: Ring;
-  private readonly errand: Errand;
+  private readonly routing: Routing;
   private at: number;
   private failures = 0;
   private moves = 0;
 
-  constructor(ring: Ring, errand: Errand) {
+  constructor(ring: Ring, routing: Routing) {
     this.ring = ring;
-    this.errand = errand;
-    this.at = ring.owners.get(errand.lane ?? "") ?? ring.home;
+    this.routing = routing;
+    this.at = ring.owners.get(routing.lane ?? "") ?? ring.home;
   }
 
   get base(): string {
     return this.ring.bases[this.at] as string;
   }
 
-  arrived(): void {
-    const { lane } = this.errand;
+  succeeded(): void {
+    const { lane } = this.routing;
     if (lane !== undefined && this.moves > 0) this.ring.owners.set(lane, this.at);
   }
 
-  /** How long to wait before asking `base`, another one perhaps. Throws the error where asking again is no use, or no good. */
-  onward(error: unknown): number {
+  /**
+   * Time to wait before the next attempt at `base`, which may have changed. Throws the error if a repeat is useless
+   * or unsafe.
+   */
+  afterFailure(error: unknown): number {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "NOT_LEADER") return this.toOwner(error);
-    if (!(this.errand.once ? saysNothingDone(error) : mayRepeat(error))) throw error;
-    // A full queue is the lane's, and a used quota the key's: another node would say the same.
+    if (!(this.routing.once ? saysNothingDone(error) : mayRepeat(error))) throw error;
+    // A full queue belongs to the lane and a quota to the key: another node would answer the same.
     if (error.status === 429) return this.later(error);
-    this.leave();
+    this.moveOn();
     return ++this.failures % this.ring.bases.length === 0 ? this.later(error) : 0;
   }
 
-  /** Nothing was done. Each is asked once: one of them may be the owner under another name. */
+  /**
+   * Follows NOT_LEADER, which says that nothing was done. Each address is tried once: the owner may be configured
+   * under another name.
+   */
   private toOwner(error: FencepostError): number {
     const { bases } = this.ring;
     const owner = this.ring.find(error.ownerUrl);
@@ -73,14 +79,14 @@ export class Journey {
     const isOver = ++this.moves > bases.length;
     if (next === this.at || (isOver && owner === null)) throw error;
     this.at = next;
-    // They name each other: the lane is on its way from one to the other.
+    // Two nodes name each other while the lane moves between them.
     return isOver ? this.later(error) : 0;
   }
 
-  private leave(): void {
-    const { ring, errand, at } = this;
+  private moveOn(): void {
+    const { ring, routing, at } = this;
     this.at = (at + 1) % ring.bases.length;
-    ring.owners.delete(errand.lane ?? "");
+    ring.owners.delete(routing.lane ?? "");
     if (ring.home === at) ring.home = this.at;
   }
 
@@ -89,7 +95,7 @@ export class Journey {
   }
 }
 
-/** Silence, overload, and what proxies say of either: the answer may come yet, from here or from another node. */
+/** No answer, overload, or a proxy's answer for either: a repeat may succeed, here or at another node. */
 export function mayRepeat({ code, status }: Pick<FencepostError, "code" | "status">): boolean {
   return code === "UNREACHABLE" || [429, 502, 503, 504].includes(status);
 }

@@ -1,39 +1,39 @@
 import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { Transaction } from "../contract/transactions.ts";
+import type { Transaction } from "../contract/transaction-schema.ts";
 import { backOffMs, type CallOptions, pause, underDeadline } from "./deadline.ts";
 import { FencepostError } from "./error-classes.ts";
 import { mayRepeat } from "./failover.ts";
 
-/** Under the 30 s that a node allows, and under what most proxies cut. */
+/** Below a node's limit of 30 s, and below the timeout of most proxies. */
 const DEFAULT_WAIT_SECONDS = 20;
 
-/** `epoch` is the one it was written in; `feedEpoch`, kept with `seq`, is what to go on with. */
+/** `epoch` is the item's own. `feedEpoch`, saved with `seq`, is the epoch to continue with. */
 export type FollowedCompletion = Completion & { readonly feedEpoch: number };
 
-/** Everything up to `seq` was dealt with; `epoch` is the feed's. */
+/** Position in the feed: everything up to `seq` is processed; `epoch` is the feed's. */
 export interface FeedPlace {
   readonly seq: number;
   readonly epoch: number;
 }
 
-/** Where a reader of the feed keeps its place: a row, a file, a key. */
+/** Storage of a reader's position: a row, a file, a key. */
 export interface FeedStore {
-  /** Null or undefined where nothing was saved yet. */
+  /** Null or undefined: nothing was saved yet. */
   load(): Promise<FeedPlace | null | undefined> | FeedPlace | null | undefined;
   save(place: FeedPlace): Promise<unknown> | unknown;
 }
 
 export interface FollowQuery extends CompletionsQuery {
   /**
-   * The place is kept there: an item's when the next one is asked for, so that each is delivered at least once. With it a
-   * reader goes on by itself after a changed epoch and after any silence.
+   * Saves an item's position when the next item is requested, so each is delivered at least once. With a store the
+   * reader continues by itself after a changed epoch or an outage.
    */
   readonly store?: FeedStore;
 }
 
 type ReadPage = (query: CompletionsQuery, call: CallOptions) => Promise<CompletionsPage>;
 
-/** Follows `next`, and stays in the epoch it began in: the node refuses the first page of another one. */
+/** Follows `next` within one epoch: the node refuses the first page of another one. */
 export async function* followCompletions(
   readPage: ReadPage,
   { store, ...query }: FollowQuery,
@@ -52,7 +52,7 @@ export async function* followCompletions(
       failures = 0;
     } catch (error) {
       if (store === undefined) throw error;
-      const moved = elsewhere(error);
+      const moved = newPosition(error);
       if (moved !== null) {
         position = { ...position, after: moved.seq, epoch: moved.epoch };
         await store.save(moved);
@@ -68,14 +68,14 @@ export async function* followCompletions(
       kept = item.seq;
       await store?.save({ seq: kept, epoch });
     }
-    // Past what this key may not see.
+    // Skips items that this key may not see.
     if (next > (kept ?? 0)) await store?.save({ seq: next, epoch });
     position = { ...position, epoch, after: next };
   }
 }
 
-/** Where the feed goes on in another epoch; null where the same is asked again. Throws what asking again does not help. */
-function elsewhere(error: unknown): FeedPlace | null {
+/** Position in the new epoch; null: repeat the same request. Throws errors that a repeat does not help. */
+function newPosition(error: unknown): FeedPlace | null {
   if (!(error instanceof FencepostError)) throw error;
   const { code, epoch, resumeAfter: seq } = error;
   if (code === "EPOCH_CHANGED" && Number.isSafeInteger(epoch) && Number.isSafeInteger(seq)) {
@@ -86,7 +86,7 @@ function elsewhere(error: unknown): FeedPlace | null {
 }
 
 export interface WaitOptions extends CallOptions {
-  /** The longest pause between two looks; they begin short and grow. */
+  /** Longest pause between two polls; pauses start short and grow. */
   readonly pollIntervalMs?: number;
 }
 
@@ -95,14 +95,14 @@ const DEFAULT_LONGEST_PAUSE_MS = 1_000;
 
 type Get = (txId: string, call: CallOptions) => Promise<Transaction>;
 
-/** Looks, again and again, until it is as asked. */
+/** Polls until the condition holds. */
 export function lookUntil(
   get: Get,
   txId: string,
   { pollIntervalMs: longest = DEFAULT_LONGEST_PAUSE_MS, ...limits }: WaitOptions,
   isThere: (transaction: Transaction) => boolean,
 ): Promise<Transaction> {
-  return underDeadline(`${txId} goes on, and was not there yet`, limits, async ({ signal }) => {
+  return underDeadline(`${txId} continues, and has not reached the awaited state`, limits, async ({ signal }) => {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
       const transaction = await get(txId, { signal });
       if (isThere(transaction)) return transaction;

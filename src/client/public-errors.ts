@@ -1,11 +1,11 @@
-/** What both faces throw. */
+/** Errors of the SDK and of the library. */
 export {
   type ClientErrorCode,
   ConflictError,
   EpochChangedError,
   FeedTruncatedError,
   FencepostError,
-  /** The name that the SDK had for it before both faces threw the same. */
+  /** Former name in the SDK, before SDK and library shared their errors. */
   FencepostError as FencepostApiError,
   ForbiddenError,
   InternalError,

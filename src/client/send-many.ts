@@ -4,7 +4,7 @@ import { backOffMs, type CallOptions, countdown, pause } from "./deadline.ts";
 import { FencepostError, fromProblem, ofRequest, unexpectedAnswer } from "./error-classes.ts";
 import { mayRepeat } from "./failover.ts";
 
-/** As many as a node takes in one request. */
+/** Most items that a node accepts in one request. */
 const LARGEST_BATCH = 1_000;
 
 type Item = TransactionIntent & { readonly requestId: string };
@@ -12,8 +12,8 @@ type Result = CreatedTransaction | FencepostError;
 type SendBatch = (transactions: readonly Item[], call: CallOptions) => Promise<BatchResults["results"]>;
 
 /**
- * In requests of a thousand at most, each item under its own request id, so that all of it may be repeated. What a node was
- * too busy for is sent again while there is time; it then stands behind the others.
+ * Sends items in requests of up to a thousand, each under its own request id, so that all may be repeated. Items
+ * refused by a busy node are sent again while time is left, after the others.
  */
 export async function sendMany(
   sendBatch: SendBatch,
@@ -44,7 +44,7 @@ function isBusy(result: Result | undefined): boolean {
   return result instanceof FencepostError && mayRepeat(result);
 }
 
-/** One for each, whatever becomes of the request as a whole. Only the caller's own abort is thrown. */
+/** One result per item, even if the whole request fails. Throws only the caller's own abort. */
 async function answersTo(sendBatch: SendBatch, batch: readonly Item[], call: CallOptions): Promise<readonly Result[]> {
   try {
     const results = await sendBatch(batch, call);

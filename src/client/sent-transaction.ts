@@ -1,6 +1,6 @@
 import type { PricedOrder, ResubmitOrder } from "../contract/actions.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
-import type { Explanation, Transaction } from "../contract/transactions.ts";
+import type { Explanation, Transaction } from "../contract/transaction-schema.ts";
 import type { FunctionOf, SomeAbi, TypedReplaceOrder } from "../contract/typed-payload.ts";
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import { endedWithout } from "./error-classes.ts";
@@ -10,12 +10,12 @@ import { isSettled, lookUntil, type WaitOptions } from "./follow.ts";
 type Calls = Pick<FencepostFace, "get" | "explain" | "resubmit" | "reprice" | "cancel" | "replace">;
 
 /**
- * Members of the create's answer; `nonce` and `state` are as they were last seen. So is `txId`: where another request of the
- * same id came first, the one that was answered is another name of its transaction.
+ * Members of the create's answer. `nonce`, `state` and `txId` are as last seen: if an earlier request had the same
+ * id, `txId` becomes that transaction's.
  */
 export interface SentTransaction extends CreatedTransaction {}
 
-/** A transaction that was sent. Nothing depends on keeping it: `handle(txId)` makes another. */
+/** A sent transaction. It need not be kept: `handle(txId)` creates another handle. */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the constructor copies every member of the answer.
 export class SentTransaction implements AsyncIterable<Transaction> {
   readonly #calls: Calls;
@@ -32,7 +32,10 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     return this.txId;
   }
 
-  /** The hash of the newest attempt, as soon as one is signed. It may be repriced and mined under another: `mined()` tells. */
+  /**
+   * The hash of the newest attempt, as soon as one is signed. A repriced attempt may be mined under another hash: see
+   * `mined()`.
+   */
   async hash(options?: WaitOptions): Promise<`0x${string}`> {
     const { txHash, state, subState } = await this.#until((seen) => seen.txHash !== null || isSettled(seen), options);
     if (txHash !== null) return txHash;
@@ -40,14 +43,14 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 
   /**
-   * With its receipt; without one where it ended and was never mined. A success may be one endpoint's word
-   * (`receipt.verified`), and a reorg may take it back until `final()`. A revert is waited for until it is verified.
+   * Resolves with a receipt, or without one if it ended unmined. A success may be reported by one endpoint only
+   * (`receipt.verified`), and a reorg may remove it until `final()`. A revert is awaited until it is verified.
    */
   mined(options?: WaitOptions): Promise<Transaction> {
     return this.#until((seen) => seen.receipt?.status === "success" || isSettled(seen), options);
   }
 
-  /** CONFIRMED or FAILED_FINAL: a failure is an outcome, not an error. */
+  /** Resolves when CONFIRMED or FAILED_FINAL: a failure is an outcome, not an error. */
   final(options?: WaitOptions): Promise<Transaction> {
     return this.#until(isSettled, options);
   }
@@ -79,13 +82,16 @@ export class SentTransaction implements AsyncIterable<Transaction> {
     return this.#seen(await this.#calls.resubmit(this.txId, order, options));
   }
 
-  /** How it is now, and then each change, until it is final. What lasted for less than a look is not seen: `history` has it. */
+  /**
+   * The current state, then each change until it is final. States shorter than a polling interval are skipped;
+   * `history` has them.
+   */
   async *states(options?: WaitOptions): AsyncGenerator<Transaction, void, undefined> {
     for (let before = ""; ; ) {
-      const seen = await this.#until((each) => signs(each) !== before, options);
+      const seen = await this.#until((each) => fingerprint(each) !== before, options);
       yield seen;
       if (isSettled(seen)) return;
-      before = signs(seen);
+      before = fingerprint(seen);
     }
   }
 
@@ -106,7 +112,7 @@ export class SentTransaction implements AsyncIterable<Transaction> {
   }
 }
 
-/** What a change is told by. */
-function signs({ state, subState, txHash, receipt }: Transaction): string {
+/** Fingerprint that detects a change. */
+function fingerprint({ state, subState, txHash, receipt }: Transaction): string {
   return [state, subState, txHash, receipt?.blockHash].join();
 }

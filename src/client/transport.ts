@@ -1,44 +1,46 @@
 import type { Problem } from "../contract/problem.ts";
-import { type CallOptions, type Deadline, pause, underDeadline } from "./deadline.ts";
+import { type CallOptions, type Deadline, newRequestId, pause, underDeadline } from "./deadline.ts";
 import { fromProblem, TimeoutError, unexpectedAnswer, unreachable } from "./error-classes.ts";
-import { type Errand, Journey, Ring } from "./failover.ts";
+import { Attempts, Ring, type Routing } from "./failover.ts";
 
 export interface ClientOptions {
   /**
-   * Where nodes listen, with or without a path in front: `http://127.0.0.1:3000`. Of several, another one is asked where one
-   * does not answer. The API key is sent to these and to no other address, whatever an answer says.
+   * URLs of nodes, with or without a path: `http://127.0.0.1:3000`. If one does not answer, another one is called.
+   * The API key is sent to these addresses only, whatever an answer says.
    */
   readonly url: string | readonly string[];
   readonly apiKey?: string;
   /** Another `fetch`, for proxies or tests. */
   readonly fetch?: typeof globalThis.fetch;
-  /** Of each call as a whole, repeats and pauses included; 30,000 unless a call says otherwise. */
+  /** Time limit of each call, repeats and pauses included; default 30,000. */
   readonly timeoutMs?: number;
-  /** False: every call is one request, to the first address. For those who repeat what failed themselves. */
+  /** False: every call is one request to the first address, for callers that repeat by themselves. */
   readonly repeat?: boolean;
 }
 
-type QueryValue = string | number | undefined;
+type Query = Readonly<Record<string, unknown>>;
 
-/** One call: path under /api/v1, and what goes with it. */
-export interface Call extends CallOptions, Errand {
-  readonly path: string;
-  readonly query?: { readonly [name: string]: QueryValue };
+/** One request: method and path under /api/v1, and what goes with it. */
+export interface Call extends CallOptions, Routing {
+  readonly at: string;
+  /** For the names in the path, in their order. */
+  readonly params?: readonly string[];
+  readonly query?: Query;
   readonly body?: unknown;
-  /** Instead of POST where there is a body, and of GET where there is none. */
-  readonly method?: "DELETE" | "PUT";
-  /** Sent as `Idempotency-Key`: the node does it once, however often it is asked. */
+  /** Has an idempotency key, made here if none is given. */
+  readonly keyed?: true;
+  /** Sent as `Idempotency-Key`: the node performs the action once, however often it is repeated. */
   readonly idempotencyKey?: string;
-  /** The member that every answer to this has. One without it is not a node's, whatever its status says. */
+  /** A member that every answer has. An answer without it is not from a node, whatever its status. */
   readonly tells?: string;
-  /** The node may take this long before it answers, beside what any answer takes. */
+  /** Time that the node may hold the request, beside the usual time of an answer. */
   readonly heldMs?: number;
 }
 
 export type Transport = <T>(call: Call) => Promise<T>;
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
-/** A node that has been silent for this long is asked again, or another one: its connection may be dead. */
+/** Time without an answer after which the call is repeated, here or elsewhere: the connection may be dead. */
 const LONGEST_SILENCE_MS = 10_000;
 
 export function createTransport(options: ClientOptions): Transport {
@@ -49,58 +51,64 @@ export function createTransport(options: ClientOptions): Transport {
 
   return async <T>(call: Call): Promise<T> => {
     const { heldMs = 0, signal, timeoutMs = (options.timeoutMs ?? DEFAULT_TIMEOUT_MS) + heldMs } = call;
-    const path = `/api/v1${call.path}${queryString(call.query ?? {})}`;
-    const request = requestOf(call, headers);
+    const [method = "", path = ""] = filled(call);
+    const url = `/api/v1${path}${queryString(call.query ?? {})}`;
+    const request = requestOf(call, method, headers);
     const isPatient = call.once || options.repeat === false;
     const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
     const ask = async (base: string, deadline: Deadline) => {
-      const go = (init: RequestInit) => fetch(base + path, { ...request, ...init });
+      const go = (init: RequestInit) => fetch(base + url, { ...request, ...init });
       return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.tells);
     };
-    return underDeadline(`no answer to ${call.path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
+    return underDeadline(`no answer to ${path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
         ? ask(ring.bases[0] as string, deadline)
-        : persist(new Journey(ring, call), (base) => ask(base, deadline), deadline),
+        : persist(new Attempts(ring, call), (base) => ask(base, deadline), deadline),
     );
   };
 }
 
-/** Asks until there is an answer that counts, or no time for another try. */
+/** Repeats the call until an answer counts, or no time is left. */
 async function persist<T>(
-  journey: Journey,
+  attempts: Attempts,
   ask: (base: string) => Promise<T>,
   { signal, leftMs }: Deadline,
 ): Promise<T> {
   for (;;) {
     try {
-      const answer = await ask(journey.base);
-      journey.arrived();
+      const answer = await ask(attempts.base);
+      attempts.succeeded();
       return answer;
     } catch (error) {
       signal.throwIfAborted();
-      const waitMs = journey.onward(error);
+      const waitMs = attempts.afterFailure(error);
       if (waitMs >= leftMs()) throw error;
       await pause(waitMs, signal);
     }
   }
 }
 
-function requestOf(call: Call, common: Readonly<Record<string, string>>): RequestInit {
-  const { method, idempotencyKey } = call;
+function filled({ at, params = [] }: Call): readonly string[] {
+  const given = params.values();
+  return at.replace(/\{\w+\}/g, () => encodeURIComponent(String(given.next().value))).split(" ");
+}
+
+function requestOf(call: Call, verb: string, common: Readonly<Record<string, string>>): RequestInit {
+  const method = verb.toUpperCase();
+  const { idempotencyKey = call.keyed && newRequestId() } = call;
   const headers = { ...common, ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }) };
-  // A redirect would be followed with the key in hand.
-  const request: RequestInit = { headers, redirect: "manual", ...(method && { method }) };
-  // Whether it is there, not what it is: sending undefined is a mistake to be told, not a question.
+  // Redirects are not followed, because the key would be sent along.
+  const request: RequestInit = { method, headers, redirect: "manual" };
+  // Tests for presence: sending undefined is a caller's mistake, which the node reports.
   if (!("body" in call)) return request;
   return {
     ...request,
-    method: method ?? "POST",
     headers: { ...headers, "content-type": "application/json" },
     body: JSON.stringify(call.body ?? null, bigintAsDigits),
   };
 }
 
-/** One request and its answer. Silence, and a connection that breaks, are UNREACHABLE. */
+/** One request and its answer. No answer, or a broken connection, is UNREACHABLE. */
 async function exchange(
   fetch: (init: RequestInit) => Promise<Response>,
   base: string,
@@ -139,11 +147,17 @@ function isProblem(body: unknown): body is Problem {
   return typeof code === "string" && typeof status === "number" && typeof detail === "string";
 }
 
-function queryString(query: { readonly [name: string]: QueryValue }): string {
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
-  const text = given.toString();
+function queryString(query: Query): string {
+  const text = new URLSearchParams(asParameters(query)).toString();
   return text === "" ? "" : `?${text}`;
+}
+
+/** As texts. Nothing is said by what is undefined, false, or an empty list. */
+export function asParameters(query: Query): Readonly<Record<string, string>> {
+  const isSaid = (value: unknown) =>
+    value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+  const said = Object.entries(query).filter(([, value]) => isSaid(value));
+  return Object.fromEntries(said.map(([name, value]) => [name, String(value)]));
 }
 
 function bigintAsDigits(_: string, value: unknown): unknown {

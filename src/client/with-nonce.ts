@@ -1,5 +1,6 @@
+import type { NonceReservation, ReserveNonce } from "../contract/calls/nonces.ts";
 import type { CreatedTransaction } from "../contract/create.ts";
-import type { NonceReservation, ReserveNonce } from "../contract/nonces.ts";
+import type { CallOptions } from "./deadline.ts";
 
 const NEVER_SENT = Symbol("never sent");
 
@@ -11,20 +12,34 @@ export function neverSent(): NonceUse {
   return NEVER_SENT;
 }
 
-export interface NonceCalls {
-  reserveNonce(lane: ReserveNonce): Promise<Pick<NonceReservation, "reservationId" | "nonce">>;
-  submitReserved(reservationId: string, rawTransaction: string): Promise<CreatedTransaction>;
-  markUsed(reservationId: string, txHash: string): Promise<CreatedTransaction>;
-  releaseNonce(reservationId: string): Promise<unknown>;
-}
-
 export type UsesNonce = (reserved: { readonly nonce: number; readonly reservationId: string }) => Promise<NonceUse>;
 
-/**
- * Reserves a nonce, lets the callback use it, and reports what it did. A callback that throws releases nothing: it may
- * have signed and even sent, so time to live and the lane's policy decide. Null where nothing was sent.
- */
-export async function withNonce(calls: NonceCalls, lane: ReserveNonce, callback: UsesNonce) {
+export interface NonceCalls {
+  /** Keeps a nonce for you to sign with. Without a requestId it gets a UUID as one. */
+  reserveNonce(lane: ReserveNonce, options?: CallOptions): Promise<NonceReservation>;
+  reservation(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  submitReserved(reservationId: string, rawTransaction: string, options?: CallOptions): Promise<CreatedTransaction>;
+  markUsed(reservationId: string, txHash: string, options?: CallOptions): Promise<CreatedTransaction>;
+  /** Only if nothing was signed with it. */
+  releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
+  /**
+   * Reserves a nonce, lets the callback use it, and reports what it did. The callback returns `{ rawTransaction }`,
+   * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
+   */
+  withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
+}
+
+export const NONCE_PATHS = {
+  reserveNonce: { at: "post /nonces", tells: "nonce", named: true },
+  reservation: { at: "get /nonces/{reservationId}" },
+  // Twice is CONFLICT: after silence the caller looks at the reservation.
+  submitReserved: { at: "post /nonces/{reservationId}/submit", body: "rawTransaction", once: true },
+  markUsed: { at: "post /nonces/{reservationId}/used", body: "txHash", once: true },
+  releaseNonce: { at: "post /nonces/{reservationId}/release", body: "none", once: true },
+} as const;
+
+/** A callback that throws releases nothing: it may have signed and even sent, so time to live and the lane's policy decide. */
+export async function withNonce(calls: Omit<NonceCalls, "withNonce">, lane: ReserveNonce, callback: UsesNonce) {
   const { reservationId, nonce } = await calls.reserveNonce(lane);
   const use = await callback({ nonce, reservationId });
   if (typeof use === "object" && "rawTransaction" in use)

@@ -5,21 +5,6 @@ import { closed, oneOf, optional } from "./shapes.ts";
 
 /** What operators may do, and what they say with it. Each action validates its own body in depth; this describes it. */
 
-export const TRANSACTION_ACTIONS = [
-  "resubmit",
-  "reprice",
-  "cancel",
-  "replace",
-  "resolve",
-  "approve",
-  "reject",
-  "suspend",
-  "resume",
-] as const;
-export type TransactionAction = (typeof TRANSACTION_ACTIONS)[number];
-export const LANE_ACTIONS = ["suspend", "resume", "realign"] as const;
-export type LaneAction = (typeof LANE_ACTIONS)[number];
-
 const reason = Type.String({
   minLength: 1,
   maxLength: 1_000,

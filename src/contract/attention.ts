@@ -1,7 +1,5 @@
 import { type Static, Type } from "typebox";
-import { ALERT_CODES } from "../domain/alerts.ts";
-import { SEVERITIES, TROUBLE_CODES } from "../domain/attention/troubles.ts";
-import { CAUSE_CODES } from "../domain/explain/situation.ts";
+import { SEVERITIES, TROUBLE_CODES } from "../domain/troubles/table.ts";
 import { Address, ChainId, Nonce, Timestamp, TxId } from "./scalars.ts";
 import { named, nullable, oneOf, query } from "./shapes.ts";
 
@@ -38,11 +36,12 @@ const AttentionAction = named(
 export const AttentionItem = named("AttentionItem", {
   id: Type.String({ description: "The same for as long as it is the same trouble." }),
   severity: oneOf(SEVERITIES),
-  code: oneOf([...new Set<string>([...TROUBLE_CODES, ...CAUSE_CODES, ...ALERT_CODES])], {
+  code: oneOf(TROUBLE_CODES, {
     description: "A cause of explain, the code of an alert, or one of this list alone.",
   }),
   sentence: Type.String({ description: "What is wrong and what it holds up, in plain words." }),
   since: nullable(Timestamp),
+  asOf: Type.Optional(Timestamp),
   chainId: nullable(ChainId),
   signer: nullable(Address),
   txId: nullable(TxId),

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { COMPLETION_STATES } from "../domain/transitions.ts";
 import { Address, ChainId, Hash, Nonce, RequestId, Timestamp, TxId } from "./scalars.ts";
 import { named, nullable, oneOf, query } from "./shapes.ts";
-import { SubStateWord } from "./transactions.ts";
+import { SubStateWord } from "./transaction-schema.ts";
 
 const COMPLETIONS_LIMIT = 1_000;
 const COMPLETIONS_WAIT_LIMIT_SECONDS = 30;

@@ -1,20 +1,20 @@
-import type { ClusterNodes, LaneLeases, Readiness } from "./cluster.ts";
+import type { ClusterNodes, LaneLeases, Readiness } from "./calls/cluster.ts";
+import type { AddKey, Keys, NewKey, RevokedKey } from "./calls/keys.ts";
+import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./calls/nonces.ts";
 import type { CompletionsPage } from "./completions.ts";
 import type { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "./create.ts";
-import type { AddKey, Keys, NewKey, RevokedKey } from "./keys.ts";
-import type { NonceReservation, ReserveNonce, SubmitReserved, UseReserved } from "./nonces.ts";
 import { problemExamples } from "./problem.ts";
 import type { SignerLanes, SignersPage } from "./signers.ts";
-import type { Explanation, Transaction, TransactionPage } from "./transactions.ts";
+import type { Explanation, Transaction, TransactionPage } from "./transaction-schema.ts";
 
 /** The story the reference tells: one order, paid from the first dev account. Tests validate each against its schema. */
 
-const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-const recipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+export const signer = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+export const recipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 /** One letter's case is wrong, so its EIP-55 checksum is. */
 const mistyped = "0x70997970c51812dc3A010C7d01b50e0d17dc79C8";
 const txId = "019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d";
-const txHash = "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c";
+export const txHash = "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c";
 const blockHash = "0x91b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90";
 
 const transfer: CreateTransaction = {
@@ -106,15 +106,15 @@ export const transaction: Transaction = {
 
 export const transactionPage: TransactionPage = { items: [transaction], next: null };
 
-export const completionsPage: CompletionsPage = {
+export const feedPage: CompletionsPage = {
   epoch: 1,
   items: [{ seq: 1, epoch: 1, ...outcome, settled: true, txHash, at: "2026-11-02T09:30:02.110Z" }],
   next: 1,
 };
 
-export const reserveNonce: ReserveNonce = { signer, ttl: "60s", requestId: "payout-7" };
+export const reserve: ReserveNonce = { signer, ttl: "60s", requestId: "payout-7" };
 
-export const nonceReservation: NonceReservation = {
+export const reserved: NonceReservation = {
   reservationId: "019a4b7e-9c00-7aa0-8b1c-2d3e4f5a6b7c",
   chainId: 31337,
   signer,
@@ -126,11 +126,11 @@ export const nonceReservation: NonceReservation = {
   txId: null,
 };
 
-export const releasedNonce: NonceReservation = { ...nonceReservation, state: "RELEASED" };
+export const released: NonceReservation = { ...reserved, state: "RELEASED" };
 
-export const submitReserved: SubmitReserved = { rawTransaction: "0x02f8730182a4b1" };
+export const handedIn: SubmitReserved = { rawTransaction: "0x02f8730182a4b1" };
 
-export const useReserved: UseReserved = { txHash };
+export const sentByCaller: UseReserved = { txHash };
 
 export const trackedTransaction: CreatedTransaction = {
   ...created,
@@ -168,7 +168,7 @@ export const signerLanes: SignerLanes = {
   ],
 };
 
-export const signersPage: SignersPage = { ...signerLanes, next: null };
+export const lanesPage: SignersPage = { ...signerLanes, next: null };
 
 export const clusterNodes: ClusterNodes = {
   items: [
@@ -279,7 +279,7 @@ export const killed = {
 
 export const unkilled = { durable: true, kills: [], nodes: [] };
 
-export const addKey: AddKey = { name: "checkout", scopes: ["read", "submit"], signers: [signer] };
+export const asked: AddKey = { name: "checkout", scopes: ["read", "submit"], signers: [signer] };
 
 const keyTerms = {
   name: "checkout",
@@ -305,12 +305,12 @@ export const keys: Keys = {
   ],
 };
 
-export const policyCheck = {
+export const check = {
   signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
   payload: { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1000000000000000" },
   key: "payments",
 };
-export const policyVerdict = {
+export const verdict = {
   allowed: false,
   value: "1000000000000000",
   cost: "1042000000000000",
@@ -318,7 +318,7 @@ export const policyVerdict = {
   detail: "1042000000000000 wei would be above maxCost.perDay of this signer, which is 1000000000000000",
 };
 const policyDocument = { signers: { "*": { maxCost: { perDay: "1000000000000000" } } } };
-export const policiesInForce = {
+export const inForce = {
   version: 3,
   hash: "0x2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
   policies: policyDocument,
@@ -326,9 +326,9 @@ export const policiesInForce = {
   changedBy: "operator:alice",
   reason: "a lower limit for the weekend",
 };
-export const applyPolicies = { policies: policyDocument, reason: "a lower limit for the weekend", expectedVersion: 2 };
+export const changed = { policies: policyDocument, reason: "a lower limit for the weekend", expectedVersion: 2 };
 const usedNow = { value: "1000000000000000", cost: "1042000000000000", maxValue: null };
-export const policyUsage = {
+export const usage = {
   at: "2026-11-02T09:30:00.000Z",
   signers: [
     {

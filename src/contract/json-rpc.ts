@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import type { WrittenRoute } from "./routes.ts";
+import { declared } from "./calls/call.ts";
 import { named, query } from "./shapes.ts";
 
 const Call = named("JsonRpcCall", {
@@ -16,19 +16,6 @@ const Answer = named("JsonRpcAnswer", {
   error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Any()) })),
 });
 
-const HASH = "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c";
-const SEND = {
-  ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
-  params: [
-    {
-      from: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-      to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-      value: "0x1",
-      fencepostRequestId: "order-42",
-    },
-  ],
-};
-
 export const JsonRpcQuery = query({
   nonce: Type.String({ enum: ["ignore"], description: "Pass over the nonce that a transaction names." }),
   noCode: Type.String({
@@ -43,26 +30,21 @@ export const JsonRpcQuery = query({
 
 const REQUEST_ID = "The request id of the transaction sent; in a batch, with `:` and the call's place behind it.";
 
+/** Enough to come in: each call of a packet is asked for its own scope. */
 const jsonRpc = {
+  scope: { scope: "read", or: "submit" },
   description:
     "For clients that speak Ethereum's JSON-RPC: viem, ethers, web3.py, web3.js, cast. Sends and accounts are answered here, all else by the chain's endpoints. One call, or a batch of up to 1,000. Up to 8 MiB.",
   headers: { "Idempotency-Key": REQUEST_ID, "X-Fencepost-Request-Id": "The same, for clients that reserve the other." },
   query: JsonRpcQuery,
-  body: {
-    schema: Type.Union([Call, Type.Array(Call)]),
-    examples: { call: SEND, batch: [SEND, { jsonrpc: "2.0", id: 2, method: "eth_chainId", params: [] }] },
-  },
-  responses: {
-    200: {
-      description: "An answer to each call, errors too.",
-      schema: Type.Union([Answer, Type.Array(Answer)]),
-      example: { jsonrpc: "2.0", id: 1, result: HASH },
-    },
+  body: Type.Union([Call, Type.Array(Call)]),
+  answers: {
+    200: { description: "An answer to each call, errors too.", schema: Type.Union([Answer, Type.Array(Answer)]) },
   },
   errors: ["INVALID_REQUEST", "QUEUE_FULL"],
-} satisfies Partial<WrittenRoute>;
+} as const;
 
-export const jsonRpcRoutes: Readonly<Record<string, WrittenRoute>> = {
+export const jsonRpcCalls = declared({
   jsonRpc: { at: "post /rpc", summary: "Ethereum's JSON-RPC, of the only chain", ...jsonRpc },
   jsonRpcOfChain: { at: "post /rpc/{chainId}", summary: "Ethereum's JSON-RPC, of one chain", ...jsonRpc },
-};
+});

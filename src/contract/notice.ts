@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { MOST_EVIDENCE, NOTICE_KINDS } from "../domain/notices.ts";
 import { Address, ChainId, Hash, Nonce, Timestamp, TxId } from "./scalars.ts";
-import { closed, named, nullable, oneOf, query } from "./shapes.ts";
+import { closed, flag, named, nullable, oneOf, query } from "./shapes.ts";
 
 export const NoticeId = Type.String({ format: "uuid", examples: ["5c1f9a70-1e6f-4a58-9d43-0c2b7f2f6a11"] });
 
@@ -46,7 +46,7 @@ export type Notices = Static<typeof Notices>;
 export const NoticesQuery = query({
   signer: Address,
   chainId: ChainId,
-  open: oneOf(["true"], { description: "Only those that nobody acknowledged, and that are not over." }),
+  open: flag(["true"], { description: "Only those that nobody acknowledged, and that are not over." }),
   limit: Type.Integer({ minimum: 1, maximum: 500, default: 100 }),
 });
 export type NoticesQuery = Static<typeof NoticesQuery>;

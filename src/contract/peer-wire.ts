@@ -12,7 +12,7 @@ export const PEER_ACTIONS_PATH = "/internal/v1/actions";
 
 export const PEER_KILLS_PATH = "/internal/v1/kills";
 
-/** Of the header `Authorization`, which says who asks whom and is signed (src/adapters/peers/letter-head.ts). */
+/** Of the header `Authorization`, which says who asks whom and is signed (src/adapters/peers/request-head.ts). */
 export const PEER_SCHEME = "Fencepost-Instance";
 
 /** Beyond what a batch of callers may be (8 MiB), since every create brings its id along. */

@@ -32,3 +32,8 @@ export function nullable<T extends TSchema>(schema: T) {
 export function oneOf<const T extends readonly string[]>(words: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: "string", enum: [...words], ...options });
 }
+
+/** A query parameter that is read as true or false. */
+export function flag<const T extends readonly ("true" | "false")[]>(words: T, options: object = {}) {
+  return Type.Unsafe<boolean>({ type: "string", enum: [...words], ...options });
+}

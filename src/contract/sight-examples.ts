@@ -10,7 +10,7 @@ const { txId, signer, chainId } = created;
 const at = "2026-11-02T09:30:00.000Z";
 const tracked = `/api/v1/tx/${txId}`;
 
-export const attention: Attention = {
+const attention: Attention = {
   revision: "6b1f0c9d2e7a4358",
   asOf: at,
   items: [
@@ -39,7 +39,7 @@ export const attention: Attention = {
   ],
 };
 
-export const overview: Overview = {
+const overview: Overview = {
   revision: "0d4e8b7a91c2f653",
   asOf: at,
   lanes: 3,
@@ -64,11 +64,11 @@ export const overview: Overview = {
   ],
 };
 
-export const searchResults: SearchResults = {
+const searchResults: SearchResults = {
   items: [{ kind: "transaction", label: "order-42: CONFIRMED at nonce 7", txId, chainId, signer, nonce: 7 }],
 };
 
-export const nonceRuler: NonceRuler = {
+const ruler: NonceRuler = {
   ...{ chainId, signer, from: 0, to: 9 },
   ...{ cursor: 10, mined: 7, final: 6 },
   spans: [
@@ -94,16 +94,16 @@ const notice: Notice = {
   ...{ overAt: null, acknowledged: null },
 };
 
-export const notices: Notices = { items: [notice] };
+const notices: Notices = { items: [notice] };
 
 export const acknowledgeOrder: AcknowledgeOrder = { reason: "the finance team's own wallet, ticket 4711", times: 1 };
 
-export const acknowledgedNotice: Notice = {
+const acknowledged: Notice = {
   ...notice,
   acknowledged: { by: "operator:ada", at, why: acknowledgeOrder.reason },
 };
 
-export const clusterHistory: ClusterHistory = {
+const past: ClusterHistory = {
   takeovers: [{ chainId, signer, from: "node-a", to: "node-b", fencingToken: 4, why: "its heartbeat ran out", at }],
   nodes: [
     {
@@ -116,4 +116,15 @@ export const clusterHistory: ClusterHistory = {
     },
   ],
   database: [{ epoch: 1, systemIdentifier: "7301234567890123456", timeline: "1", mayHaveLost: false, seenAt: at }],
+};
+
+/** By the title of the schema. */
+export const ANSWER_EXAMPLES = {
+  Attention: attention,
+  Overview: overview,
+  SearchResults: searchResults,
+  NonceRuler: ruler,
+  Notices: notices,
+  Notice: acknowledged,
+  ClusterHistory: past,
 };

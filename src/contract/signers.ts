@@ -3,7 +3,7 @@ import { HOLE_CAUSES } from "../domain/holes.ts";
 import { WINDOW_LIMITS } from "../domain/pace/window-limits.ts";
 import { STATES } from "../domain/transitions.ts";
 import { Address, ChainId, Decimal, Nonce, Timestamp, TxId } from "./scalars.ts";
-import { named, nullable, oneOf, query } from "./shapes.ts";
+import { flag, named, nullable, oneOf, query } from "./shapes.ts";
 
 const count = Type.Integer({ minimum: 0 });
 
@@ -114,5 +114,5 @@ export const SignersPage = named("SignersPage", {
 export type SignersPage = Static<typeof SignersPage>;
 
 export const SignerQuery = query({
-  fresh: oneOf(["true", "false"], { default: "false", description: "Ask the chain for its counts and the balance." }),
+  fresh: flag(["true", "false"], { default: "false", description: "Ask the chain for its counts and the balance." }),
 });

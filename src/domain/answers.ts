@@ -1,7 +1,7 @@
 /**
- * What a node said to a submission, named by what it permits next. The list is closed, and goes from most to least telling
- * where several endpoints say different things: a node that holds the payload outweighs every refusal elsewhere; among
- * refusals, those that leave a way on come before the final one; any word outweighs silence.
+ * Answer of a node to a submission, named by what may be done next. The list is closed and ordered by weight, for
+ * endpoints that answer differently: a node that has the payload outweighs every refusal; among refusals, temporary
+ * ones come before the final one; any answer outweighs none.
  */
 export const SUBMIT_ANSWERS = [
   "accepted",
@@ -17,16 +17,16 @@ export type SubmitAnswer = (typeof SUBMIT_ANSWERS)[number];
 
 export interface SubmitResult {
   readonly answer: SubmitAnswer;
-  /** The node's own words, shortened; shown to people, never parsed again. */
+  /** The node's text, shortened. It is shown to people and never parsed again. */
   readonly detail: string | null;
-  /** With `rejected`: it asks for more gas than this limit, which every endpoint that refused it named. */
+  /** With `rejected`: the payload asks for more gas than this limit, which every refusing endpoint named. */
   readonly gasCap?: bigint;
 }
 
 /**
- * The permission to send was gone when the bytes were to be handed to a connected socket, so nothing left for any endpoint.
- * No answer of a node, and not `unknown`: the next send need not wait its interval. The claim stays, because only this
- * process knows of it: no nonce moves and nothing is given up on account of it (I3, I6).
+ * The permission to send was withdrawn before a connected socket took the bytes, so nothing left. This is no answer of
+ * a node, and not `unknown`: the next send need not wait. The claim stays, because only this process knows that nothing
+ * left: no nonce moves (I3, I6).
  */
 export interface NotStarted {
   readonly answer: "notStarted";
@@ -39,7 +39,7 @@ export function isStarted<T extends SubmitResult>(result: T | NotStarted): resul
 
 export type TakenAnswer = "accepted" | "alreadyKnown";
 
-/** The node holds the payload: nothing more to do until a block says otherwise. */
+/** The node has the payload: wait for a block. */
 export function isTaken(answer: SubmitAnswer): answer is TakenAnswer {
   return answer === "accepted" || answer === "alreadyKnown";
 }

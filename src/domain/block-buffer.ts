@@ -1,12 +1,12 @@
 export interface Drained<T> {
   readonly items: readonly T[];
-  /** Something was dropped since the last drain: the consumer must not trust that it saw every block. */
+  /** Items were dropped since the last drain: the consumer has not seen every block. */
   readonly gapPotential: boolean;
 }
 
 /**
- * Between the head follower and one consumer. Bounded: a slow consumer loses the oldest items and is told so, and
- * neither the follower nor the other consumers notice.
+ * Buffer between the head follower and one consumer. It has a limit: a slow consumer loses the oldest items and is
+ * notified; the follower and other consumers are not affected.
  */
 export class BlockBuffer<T> {
   private readonly capacity: number;
@@ -29,7 +29,7 @@ export class BlockBuffer<T> {
     }
   }
 
-  /** Blocks were missed before the buffer: the consumer is told as if the buffer had overflowed. */
+  /** Blocks were missed before the buffer: the consumer is notified as after an overflow. */
   markGap(): void {
     this.gap = true;
   }

@@ -10,13 +10,13 @@ export interface WindowChange<B extends BlockRef> {
   readonly window: BlockWindow;
   /** New on the canonical chain, ascending. */
   readonly added: readonly B[];
-  /** No longer on it, descending. */
+  /** No longer canonical, descending. */
   readonly removed: readonly BlockRef[];
 }
 
 /**
- * The most recent canonical blocks, contiguous and hash-linked. Immutable: the holder of a window has one frozen
- * view in which one height has one hash, however long the work on it takes.
+ * The most recent canonical blocks, contiguous and hash-linked. Immutable: its holder has a frozen view with one hash
+ * per height, however long its work takes.
  */
 export class BlockWindow {
   static readonly empty = new BlockWindow([]);
@@ -26,7 +26,9 @@ export class BlockWindow {
     this.blocks = blocks;
   }
 
-  /** Throws where the blocks are not ascending, contiguous and linked: a window that lies is worse than none. */
+  /**
+   * Throws if the blocks are not ascending, contiguous and linked: an inconsistent window would cause wrong decisions.
+   */
   static of(blocks: readonly BlockRef[]): BlockWindow {
     assertLinked(blocks);
     return new BlockWindow(blocks.map(({ number, hash, parentHash }) => ({ number, hash, parentHash })));
@@ -44,7 +46,7 @@ export class BlockWindow {
     return this.blocks.length;
   }
 
-  /** Null: the height is outside the window, about which it says nothing. */
+  /** Null if the height is outside the window. */
   hashAt(number: number): Hash | null {
     const first = this.blocks[0];
     if (first === undefined) return null;
@@ -56,8 +58,7 @@ export class BlockWindow {
   }
 
   /**
-   * Whether it may be on the chain that is followed, and is not above it: a height says nothing about another branch.
-   * Below the window this cannot be checked: true.
+   * True if the block may be on the followed chain, and is not above it. Below the window this cannot be checked: true.
    */
   mayStandOn(block: Pick<BlockRef, "number" | "hash">): boolean {
     return this.oldest !== null && (block.number < this.oldest.number || this.contains(block));
@@ -71,8 +72,8 @@ export class BlockWindow {
   }
 
   /**
-   * Appends linked blocks whose first one's parent is in the window; what stood above that parent is removed.
-   * Null: the parent is not here, so the fork point is deeper than this window remembers.
+   * Appends linked blocks to their parent in the window; blocks above that parent are removed. Null if the parent is
+   * not in the window: the fork is deeper.
    */
   extend<B extends BlockRef>(added: readonly B[], capacity: number): WindowChange<B> | null {
     const first = added[0];

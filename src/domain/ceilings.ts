@@ -1,14 +1,14 @@
 /**
- * The most that is offered for a transaction, by whichever way its price comes: market, caller, operator, hook, or bytes
- * signed elsewhere. An endpoint that lies about prices, or a caller's slip of three digits, must not empty an account, and base
- * fees bound nothing where a chain has none, or where they are part of the lie.
+ * The highest price of a transaction, from any source: market, caller, operator, hook, or bytes signed elsewhere. An
+ * endpoint with false prices, or a caller's typing error, must not empty an account. Base fees are no limit on chains
+ * without them, or if the endpoint falsifies them.
  */
 import { listedCeilings, UNKNOWN_CHAIN } from "./default-ceilings.ts";
 import { FencepostError } from "./errors.ts";
 import { type Fees, type FeeWishes, feeCap, under } from "./fees.ts";
 import type { UnsignedTransaction } from "./transaction.ts";
 
-/** A message names the variable, so that its reader knows what to raise. */
+/** A message names the environment variable to raise. */
 export type CeilingVariable = "FENCEPOST_MAX_FEE_GWEI" | "FENCEPOST_MAX_GAS_COST_WEI" | "FENCEPOST_MAX_COST_WEI";
 
 /** Null: not configured. */
@@ -18,31 +18,33 @@ export interface CeilingSettings {
   readonly maxCostWei: bigint | null;
 }
 
-/** In force on one chain. Wei throughout. */
+/** Ceilings of one chain, in wei. */
 export interface Ceilings {
-  /** Of the fee cap of one unit of gas. */
+  /** Limit on the fee cap per gas. */
   readonly feePerGas: bigint;
-  /** `feePerGas` was configured: then it alone bounds repricing, which else ends at a multiple of the first price. */
+  /**
+   * `feePerGas` is configured: then only it limits repricing, which otherwise ends at a multiple of the first price.
+   */
   readonly isFeeSet: boolean;
-  /** Of gas × fee cap, blobs included. */
+  /** Limit on gas × fee cap, blobs included. */
   readonly gasCost: bigint;
-  /** Of value + gas × fee cap; null: value is bounded by nothing here. */
+  /** Limit on value + gas × fee cap; null: value is not limited here. */
   readonly cost: bigint | null;
 }
 
-/** What decides the cost of a transaction beside the price of its gas. */
+/** Everything besides the gas price that decides a transaction's cost. */
 export interface Content {
   readonly gas: bigint;
   readonly value: bigint;
-  /** EIP-4844: the most that its blobs can cost. */
+  /** EIP-4844: the highest cost of its blobs. */
   readonly blobCost?: bigint;
 }
 
-/** The most that a unit of gas may cost, and what says so. Below zero: the content alone is over its ceiling. */
+/** Highest price per gas, and the ceiling that sets it. Negative if the content alone is over its ceiling. */
 export interface FeeLimit {
   readonly most: bigint;
   readonly variable: CeilingVariable;
-  /** No ceiling is configured: this multiple of the first price is all that one answer may bring about. */
+  /** Without a configured ceiling, one market answer may raise the price up to this multiple of the first price. */
   readonly timesFirst?: bigint;
 }
 
@@ -60,7 +62,7 @@ export function ceilingsOf(chainId: number, settings: CeilingSettings): Ceilings
   };
 }
 
-/** The most that a transaction can cost under the ceilings, value included, whatever its gas limit and its price turn out to be. */
+/** Highest cost of a transaction under the ceilings, value included, for any gas limit and price. */
 export function worstCost(
   { feePerGas, gasCost, cost }: Ceilings,
   { value, gas }: { value: bigint; gas?: bigint },
@@ -81,8 +83,8 @@ export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Conten
 }
 
 /**
- * For a payload in the place of another that nobody ordered: where no ceiling is configured, five times the first price ends it
- * sooner. First priced where gas cost almost nothing, it waits there for an order (change-price.ts).
+ * Limit for a replacement that nobody asked for: without a configured ceiling it ends at five times the first price. If
+ * the first price was almost zero, it waits there for an operator's action (change-price.ts).
  */
 export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
   const limit = feeLimit(ceilings, content);
@@ -93,18 +95,18 @@ export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees
 
 export interface Priced {
   readonly fees: Fees;
-  /** More was wanted than this allows. */
+  /** True if the wanted price was above the limit. */
   readonly reached: FeeLimit | null;
 }
 
-/** A wanted price, kept under the ceilings. */
+/** A wanted price, limited by the ceilings. */
 export function priceUnder(ceilings: Ceilings, content: Content, wanted: Fees): Priced {
   const limit = feeLimit(ceilings, content);
   if (feeCap(wanted) <= limit.most) return { fees: wanted, reached: null };
   return { fees: under(wanted, limit.most < 0n ? 0n : limit.most), reached: limit };
 }
 
-/** Fees that a caller or operator named are refused above a ceiling. Sending less than was asked for would be a guess. */
+/** Fees that a caller or operator named are refused above a ceiling. To lower them silently would be a guess. */
 export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: FeeWishes): void {
   const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
   const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce((a, b) => (a > b ? a : b));
@@ -114,10 +116,10 @@ export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: 
 
 declare const within: unique symbol;
 
-/** Allowed by the ceilings of its chain: the only kind of transaction that is signed, or stored to be sent. */
+/** A transaction within the ceilings of its chain: only this type is signed, or stored to be sent. */
 export type Bounded = UnsignedTransaction & { readonly [within]: true };
 
-/** The gate that everything passes before it becomes an attempt. Throws SUBMISSION_REJECTED, `FEE_OVER_CEILING`. */
+/** The check that everything passes before it becomes an attempt. Throws SUBMISSION_REJECTED, `FEE_OVER_CEILING`. */
 export function bounded(ceilings: Ceilings, unsigned: UnsignedTransaction, blobCost = 0n): Bounded {
   const { gas, value, fees } = unsigned;
   refuseOverCeiling(ceilings, { gas, value, blobCost }, fees);
@@ -138,7 +140,7 @@ export function overCeiling(ceilings: Ceilings, content: Content, cap: bigint, l
   return new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_OVER_CEILING" });
 }
 
-/** For people: the ceiling and what to change. */
+/** Names the ceiling and the setting to change. */
 export function limitInWords(limit: FeeLimit): string {
   return `the ceiling of ${limit.most < 0n ? 0n : limit.most} wei per gas (${sourceInWords(limit)})`;
 }
@@ -148,7 +150,7 @@ export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
   return `${timesFirst} times its first price; ${variable} sets another`;
 }
 
-/** What is left of an amount for each unit of gas; below zero where it is overdrawn. */
+/** Remainder of an amount per gas; negative if it is overdrawn. */
 function shared(amount: bigint, gas: bigint): bigint {
   return amount < 0n ? -1n : amount / (gas > 0n ? gas : 1n);
 }

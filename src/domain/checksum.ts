@@ -1,11 +1,11 @@
 import type { Address } from "./lane.ts";
 
-/** How an address is written for people; EIP-55 in production. */
+/** Format of an address for people; EIP-55 in production. */
 export type Checksum = (address: Address) => string;
 
 const REMEMBERED_ADDRESSES = 10_000;
 
-/** A checksum costs a keccak, and answers and log lines name the same few accounts again and again. Forgets everything when full. */
+/** Caches checksums: each costs a keccak, and answers and logs repeat a few accounts. Cleared when full. */
 export function rememberingChecksum(checksum: Checksum): Checksum {
   const known = new Map<Address, string>();
   return (address) => {

@@ -1,18 +1,18 @@
 /**
- * The way from the lower of two endpoints' markets to the dearer one, for a transaction that blocks pass over. Which of the
- * two lies is not known. The first step at most doubles the lower price; each further one needs more blocks that pass it
- * over, after every endpoint was given the step before (broadcast.ts sends a repriced payload to all).
+ * Price steps from the lower to the higher of two endpoints' markets, for a transaction that blocks leave out. It is
+ * not known which endpoint is wrong. The first step at most doubles the lower price. Each further step needs more
+ * blocks without it, after every endpoint got the previous one (broadcast.ts sends a repriced payload to all).
  */
 import { type Asked, baseFeeNow, type FeeMarket, type Fees, larger, smaller, tipFor } from "./fees.ts";
 import { covers } from "./repricing.ts";
 
 /**
- * Passed over by so much, an offer climbs a step. There are three, so that the dearer market is offered after six blocks. On
- * chains with several blocks a second, inclusion alone takes longer than two of them.
+ * Number of blocks before the next step. Three steps reach the higher market after six blocks. On chains with several
+ * blocks a second, inclusion takes longer than two of them.
  */
 export const PASSED_OVER = { blocks: 2, ms: 1_000 } as const;
 
-/** The next step above what stands; null: the markets do not differ, or the dearer one is already offered. */
+/** The next step above the current offer; null if the markets are equal, or the higher one is already offered. */
 export function nextStep(standing: Fees, market: FeeMarket): Fees | null {
   if (market.dearer === undefined) return null;
   const hasBaseFee = market.baseFees.length > 0;
@@ -24,7 +24,7 @@ function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
   const baseFee = baseFeeNow(market) ?? 0n;
   const tip = tipFor(market);
   const { gasPrice } = market;
-  // With the base fee agreed, all of the doubled price may go into the tip.
+  // If the endpoints agree on the base fee, the whole doubled price may go into the tip.
   const room = dearer.baseFee > baseFee ? 0n : baseFee;
   const first: Asked = {
     baseFee: smaller(dearer.baseFee, 2n * baseFee),
@@ -46,7 +46,7 @@ function offerFor(like: Fees, hasBaseFee: boolean, { baseFee, tip, gasPrice }: A
   return { type: "eip1559", maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip };
 }
 
-/** The geometric mean: as far from the one as from the other, in factors. */
+/** Geometric mean: the same factor from both. */
 function between(low: bigint, high: bigint): bigint {
   const product = larger(low, 1n) * larger(high, 1n);
   let root = 1n << BigInt(Math.ceil(product.toString(2).length / 2));

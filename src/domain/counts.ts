@@ -1,26 +1,25 @@
 /**
- * How many transactions of an address are mined, by the word of several endpoints. One of them may lie, and one may not
- * have come to the block in question yet: more than half of those that are up decide, so that of two both must agree, and
- * of three one is outvoted. A mined count only grows from block to block. So an endpoint that is behind can prove that a
- * count is reached, but not that it is not.
+ * Mined transaction count of an address, by several endpoints. One may report a false count, and one may lag. More than
+ * half of those that are up decide: of two both must agree, of three one is outvoted. A mined count only grows with
+ * blocks. So a lagging endpoint can prove that a count is reached, but not that it is not.
  */
 export type CountAnswer =
-  /** Its head is at or above the block that was asked about. */
+  /** Its head is at or above the block in question. */
   | { readonly kind: "says"; readonly count: number }
-  /** Its head is below that block: it may count more once it gets there. */
+  /** Its head is below that block: its count may still grow. */
   | { readonly kind: "behind"; readonly count: number }
-  /** It is up as far as is known, and gave no answer this time. */
+  /** It counts as up, and gave no answer this time. */
   | { readonly kind: "silent" };
 
 export type CountVerdict =
-  /** The count is at least what was claimed. */
+  /** The count is at least the claim. */
   | { readonly kind: "proved" }
-  /** It is not: so many are certain. */
+  /** The count is below the claim: this many are proven. */
   | { readonly kind: "refuted"; readonly count: number }
-  /** An endpoint has not reached that block or not answered yet, or two contradict each other. */
+  /** An endpoint has not reached that block or not answered, or two contradict each other. */
   | { readonly kind: "open" };
 
-/** Whether the claim that `claim` transactions are mined holds, by what each endpoint that is up says. */
+/** Decides whether `claim` transactions are mined, from the answers of all endpoints that are up. */
 export function judgeCount(claim: number, answers: readonly CountAnswer[]): CountVerdict {
   const certain = countReached(answers);
   if (certain >= claim) return { kind: "proved" };
@@ -28,26 +27,26 @@ export function judgeCount(claim: number, answers: readonly CountAnswer[]): Coun
   return most !== null && most < claim ? { kind: "refuted", count: certain } : { kind: "open" };
 }
 
-/** The highest count that more than half say has been reached. */
+/** Highest count that more than half of the endpoints have reached. */
 export function countReached(answers: readonly CountAnswer[]): number {
   const counts = answers.flatMap((answer) => (answer.kind === "silent" ? [] : answer.count)).sort((a, b) => b - a);
   return counts[moreThanHalf(answers) - 1] ?? 0;
 }
 
-/** The lowest count that more than half say was not exceeded at that block; null: too few have come to it. */
+/** Lowest count that more than half report as not exceeded at that block; null if too few have reached it. */
 export function countNotExceeded(answers: readonly CountAnswer[]): number | null {
   const counts = answers.flatMap((answer) => (answer.kind === "says" ? answer.count : [])).sort((a, b) => a - b);
   return counts[moreThanHalf(answers) - 1] ?? null;
 }
 
-/** The count that every endpoint gives, at whatever block each stands; null where they differ or one is silent. */
+/** The count that every endpoint gives, at its own head; null if they differ or one is silent. */
 export function countUnanimous(answers: readonly CountAnswer[]): number | null {
   const counts = new Set(answers.map((answer) => (answer.kind === "silent" ? null : answer.count)));
   const [count = null] = counts;
   return counts.size === 1 ? count : null;
 }
 
-/** The highest count that an endpoint gives. */
+/** Highest count of any endpoint. */
 export function highestCount(answers: readonly CountAnswer[]): number {
   return Math.max(0, ...answers.map((answer) => (answer.kind === "silent" ? 0 : answer.count)));
 }

@@ -1,10 +1,8 @@
 /**
- * How much a transaction may cost where nothing is configured, by chain. docs/configuration.md shows this table, and a test
- * compares the two.
+ * Default cost ceilings by chain. docs/configuration.md shows this table, and a test compares the two.
  *
- * A default has to be above what the chain has asked for in its busiest hours, and a loss that its owner can bear: so the
- * worth of the native token decides, not the number of its decimals. Ethereum's are geth's own, `gpo.maxprice` and
- * `rpc.txfeecap`.
+ * A default must be above the chain's busiest hours, and a loss that its owner can bear: so it follows the value of the
+ * native token. Ethereum's are geth's own, `gpo.maxprice` and `rpc.txfeecap`.
  */
 export interface DefaultCeilings {
   /** In gwei per gas. */
@@ -18,7 +16,10 @@ export interface CeilingGroup extends DefaultCeilings {
   readonly chainIds: readonly number[];
 }
 
-/** Whatever is not listed: as a rollup that pays in ether. Enough for most chains, and a bearable loss on any. */
+/**
+ * Any chain that is not listed, treated as a rollup that pays in ether: enough for most chains, and a bearable loss on
+ * any.
+ */
 export const UNKNOWN_CHAIN: DefaultCeilings = { feeGwei: 100n, gasCostMilli: 100n };
 
 export const CEILING_GROUPS: readonly CeilingGroup[] = [
@@ -83,7 +84,7 @@ const BY_CHAIN: ReadonlyMap<number, DefaultCeilings> = new Map(
   CEILING_GROUPS.flatMap((group) => group.chainIds.map((chainId) => [chainId, group] as const)),
 );
 
-/** Null: the chain is not in the table, and `UNKNOWN_CHAIN` holds. */
+/** Null if the chain is not in the table; then `UNKNOWN_CHAIN` applies. */
 export function listedCeilings(chainId: number): DefaultCeilings | null {
   return BY_CHAIN.get(chainId) ?? null;
 }

@@ -1,14 +1,16 @@
 /**
- * How often something leaves that costs the same however much it carries: a database transaction, a request to a node.
- * After a rest it leaves at once, `reserve` times in a row; where work keeps coming, once every `everyMs`, with all that has
- * gathered meanwhile. So rare work never waits, and steady work shares a transaction or a request. Where `flow` says that
- * less comes than is worth gathering, it leaves more often than that: waiting would only make everybody slower.
+ * Pace of things that cost the same at any size: a database transaction, a request to a node. After a pause, `reserve`
+ * of them leave at once. Under steady load one leaves every `everyMs`, with all work that has gathered. So rare work
+ * never waits, and steady work shares transactions and requests. If `flow` reports little work, they leave more often:
+ * waiting would only add latency.
  */
 export class Departures {
   private readonly everyMs: number;
   private readonly aheadMs: number;
   private readonly flow: Flow | null;
-  /** Monotonic: when all that has left so far would have left, one every `everyMs`. Null: nothing has left yet. */
+  /**
+   * Monotonic: the time at which everything so far would have left at one per `everyMs`. Null if nothing has left yet.
+   */
   private earnedMs: number | null = null;
 
   constructor(everyMs: number, reserve: number, flow: Flow | null = null) {
@@ -17,12 +19,12 @@ export class Departures {
     this.flow = flow;
   }
 
-  /** How long the next one has to wait; 0: it may leave now. */
+  /** Time until the next may leave; 0: now. */
   waitMs(nowMs: number): number {
     return this.earnedMs === null ? 0 : Math.max(0, this.earnedMs - this.aheadMs - nowMs);
   }
 
-  /** One that left early because it was full does not make the next one wait longer than `everyMs`. */
+  /** One that left early because it was full does not delay the next one beyond `everyMs`. */
   left(nowMs: number, share = 1): void {
     const intervalMs = share * (this.flow?.share(nowMs) ?? 1) * this.everyMs;
     this.earnedMs = Math.min(Math.max(this.earnedMs ?? nowMs, nowMs), nowMs + this.aheadMs) + intervalMs;
@@ -31,17 +33,17 @@ export class Departures {
 
 const HALF_LIFE_MS = 200;
 const PER_SECOND = (1_000 * Math.LN2) / HALF_LIFE_MS;
-/** Below this part of what is plenty, gathering spares nothing that is short: what there is leaves almost at once. */
+/** Below this share of `plenty`, gathering saves too little: work leaves almost at once. */
 const FEW = 0.7;
 const LEAST_SHARE = 0.1;
 
-/** How much has come of late: halved five times a second, so that a few at once are not taken for a stream. */
+/** Recent amount of work, halved five times a second, so that a short burst does not count as steady load. */
 export class Flow {
   private readonly plenty: number;
   private amount = 0;
   private atMs = 0;
 
-  /** `plenty`: from so many a second on, each saved departure counts, and the whole interval is waited for. */
+  /** `plenty`: rate per second from which the whole interval is used. */
   constructor(plenty: number) {
     this.plenty = plenty;
   }
@@ -51,7 +53,7 @@ export class Flow {
     this.atMs = nowMs;
   }
 
-  /** Of the interval between departures: a small part where little comes, all of it where plenty does. */
+  /** Share of the interval to wait: small at a low rate, all of it from `plenty` on. */
   share(nowMs: number): number {
     const part = (this.remaining(nowMs) * PER_SECOND) / this.plenty;
     return Math.min(1, Math.max(LEAST_SHARE, (part - FEW) / (1 - FEW)));

@@ -1,11 +1,11 @@
 /**
- * Whether the chain behind an endpoint is still the one a lane lives on. One sight of the contrary withholds every
- * decision, two stop the lane, and it goes on by itself when two looks in a row find nothing any more.
+ * Doubt whether an endpoint still serves the lane's chain. One piece of evidence withholds every decision, two stop the
+ * lane. The lane resumes after two checks in a row without evidence.
  */
 export interface Doubt {
-  /** Sights of evidence in a row; 0: none. */
+  /** Checks with evidence in a row; 0: none. */
   readonly seen: number;
-  /** Looks without any since it stopped. */
+  /** Checks without evidence since the lane stopped. */
   readonly clean: number;
   readonly stopped: boolean;
 }
@@ -15,7 +15,7 @@ export const NO_DOUBT: Doubt = { seen: 0, clean: 0, stopped: false };
 const SIGHTS_TO_STOP = 2;
 const LOOKS_TO_GO_ON = 2;
 
-/** A look that failed is neither: unknown never decides. */
+/** A failed check counts as neither: unknown never decides (invariant I7). */
 export function weigh(doubt: Doubt, sight: "evidence" | "nothing"): Doubt {
   if (sight === "evidence") {
     const seen = doubt.seen + 1;

@@ -1,7 +1,7 @@
 /**
- * Where a new epoch of the feed begins. Numbers repeat after commits were lost, so the epoch starts above every one that
- * a live node has seen. Only the node that begins it knows what itself has seen; where commits may be lost, the others
- * may have seen more than the database remembers, and there is room for that.
+ * First number of a new feed epoch. Numbers repeat after lost commits, so the epoch starts above every number that a
+ * live node has seen. The node that begins it knows only its own; if commits were lost, other nodes may have seen more
+ * than the database has, so a margin is added.
  */
 const ROOM_FOR_THE_LOST = 1_000_000;
 

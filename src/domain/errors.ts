@@ -42,31 +42,31 @@ interface RevertExtra {
   readonly name: string | null;
   readonly message: string | null;
   readonly data: string;
-  /** Of an error of the ABI that came with the payload. */
+  /** Arguments of an error of the payload's ABI. */
   readonly args?: readonly unknown[];
 }
 
-/** Members that a problem document may carry beside code, title and detail. */
+/** Members of a problem document beside code, title and detail. */
 export interface ErrorExtras {
   /** Dotted path of the offending field, for INVALID_REQUEST. */
   readonly path?: string;
-  /** INVALID_REQUEST: what was probably meant. */
+  /** INVALID_REQUEST: the probable intention. */
   readonly hint?: string;
   readonly reason?: RejectionReason;
   readonly revert?: RevertExtra;
   readonly dependsOnPending?: boolean;
-  /** In wei. FEE_TOO_LOW: of the newest block. UNAVAILABLE: as one endpoint says, and no block yet. */
+  /** In wei. FEE_TOO_LOW: of the newest block. UNAVAILABLE: of one endpoint, without a block yet. */
   readonly baseFeePerGas?: string;
   readonly retryAfterSeconds?: number;
   readonly ownerUrl?: string | null;
-  /** FORBIDDEN, QUOTA_EXCEEDED: what does not allow it. */
+  /** FORBIDDEN, QUOTA_EXCEEDED: the rule that refuses it. */
   readonly rule?: string;
-  /** QUOTA_EXCEEDED: how much that rule allows. */
+  /** QUOTA_EXCEEDED: the rule's limit. */
   readonly limit?: number;
   readonly txId?: string;
   /** CONFLICT: the attempt that was mined. */
   readonly txHash?: string;
-  /** CONFLICT: the only nonce that could have been given. */
+  /** CONFLICT: the only nonce that could have been allocated. */
   readonly nextNonce?: number;
   readonly outcome?: "unknown";
   readonly epoch?: number;
@@ -93,17 +93,17 @@ export function invalid(path: string, detail: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path === "" ? "body" : path}: ${detail}`, { path });
 }
 
-/** A create that comes after its own `validUntil`. */
+/** A create that arrives after its own `validUntil`. */
 export function tooLate(): FencepostError {
   return invalid("validUntil", "is not in the future by the database's clock; nothing was accepted");
 }
 
-/** With what was probably meant, for people and for programs that show it beside the field. */
+/** Adds the probable intention, for people and for programs that show it at the field. */
 export function invalidWithHint(path: string, detail: string, hint: string): FencepostError {
   return new FencepostError("INVALID_REQUEST", `${path}: ${detail}; ${hint}`, { path, hint });
 }
 
-/** By a policy. Nothing was consumed, or changed. */
+/** Refused by a policy. Nothing was counted or changed. */
 export function forbiddenBy({ rule, detail }: { readonly rule: string; readonly detail: string }): FencepostError {
   return new FencepostError("FORBIDDEN", detail, { rule });
 }
@@ -112,12 +112,14 @@ export function unavailable(detail: string, cause?: unknown): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1, cause });
 }
 
-/** It may have been done, or be done yet: the caller looks before repeating it. */
+/** It may have been done, or still be done: the caller must check before a retry. */
 export function outcomeUnknown(detail: string, extras: Pick<ErrorExtras, "txId"> & ErrorOptions = {}): FencepostError {
   return new FencepostError("UNAVAILABLE", detail, { outcome: "unknown", retryAfterSeconds: 1, ...extras });
 }
 
-/** The caller named a nonce that is not the next one. In geth's words, which clients look for. Nothing was done. */
+/**
+ * The caller named a nonce that is not the next one. The text is geth's, which clients search for. Nothing was done.
+ */
 export function otherNonce(asked: number | undefined, next: number | null): FencepostError {
   if (next === null) return unavailable("this signer's nonce is not known yet; nothing was accepted");
   const which = asked !== undefined && asked > next ? "high" : "low";
@@ -125,7 +127,7 @@ export function otherNonce(asked: number | undefined, next: number | null): Fenc
   return new FencepostError("CONFLICT", detail, { nextNonce: next });
 }
 
-/** Another node acts for the lane: the one at `ownerUrl` where that is known. Nothing was done here. */
+/** Another node owns the lane, at `ownerUrl` if known. Nothing was done here. */
 export function notLeader(detail: string, ownerUrl: string | null = null): FencepostError {
   return new FencepostError("NOT_LEADER", detail, { ownerUrl, retryAfterSeconds: 1 });
 }
@@ -136,16 +138,19 @@ export function queueFull(): FencepostError {
   });
 }
 
-/** Of an error of the store: what the database itself said it lacks, a disk with room say. */
+/** The resource that the database lacks, as a store error reports it: disk space, for example. */
 interface Lacking {
   readonly lacks?: string | null;
 }
 
-/** The database did not answer in time, or said what it lacks. Told apart, because it may be this process that did not run and heard nothing. */
+/**
+ * The database did not answer in time, or named a missing resource. The texts differ, because without an answer this
+ * process itself may have stalled.
+ */
 export class DatabaseSilent extends FencepostError {
   private readonly consequence: string;
 
-  /** `consequence`: what that means for what was asked. */
+  /** `consequence`: the effect on the request. */
   constructor(consequence: string | null, cause?: unknown) {
     const then = consequence === null ? "" : `; ${consequence}`;
     const lacks = (cause as Lacking | undefined)?.lacks ?? null;
@@ -155,12 +160,12 @@ export class DatabaseSilent extends FencepostError {
   }
 
   afterPause(pausedMs: number): FencepostError {
-    const detail = `this node was not scheduled for ${pausedMs} ms and did not hear the database in time`;
+    const detail = `this node was not scheduled for ${pausedMs} ms and did not get the answer of the database in time`;
     return unavailable(`${detail}${this.consequence}`, this.cause);
   }
 }
 
-/** What the database did not answer is 503 for a caller, not a mistake of ours. */
+/** A database failure is 503 for a caller, not an internal error. */
 export async function orDatabaseSilent<T>(work: Promise<T>, consequence: string | null): Promise<T> {
   try {
     return await work;

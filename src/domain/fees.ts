@@ -1,38 +1,38 @@
-/** How a transaction pays. Wei throughout. */
+/** Fees of a transaction, in wei. */
 export type Fees =
   | { readonly type: "legacy" | "eip2930"; readonly gasPrice: bigint }
   | { readonly type: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint };
 
-/** What the last blocks took, oldest first. `baseFees` is empty on chains without EIP-1559. */
+/** Base fees of the last blocks, oldest first. Empty on chains without EIP-1559. */
 export interface FeeMarket {
   readonly baseFees: readonly bigint[];
-  /** Tips paid at a low percentile of each block, for blocks that held transactions. */
+  /** Tips at a low percentile of each block that had transactions. */
   readonly priorityFees: readonly bigint[];
-  /** `eth_gasPrice`; what legacy transactions pay. */
+  /** `eth_gasPrice`: the price of legacy transactions. */
   readonly gasPrice: bigint;
-  /** What a gas oracle would offer instead; absent: there is none, or it is silent. */
+  /** Advice of a gas oracle; absent if there is none, or it does not answer. */
   readonly offer?: Offer;
-  /** Two endpoints have the header that the base fee is of. Absent: the market is one endpoint's word. */
+  /** Two endpoints have the header of the base fee. Absent: the market is the claim of one endpoint. */
   readonly agreed?: true;
-  /** The dearer of two endpoints' markets: offered only after blocks passed the lower one over (climbing.ts). */
+  /** The higher of two endpoints' markets, offered only after blocks left the lower one out (climbing.ts). */
   readonly dearer?: Asked;
-  /** Contradictions between endpoints, each with the endpoint that gave the answer. */
+  /** Contradictions between endpoints, each with its endpoint. */
   readonly disputed?: readonly string[];
 }
 
-/** What a market asks for a unit of gas. `baseFee` is zero on chains without EIP-1559. */
+/** Price per gas of a market. `baseFee` is zero on chains without EIP-1559. */
 export interface Asked {
   readonly baseFee: bigint;
   readonly tip: bigint;
   readonly gasPrice: bigint;
 }
 
-/** What somebody else than the chain advises. */
+/** Advised fees, from a source other than the chain. */
 export interface Offer {
   readonly maxFeePerGas: bigint;
-  /** Absent: the tip that the market takes. */
+  /** Absent: the market's tip. */
   readonly maxPriorityFeePerGas?: bigint;
-  /** An operator's own figure, which the ceilings alone bound. Else an answer like any other: bounded by what blocks took, too. */
+  /** An operator's fixed price, limited only by the ceilings. Other advice is also limited by recent blocks. */
   readonly isFixed: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface FeeWishes {
 const GWEI = 1_000_000_000n;
 const FALLBACK_TIP = GWEI;
 const SANITY_FACTOR = 10n;
-/** Of so many blocks the median base fee is taken. */
+/** Number of blocks in the median base fee. */
 export const SANITY_BLOCKS = 100;
 
 export function median(values: readonly bigint[]): bigint {
@@ -56,8 +56,8 @@ export function median(values: readonly bigint[]): bigint {
 }
 
 /**
- * What one answer about the market may say: at most ten times the median base fee seen. Null where base fees are unknown
- * or zero: there is nothing to compare with, and the ceilings alone bind (ceilings.ts).
+ * Limit on one market answer: ten times the median base fee. Null if base fees are unknown or zero: then only the
+ * ceilings apply (ceilings.ts).
  */
 export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
   const usual = median(baseFees);
@@ -65,8 +65,8 @@ export function sanityLimit(baseFees: readonly bigint[]): bigint | null {
 }
 
 /**
- * The first price of a transaction: what the caller asked for, else the market's, under the ceiling.
- * Twice the base fee rides out six full blocks in a row (EIP-1559: at most +12.5 % a block).
+ * First price of a transaction: the caller's, else the market's, under the ceiling. Twice the base fee covers six full
+ * blocks in a row (EIP-1559: at most +12.5 % a block).
  */
 export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling: bigint | null): Fees {
   const legacy = wishes.gasPrice !== undefined || wishes.type === "legacy" || wishes.type === "eip2930";
@@ -84,42 +84,42 @@ export function priceFirstAttempt(market: FeeMarket, wishes: FeeWishes, ceiling:
 }
 
 /**
- * What gas costs now: the dearer of the newest block and of the next, which is only foretold: a chain with a floor under its
- * base fee, or an operator that sets it, may not let it fall. Undefined on chains without base fees.
+ * Current base fee: the higher of the newest block and the forecast for the next. A chain with a minimum base fee, or
+ * one that an operator sets, may not let it fall. Undefined on chains without base fees.
  */
 export function baseFeeNow({ baseFees }: FeeMarket): bigint | undefined {
   const [a, b = a] = baseFees.slice(-2);
   return a === undefined || b === undefined ? undefined : larger(a, b);
 }
 
-/** Stands for the market where the caller named every fee: none of its figures is read. */
+/** Placeholder for the market if the caller named every fee: none of its values is read. */
 export const NO_MARKET: FeeMarket = { baseFees: [], priorityFees: [], gasPrice: 0n };
 
-/** A legacy envelope has no place for an access list. The one of EIP-2930 has, and pays the same. */
+/** A legacy transaction has no access list. EIP-2930 has one, and the same price. */
 export function envelopeFor(fees: Fees, accessList: readonly unknown[]): Fees {
   return fees.type === "legacy" && accessList.length > 0 ? { ...fees, type: "eip2930" } : fees;
 }
 
-/** The most one unit of gas can cost: what a balance must cover. */
+/** Highest cost per gas: what a balance must cover. */
 export function feeCap(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;
 }
 
-/** The same kind of offer, every field of it changed alike. */
+/** The same kind of offer with every price changed alike. */
 export function mapFees(fees: Fees, change: (value: bigint) => bigint): Fees {
   if (fees.type !== "eip1559") return { type: fees.type, gasPrice: change(fees.gasPrice) };
   const { maxFeePerGas, maxPriorityFeePerGas } = fees;
   return { type: "eip1559", maxFeePerGas: change(maxFeePerGas), maxPriorityFeePerGas: change(maxPriorityFeePerGas) };
 }
 
-/** The same offer, no field of it above `most`. */
+/** The same offer with no price above `most`. */
 export function under(fees: Fees, most: bigint): Fees {
   if (fees.type !== "eip1559") return { type: fees.type, gasPrice: smaller(fees.gasPrice, most) };
   const maxFeePerGas = smaller(larger(fees.maxFeePerGas, fees.maxPriorityFeePerGas), most);
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(fees.maxPriorityFeePerGas, maxFeePerGas) };
 }
 
-/** True where the caller brought every fee field, so that no market needs to be asked. */
+/** True if the caller named every fee, so that no market is needed. */
 export function isFullyPriced(wishes: FeeWishes): boolean {
   return (
     wishes.gasPrice !== undefined || (wishes.maxFeePerGas !== undefined && wishes.maxPriorityFeePerGas !== undefined)
@@ -137,12 +137,12 @@ interface Digest {
 
 const digests = new WeakMap<FeeMarket, Digest>();
 
-/** One market prices everything that is signed until the next block: its medians are taken once. */
+/** The medians are computed once per market: it prices everything until the next block. */
 function digest(market: FeeMarket): Digest {
   const known = digests.get(market);
   if (known !== undefined) return known;
   const fresh = {
-    // A negative tip is a malformed answer, and cannot be encoded.
+    // A negative tip is malformed and cannot be encoded.
     tip: market.priorityFees.length === 0 ? FALLBACK_TIP : larger(median(market.priorityFees), 0n),
     sanityLimit: sanityLimit(market.baseFees),
   };
@@ -150,12 +150,12 @@ function digest(market: FeeMarket): Digest {
   return fresh;
 }
 
-/** What a payload without a wish tips. */
+/** Default tip. */
 export function tipFor(market: FeeMarket): bigint {
   return digest(market).tip;
 }
 
-/** One answer may be false, of a chain or of an oracle. What the operator fixed is not an answer. */
+/** Limits one answer, which may be false, of a chain or an oracle. An operator's fixed price is not limited. */
 function sane(market: FeeMarket, price: bigint, ceiling: bigint | null): bigint {
   return market.offer?.isFixed === true ? price : capped(price, digest(market).sanityLimit, ceiling);
 }
@@ -172,7 +172,7 @@ export function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b;
 }
 
-/** Below half of the base fee: six empty blocks in a row would have to come before it could be mined. */
+/** Below half of the base fee: it would need six empty blocks in a row to be mined. */
 export function isHopelessCap(cap: bigint, baseFee: bigint): boolean {
   return cap * 2n < baseFee;
 }

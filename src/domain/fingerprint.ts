@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import type { Hex } from "./lane.ts";
-import type { Payload } from "./transaction.ts";
+import type { Intent, Payload } from "./transaction.ts";
 
 /**
- * Equal payloads have equal fingerprints, whatever notation they arrived in. Only what the caller asked for takes part:
- * an estimate or a market price made here would turn an honest repeat into a reuse. `validUntil` is part of what is asked for;
- * without it the fingerprint is the one from before there was such a word.
+ * Fingerprint of a payload, independent of notation. Only the caller's input takes part: an estimate or a market price
+ * would turn an honest retry into a reuse of the request id. `validUntil` takes part if given. A field that is absent adds
+ * nothing, so that stored fingerprints stay valid when another field is added.
  */
-export function fingerprint(payload: Payload, validUntil?: Date): Hex {
+export function fingerprint(payload: Payload, { validUntil }: Pick<Intent, "validUntil"> = {}): Hex {
   const canonical = JSON.stringify([
     payload.to,
     payload.data,
@@ -23,7 +23,7 @@ export function fingerprint(payload: Payload, validUntil?: Date): Hex {
   return `0x${hash("sha256", canonical, "hex")}`;
 }
 
-/** Equal JSON has equal fingerprints, in whichever order its members stand; a bigint is its digits, as on its way to another node. */
+/** Fingerprint of JSON, independent of member order; a bigint counts as its digits. */
 export function fingerprintOfJson(value: unknown): Hex {
   const canonical = JSON.stringify(value, (_, each: unknown) => {
     if (typeof each === "bigint") return each.toString();

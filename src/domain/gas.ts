@@ -2,8 +2,8 @@ import type { Address, Hex } from "./lane.ts";
 import type { Payload } from "./transaction.ts";
 
 /**
- * The least gas a transaction costs before its first instruction (Yellow Paper, EIP-2028, EIP-2930, EIP-3860, and the
- * calldata floor of EIP-7623 is left to the node: a chain without it would refuse nothing).
+ * Minimum gas of a transaction before its first instruction (Yellow Paper, EIP-2028, EIP-2930, EIP-3860). The calldata
+ * floor of EIP-7623 is left to the node, because not every chain has it.
  */
 export function intrinsicGas(payload: Pick<Payload, "to" | "data" | "accessList">): bigint {
   const { zero, nonZero } = countBytes(payload.data);
@@ -13,12 +13,12 @@ export function intrinsicGas(payload: Pick<Payload, "to" | "data" | "accessList"
   return BigInt(gas);
 }
 
-/** What a transfer to an account without code costs, always; a node that searches for it may end one above. */
+/** Cost of a transfer to an account without code; a node's binary search may return one more. */
 const PLAIN_TRANSFER_GAS = 21_001n;
 
 /**
- * Estimates are exact for the state they saw; whatever runs code gets a fifth on top for the state it will meet. `most` is
- * what the chain takes at all: the margin ends there, since a chain refuses what asks for more.
+ * An estimate is exact for the state that it saw; calls of code get a fifth on top for later states. `most`: the
+ * chain's limit, which the margin does not exceed, because the chain would refuse it.
  */
 export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data">, most: bigint | null): bigint {
   if (payload.to !== null && payload.data === "0x" && estimate <= PLAIN_TRANSFER_GAS) return estimate;
@@ -28,7 +28,7 @@ export function withMargin(estimate: bigint, payload: Pick<Payload, "to" | "data
 
 const IN_PROPORTION = 10n;
 
-/** So far above what a payload costs at least that one endpoint's word alone is not enough where much money hangs on it. */
+/** Multiple of the minimum gas above which an expensive payload needs a second endpoint. */
 export function isOutOfProportion(estimate: bigint, payload: Pick<Payload, "to" | "data" | "accessList">): boolean {
   return estimate > IN_PROPORTION * intrinsicGas(payload);
 }
@@ -39,16 +39,16 @@ function countBytes(data: Hex): { zero: number; nonZero: number } {
   return { zero, nonZero: (data.length - 2) / 2 - zero };
 }
 
-/** EIP-7825: no transaction may ask for more than 2^24 gas, however large the block is. */
+/** EIP-7825: a transaction has at most 2^24 gas, in any block. */
 export const EIP_7825_CAP = 16_777_216n;
 
 /**
- * What single chains are known to do with gas stands in two lists, by chain id. A chain that is not listed is assumed to do
- * neither: to cap no transaction below its block, and to charge a transfer whatever its own estimate says.
+ * Known gas rules by chain id, in two lists. Other chains are assumed to have no cap per transaction, and to charge a
+ * transfer by their own estimate.
  *
- * Chains that have EIP-7825: Ethereum (December 2025) and its test networks Sepolia, Holesky and Hoodi, Gnosis Chain (April
- * 2026), BNB Smart Chain and its test network (BEP-652, April 2026), Base and Base Sepolia (Azul). Polygon PoS has a cap of
- * another height, and others may follow: theirs is learned from a refusal, or set as `maxTransactionGas`.
+ * Chains with EIP-7825: Ethereum (December 2025) and its test networks Sepolia, Holesky and Hoodi, Gnosis Chain (April
+ * 2026), BNB Smart Chain and its test network (BEP-652, April 2026), Base and Base Sepolia (Azul). Polygon PoS has
+ * another cap, and others may follow: those are learned from a refusal, or set as `maxTransactionGas`.
  */
 const EIP_7825_CHAINS: ReadonlySet<number> = new Set([
   ...[1, 11_155_111, 17_000, 560_048],
@@ -56,8 +56,8 @@ const EIP_7825_CHAINS: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Chains on which a transfer to an account without code uses 21,000 gas, always. Rollups are listed where what they pay to
- * their parent chain is a fee of its own (OP stack, Scroll, Linea); Arbitrum, zkSync, Mantle and Filecoin charge it as gas.
+ * Chains on which a transfer to an account without code always uses 21,000 gas. Rollups are listed if their data fee is
+ * separate (OP stack, Scroll, Linea); Arbitrum, zkSync, Mantle and Filecoin charge it as gas.
  */
 const EXACT_TRANSFER_CHAINS: ReadonlySet<number> = new Set([
   ...[1, 11_155_111, 17_000, 560_048],
@@ -67,17 +67,17 @@ const EXACT_TRANSFER_CHAINS: ReadonlySet<number> = new Set([
   31_337,
 ]);
 
-/** Precompiled contracts live below this address: they have no code, and running them costs gas. */
+/** Precompiled contracts are below this address: they have no code, and calling them costs gas. */
 const LAST_RESERVED_ADDRESS = 0xffffn;
 
-/** Null: no cap is known for this chain. */
+/** Null if no cap is known for this chain. */
 export function knownGasCap(chainId: number): bigint | null {
   return EIP_7825_CHAINS.has(chainId) ? EIP_7825_CAP : null;
 }
 
 /**
- * What a payload costs on this chain where its receiver has no code; null where only the chain can tell. An access list is
- * paid for besides, and only by chains that charge for it as Ethereum does.
+ * Gas of a payload whose receiver has no code; null if only the chain can tell. An access list costs extra, only on
+ * chains that charge like Ethereum.
  */
 export function plainTransferGas(chainId: number, payload: Pick<Payload, "to" | "data" | "accessList">): bigint | null {
   const { to, data, accessList = [] } = payload;
@@ -89,19 +89,19 @@ function isReserved(address: Address): boolean {
   return BigInt(address) <= LAST_RESERVED_ADDRESS;
 }
 
-/** The most gas that a transaction may ask for, and who says so. */
+/** Gas limit of a transaction, and its source. */
 export interface GasLimit {
   readonly gas: bigint;
   readonly of: "block" | "transaction";
 }
 
-/** The lower of the two, as far as they are known; null: neither is. */
+/** The lower of the two that are known; null if neither is. */
 export function lowerLimit(block: bigint | null, transaction: bigint | null): GasLimit | null {
   if (transaction !== null && (block === null || transaction < block)) return { gas: transaction, of: "transaction" };
   return block === null ? null : { gas: block, of: "block" };
 }
 
-/** Null: it is within the limit, or no limit is known. */
+/** Null if it is within the limit, or no limit is known. */
 export function gasOverLimit(gas: bigint, limit: GasLimit | null): string | null {
   if (limit === null || gas <= limit.gas) return null;
   const whose = limit.of === "block" ? "the block's limit" : "the limit of this chain for one transaction";

@@ -1,4 +1,4 @@
-/** What has the same key together, in the order it came. */
+/** Groups items by key, in their order. */
 export function grouped<Key, Item>(
   items: readonly Item[],
   keyOf: (item: Item) => Key,

@@ -1,13 +1,14 @@
 /**
- * Whether a backlog grows: not by its size, which a slow endpoint makes large for a moment, but by what was left over at its
- * best in each stretch. Where that rose in every one of the last stretches, work comes faster than it is done.
+ * Detects a growing backlog. A slow endpoint makes it large for a moment, so its minimum in each period counts. If the
+ * minimum rose in every one of the last periods, work arrives faster than it is done.
  */
 const STRETCHES = 5;
 
 export class Growth {
   private readonly stretchMs: number;
   private readonly lows: number[] = [];
-  private low = Number.POSITIVE_INFINITY;
+  /** Of this stretch; null: nothing was seen in it yet. */
+  private low: number | null = null;
   private endsMs: number | null = null;
 
   constructor(stretchMs: number) {
@@ -17,15 +18,15 @@ export class Growth {
   see(nowMs: number, size: number): void {
     this.endsMs ??= nowMs + this.stretchMs;
     if (nowMs >= this.endsMs) {
-      this.lows.push(this.low);
+      if (this.low !== null) this.lows.push(this.low);
       if (this.lows.length > STRETCHES) this.lows.shift();
-      this.low = Number.POSITIVE_INFINITY;
+      this.low = null;
       this.endsMs = nowMs + this.stretchMs;
     }
-    this.low = Math.min(this.low, size);
+    this.low = Math.min(this.low ?? size, size);
   }
 
-  /** Null while it does not: else the best of the first and of the last stretch. */
+  /** Null while it does not grow; else the minima of the first and the last period. */
   get grown(): { readonly from: number; readonly to: number } | null {
     const [from] = this.lows;
     const to = this.lows.at(-1);
@@ -34,9 +35,9 @@ export class Growth {
     return isRising ? { from, to } : null;
   }
 
-  /** What is left over has not risen in the last stretch. */
+  /** The minimum did not rise in the last period. */
   get stopped(): boolean {
-    const last = this.lows.at(-1);
-    return last === undefined || last <= (this.lows.at(-2) ?? Number.POSITIVE_INFINITY);
+    const [before, last] = this.lows.slice(-2);
+    return before === undefined || last === undefined || last <= before;
   }
 }

@@ -1,7 +1,6 @@
 /**
- * A hole is a nonce below the lane's cursor that nothing holds: no transaction that may be mined, no open reservation.
- * Everything above it waits. This file knows why there are holes, and how transactions that were never
- * signed move down into them.
+ * A hole is a nonce below the lane's cursor with no transaction that may be mined and no open reservation. Everything
+ * above it waits. This file has the causes of holes, and how never-signed transactions move down into them.
  */
 
 import type { Reservation } from "./reservations.ts";
@@ -12,18 +11,18 @@ export type HoleCause = (typeof HOLE_CAUSES)[number];
 export interface Hole {
   readonly nonce: number;
   readonly why: HoleCause;
-  /** In words, for people. */
+  /** Text for people. */
   readonly detail: string;
   readonly since: Date;
-  /** Whose reservation left it behind. */
+  /** Whose reservation left the hole. */
   readonly reservationId: string | null;
-  /** Of a reservation that expired: whose it was, and how long it was kept. */
+  /** For an expired reservation: its owner, and how long it lasted. */
   readonly expired?: Pick<Reservation, "owner" | "ttlMs">;
 }
 
 /**
- * An endpoint said that another program had used this nonce, and the lane skipped it; but it is unused. The endpoint lied,
- * or a reorg removed the foreign transaction. Nothing of ours was ever signed for it.
+ * An endpoint reported that another program had used this nonce, and the lane skipped it; but it is unused. The
+ * endpoint was wrong, or a reorg removed the foreign transaction. Nothing was ever signed here for it.
  */
 export function skippedHole(nonce: number, since: Date): Hole {
   const detail = "the chain was said to have passed it, and has not";
@@ -31,18 +30,18 @@ export function skippedHole(nonce: number, since: Date): Hole {
 }
 
 /**
- * Free for the next transaction. An expired reservation's nonce is not: its caller may have signed something for it. The
- * hole policy closes it, and whichever transaction is mined is reported.
+ * Free for the next transaction. The nonce of an expired reservation is not: its caller may have signed for it. The
+ * hole policy closes it, and the transaction that is mined is reported.
  */
 export function isFree({ why }: Pick<Hole, "why">): boolean {
   return why !== "expired";
 }
 
-/** What stands at a nonce of the lane. */
+/** State of a nonce of the lane. */
 export interface Holder {
   readonly txId: string;
   readonly nonce: number;
-  /** We sign it, none of its payloads was ever claimed, and no caller was given a hash of it. */
+  /** This node signs it, none of its payloads was ever claimed, and no caller has its hash. */
   readonly movable: boolean;
 }
 
@@ -53,8 +52,8 @@ export interface NonceMove {
 }
 
 /**
- * Shift-down: whatever is movable takes the lowest free nonce below it, all together and in order, and leaves its own
- * behind. A holder that cannot move uses up what was free below it: no transaction overtakes a claimed one.
+ * Moves every movable transaction to the lowest free nonce below it, all together and in order. A transaction that
+ * cannot move blocks the free nonces below it: nothing overtakes a claimed transaction.
  */
 export function planShiftDown(free: readonly number[], holders: readonly Holder[]): readonly NonceMove[] {
   const taken = holders.map((holder) => ({ nonce: holder.nonce, holder }));

@@ -1,4 +1,4 @@
-/** Lower-case 20-byte hex. Two casings of one account are one signer, so the domain never sees another form. */
+/** Lower-case 20-byte hex. Two casings of one account are one signer, so the domain has only this form. */
 export type Address = `0x${string}`;
 /** Lower-case 32-byte hex. */
 export type Hash = `0x${string}`;
@@ -12,8 +12,8 @@ export interface Lane {
 }
 
 /**
- * Proof of tenure that every write of lane data carries. The instance id is part of it because a database that lost
- * commits may hand the same token out twice, but never to the same process (docs/leases.md).
+ * Proof of a term, in every write of lane data. It includes the instance id: a database that lost commits may issue the
+ * same token twice, but never to the same process (docs/leases.md).
  */
 export interface Fence {
   readonly lane: Lane;
@@ -27,14 +27,14 @@ export function laneKey(lane: Lane): LaneKey {
   return `${lane.chainId}:${lane.signer}`;
 }
 
-/** The one lock order: every transaction that touches several lanes touches them ascending. */
+/** The only lock order: a transaction over several lanes locks them ascending, so that deadlocks are impossible. */
 export function compareLanes(a: Lane, b: Lane): number {
   if (a.chainId !== b.chainId) return a.chainId - b.chainId;
   if (a.signer === b.signer) return 0;
   return a.signer < b.signer ? -1 : 1;
 }
 
-/** Spreads lanes over writer shards. It decides order of work, never correctness. */
+/** Distributes lanes over writer shards. It affects only the order of work, never correctness. */
 export function shardOf(key: LaneKey, shards: number): number {
   return (fnv1a(key) >>> 0) % shards;
 }

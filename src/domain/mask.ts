@@ -1,29 +1,28 @@
 /**
- * The one function through which text leaves the process: log lines, problem documents, alerts, what is stored of an error,
- * and the command line's complaints. Others quote what they were asked with: a gateway its URL with the key in it, a
- * driver a connection string, a hook its own address. What is configured as a secret is known by its text; what merely
- * looks like one (credentials in a URL, an Authorization header, a private key) by its shape. Hashes are neither, and our own
- * words are left alone (own-words.ts).
+ * Masks secrets in every text that leaves the process: log lines, problem documents, alerts, stored errors, messages of
+ * the command line. Foreign errors quote secrets: a gateway the URL with its key, a driver a connection string, a hook
+ * its address. Configured secrets are found by their text; others (credentials in a URL, an Authorization header, a
+ * private key) by their shape. Hashes are not masked, nor are words of our own messages (own-words.ts).
  */
 import { isOwnWord } from "./own-words.ts";
 
 export type Mask = (text: string) => string;
 
 export const MASK = "***";
-/** Shorter texts would black out ordinary words. */
+/** Shorter secrets are not masked by text: they would match ordinary words. */
 const SHORTEST_SECRET = 6;
 
-/** It is known by its text, wherever that appears. */
+/** A secret that is masked wherever its text appears. */
 export function isMasked(secret: string): boolean {
   return secret.length >= SHORTEST_SECRET && (KEY.test(secret) || !isOwnWord(secret));
 }
 
-/** In any casing, as hex has several, and as JSON or a URL would spell it: the text may be a line or a part of either. */
+/** Matches any casing, and the escaped forms of JSON and URLs. */
 export function createMask(secrets: readonly string[]): Mask {
   const forms = secrets.flatMap((secret) => [secret, inUrl(secret), inJson(secret), inJson(inJson(secret))]);
   const usable = [...new Set(forms)].filter(isMasked);
   const keys = usable.filter((form) => KEY.test(form)).map((key) => key.toLowerCase());
-  // Longest first: a secret that contains another one is masked whole.
+  // Longest first: a secret that contains another is masked as a whole.
   const words = usable.filter((form) => !KEY.test(form)).sort((a, b) => b.length - a.length);
   const masks = [
     ...maskOfWords(words.filter(({ length }) => length > KEY_DIGITS)),
@@ -34,11 +33,11 @@ export function createMask(secrets: readonly string[]): Mask {
   return (text) => masks.reduce((masked, mask) => mask(masked), text);
 }
 
-/** Deeper than any error object; what lies deeper is dropped. */
+/** Deeper than any real error object; deeper members are dropped. */
 const DEEPEST = 8;
 const BYTES = /^0x[\da-f]*$/i;
 
-/** Every text inside, but for bytes: the data of a revert is no text yet. */
+/** Masks every text inside an object, except hex data. */
 export function maskTexts(mask: Mask, value: unknown, depth = 0): unknown {
   if (typeof value === "string") return BYTES.test(value) ? value : mask(value);
   if (typeof value !== "object" || value === null) return value;
@@ -49,19 +48,19 @@ export function maskTexts(mask: Mask, value: unknown, depth = 0): unknown {
 
 const NAME = "(?:key|token|secret|passw(?:or)?d|passphrase|mnemonic|seed)";
 
-/** Each with what stands before the secret, which stays. */
+/** Shapes, each with the text before the secret, which stays. */
 const SHAPES = [
-  // user:password@ of a URL, or a token alone in front of the @
+  // user:password@ of a URL, or a token before the @
   String.raw`(:\/\/(?:[^\s/?#"'<>\\:@]{1,128}:(?!@))?)[^\s/?#"'<>\\]{1,512}(?=@)`,
   // Authorization: Bearer …
   String.raw`(\b(?:bearer|basic|fencepost-node)\s{1,4})[\w.~+/=-]{8,}`,
   // ?apiKey=…, password=…
   String.raw`(${NAME}=)[^\s&"'<>\\#]{6,}`,
-  // "key": "0x…", of 32 bytes, also where quotes are escaped
+  // "key": "0x…", 32 bytes, also with escaped quotes
   String.raw`(${NAME}s?[\s"'\\]{0,6}[:=]?[\s"'\\[]{0,6}(?:0x)?)[\da-f]{64}(?![\da-f])`,
 ].map((pattern) => new RegExp(pattern, "gi"));
 
-/** Knows shapes alone: for text that comes before any configuration is known. */
+/** Masks by shape only, for text before the configuration is read. */
 export const maskOfShapes: Mask = (text) =>
   SHAPES.reduce((masked, shape) => masked.replace(shape, (_, before: string) => `${before}${MASK}`), text);
 
@@ -77,15 +76,15 @@ const KEY = /^[0-9a-f]{64}$/i;
 const HEX_RUN = /[0-9a-f]{64,}/gi;
 
 /**
- * Private keys are looked up and not tried one after the other: a node with ten thousand lanes has as many, and an
- * expression of all of them takes seconds to compile and most of a millisecond for every line.
+ * Private keys are found by look-up: a node with ten thousand lanes has as many, and one expression of all takes
+ * seconds to compile and most of a millisecond per line.
  */
 function maskOfKeys(keys: ReadonlySet<string>): readonly Mask[] {
   if (keys.size === 0) return [];
   return [(text) => text.replace(HEX_RUN, (run) => maskRun(run, keys))];
 }
 
-/** A key may stand anywhere in a longer run of digits, as in the data of a call. */
+/** A key may be inside a longer run of digits, such as call data. */
 function maskRun(run: string, keys: ReadonlySet<string>): string {
   const digits = run.toLowerCase();
   let masked = "";
@@ -104,7 +103,7 @@ function inJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** A lone surrogate has no such spelling. */
+/** A lone surrogate has no URL encoding. */
 function inUrl(text: string): string {
   return /\p{Surrogate}/u.test(text) ? text : encodeURIComponent(text);
 }

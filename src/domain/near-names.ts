@@ -1,11 +1,11 @@
 /**
- * The name that somebody probably meant by one that is not known: by spelling, or by what other tools call the same thing
- * (ethers, viem and web3 say `from`, `gasLimit` and `input`). A guess is told, never acted on.
+ * Suggests a known name for an unknown one: by spelling, or by the word of other tools (ethers, viem and web3 use
+ * `from`, `gasLimit` and `input`). A suggestion is shown, never applied.
  */
 
 import { type FencepostError, invalid, invalidWithHint } from "./errors.ts";
 
-/** By a lower-case spelling without separators: what it is called here. Only names that the place knows are offered. */
+/** Our name by the lower-case spelling of others. Only names that are valid at that place are suggested. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   from: ["signer"],
   sender: ["signer"],
@@ -72,17 +72,17 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 
 export interface UnknownName {
   readonly name: string;
-  /** Dotted, from the root of what was given. */
+  /** Dotted path from the root of the input. */
   readonly path: string;
-  /** What may stand there. */
+  /** Names that are valid there. */
   readonly known: readonly string[];
-  /** "is not a known field": what is wrong with it. */
+  /** The error text, such as "is not a known field". */
   readonly complaint: string;
-  /** Names that are known at another place, by how that place is written. */
+  /** Names that are valid at another place, with that place's path. */
   readonly elsewhere?: ReadonlyMap<string, string>;
 }
 
-/** The refusal of a field, parameter or member that is not known: with what was probably meant, else with what there is. */
+/** Error for an unknown field, parameter or member: with a suggestion, else with the valid names. */
 export function unknownName({ name, path, known, complaint, elsewhere }: UnknownName): FencepostError {
   const place = elsewhere?.get(name);
   if (place !== undefined) return invalidWithHint(path, complaint, `did you mean \`${place}\`?`);
@@ -91,7 +91,7 @@ export function unknownName({ name, path, known, complaint, elsewhere }: Unknown
   return invalid(path, known.length === 0 ? complaint : `${complaint} (known: ${known.join(", ")})`);
 }
 
-/** The known name that is probably meant; null where none is near. */
+/** The probable name; null if none is close. */
 export function nearestName(name: string, known: Iterable<string>, plain = plainly): string | null {
   const wanted = plain(name);
   const names = [...known];
@@ -102,17 +102,17 @@ export function nearestName(name: string, known: Iterable<string>, plain = plain
   return best !== undefined && best.distance <= tolerated(wanted.length) ? best.name : null;
 }
 
-/** A third of the letters may be wrong, two in a short name (a swap counts as two); beyond that a guess is noise. */
+/** Allowed edit distance: a third of the letters, or two in a short name (a swap counts as two). */
 function tolerated(length: number): number {
   return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));
 }
 
-/** Casing and separators are how two spellings of one name differ. */
+/** Casing and separators are ignored. */
 function plainly(name: string): string {
   return name.replace(/[_-]/g, "").toLowerCase();
 }
 
-/** Levenshtein, one row at a time. Long input is cut: nothing known is that long. */
+/** Levenshtein distance, one row at a time. Long input is cut: no known name is that long. */
 function editDistance(a: string, b: string): number {
   const wanted = a.slice(0, 64);
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

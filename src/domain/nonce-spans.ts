@@ -1,4 +1,4 @@
-/** The nonces of a lane as a ruler: neighbours of one kind are one span, what somebody may have to look at stands alone. */
+/** The nonces of a lane as spans: neighbours of one kind are one span; nonces that may need attention are single. */
 import type { Hole } from "./holes.ts";
 import type { ReservationState } from "./reservations.ts";
 import type { Status } from "./transitions.ts";
@@ -19,7 +19,7 @@ export type SpanKind = (typeof SPAN_KINDS)[number];
 
 export interface NonceSpan {
   readonly from: number;
-  /** Included. */
+  /** Last nonce, included. */
   readonly to: number;
   readonly kind: SpanKind;
   readonly txId?: string;
@@ -43,13 +43,13 @@ export interface NonceHolders {
   readonly transactions: readonly HeldNonce[];
   readonly reservations: readonly ReservedNonce[];
   readonly holes: readonly Pick<Hole, "nonce" | "detail">[];
-  /** Transactions below this may be kept no more; absent: all are. */
+  /** Transactions below this nonce may have been deleted by retention; absent: all are kept. */
   readonly departedBelow?: number;
 }
 
 /**
- * Ascending over [from, to]. What nothing of ours holds was used by somebody else, before this lane or beside it; or it was
- * ours, and final so long ago that it is kept no more.
+ * Spans over [from, to], ascending. A nonce without a transaction was used by another program, or its transaction was
+ * deleted by retention.
  */
 export function spansOf(from: number, to: number, holders: NonceHolders): readonly NonceSpan[] {
   const { departedBelow = 0 } = holders;
@@ -83,7 +83,7 @@ function spanOfTransaction({ nonce, txId, state, subState, held }: HeldNonce): N
   return { ...at(nonce), kind: state === "TRACKING" ? "inFlight" : "queued" };
 }
 
-/** Only what has neither an id nor a word of its own. */
+/** Only nonces without a transaction id or a cause of their own are merged. */
 function isJoined(last: NonceSpan, next: NonceSpan): boolean {
   return last.kind === next.kind && isPlain(last) && isPlain(next);
 }

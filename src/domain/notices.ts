@@ -1,30 +1,30 @@
 /**
- * Notices: what happened once and a person has to look at, kept until somebody acknowledges it. A foreign use of a key may be a
- * stolen key; a node that vanished may have left its keys behind. The cause is over in a moment, and the danger is not. Pure.
+ * Notices: single events that a person must look at, kept until they are acknowledged. A foreign use of a key may mean
+ * a stolen key; a vanished node may have left its keys behind. The event is over at once, the danger is not. Pure.
  */
 import type { Hash, Hex, Lane } from "./lane.ts";
 
 export const NOTICE_KINDS = ["EXTERNAL_KEY_USE", "NODE_VANISHED"] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** Nonces of a lane that were used by a transaction that was not sent from here. */
+/** Nonces of a lane that were used by a transaction from elsewhere. */
 export interface ForeignUse {
   readonly nonce: number;
-  /** The last one, where the chain's count passed several at once. */
+  /** Last nonce, if the chain's count passed several at once. */
   readonly through: number;
-  /** Null: the chain counts it, and nothing showed which transaction it was. */
+  /** Null if the chain counts it, but no endpoint showed the transaction. */
   readonly txHash: Hash | null;
-  /** Our transaction that lost the nonce; null: it was given to none. */
+  /** Our transaction that lost the nonce; null if it had none. */
   readonly txId: string | null;
 }
 
-/** One occurrence, of either kind. */
+/** One event of either kind. */
 export interface NoticeEvidence extends Partial<ForeignUse> {
   readonly at: Date;
   readonly instanceId?: string;
-  /** How the end of the instance was noticed. */
+  /** Evidence of the instance's end. */
   readonly why?: string;
-  /** Lanes that it held then. */
+  /** Lanes that it held at that time. */
   readonly lanes?: number;
 }
 
@@ -37,23 +37,23 @@ export interface Acknowledgement {
 export interface Notice {
   readonly noticeId: string;
   readonly kind: NoticeKind;
-  /** Of EXTERNAL_KEY_USE. */
+  /** Set for EXTERNAL_KEY_USE. */
   readonly lane: Lane | null;
-  /** Of NODE_VANISHED. */
+  /** Set for NODE_VANISHED. */
   readonly nodeId: string | null;
   readonly firstSeenAt: Date;
   readonly lastSeenAt: Date;
-  /** How often: repeats before an acknowledgement are the same notice, and one after it is another. */
+  /** Number of events: repeats before an acknowledgement belong to the same notice, later ones to a new one. */
   readonly times: number;
-  /** Newest first, the last ones. */
+  /** The last events, newest first. */
   readonly evidence: readonly NoticeEvidence[];
-  /** When the node was back; null: it is not, or the notice is of another kind. */
+  /** When the node was back; null if it is not, or for another kind of notice. */
   readonly overAt: Date | null;
   readonly acknowledged: Acknowledgement | null;
 }
 
 export const MOST_EVIDENCE = 20;
-/** Acknowledged ones of one lane or node that are kept, the newest. */
+/** Number of acknowledged notices kept per lane or node. */
 export const MOST_ACKNOWLEDGED = 100;
 
 export function isOpen({ acknowledged, overAt }: Pick<Notice, "acknowledged" | "overAt">): boolean {
@@ -64,26 +64,26 @@ export function timesOf({ nonce, through }: Pick<ForeignUse, "nonce" | "through"
   return through - nonce + 1;
 }
 
-/** A node that was leaving and had nothing left did not vanish. */
+/** A node that was shutting down with no lanes left did not vanish. */
 export function isVanished({ draining, lanes }: { readonly draining: boolean; readonly lanes: number }): boolean {
   return !draining || lanes > 0;
 }
 
-/** An operator's word that it was looked into. */
+/** An operator's acknowledgement. */
 export interface AcknowledgeOrder {
   readonly noticeId: string;
   readonly by: string;
   readonly why: string;
-  /** As often as the operator has seen it happen; null: not said. */
+  /** Number of events that the operator has seen; null: not given. */
   readonly times: number | null;
-  /** The key that the caller named it by, and the fingerprint of its words; null: it has none. */
+  /** Idempotency key of the caller, and fingerprint of the request; null: none. */
   readonly order: { readonly key: string; readonly fingerprint: Hex } | null;
 }
 
 export type KeptOrder = NonNullable<AcknowledgeOrder["order"]>;
 
 /**
- * `acknowledge`: to be written. `stands`: this very order was carried out. `reused`: another order was, under the same key.
+ * `acknowledge`: write it. `stands`: the same action was already carried out. `reused`: another action has this key.
  * `taken`: somebody else acknowledged it. `grown`: it happened again since the operator looked.
  */
 export type AcknowledgeVerdict = "acknowledge" | "stands" | "reused" | "taken" | "grown";

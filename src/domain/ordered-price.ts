@@ -1,26 +1,26 @@
 /**
- * The price of a payload that an operator or the hook ordered without naming one. It is wanted now: it offers what the next
- * block takes, and enough for a pool to take it in the place of what stands, whatever the loop would offer by itself.
+ * Price of a payload that an operator or the hook requested without a price. It must be mined now: it offers what the
+ * next block takes, and enough to replace the current payload in a pool.
  *
- * What gas costs is one endpoint's answer. Up to what the loop may offer (`relative`) it is taken as it is. Above that, up to
- * the ceilings (`absolute`), the newest block that was followed must have cost half as much at least: another answer, given at
- * another time. Tips stand in no header, and stay under `relative`.
+ * The market is the answer of one endpoint. Up to the automatic limit (`relative`) it is used unchanged. Above it, up
+ * to the ceilings (`absolute`), the newest followed block must have cost at least half as much: that is an independent
+ * answer. Tips are in no header, and stay under `relative`.
  */
 import { baseFeeNow, type FeeMarket, type Fees, feeCap, larger, smaller, tipFor, under } from "./fees.ts";
 import { leastReplacement } from "./replacement.ts";
 import { covers, higher, isBelowMarket, tipOf, tipTaken } from "./repricing.ts";
 
 export interface Order {
-  /** In this envelope. */
+  /** Price in this envelope. */
   readonly like: Fees;
-  /** What may stand in a pool; null: nothing does. */
+  /** The offer that may be in a pool; null: none. */
   readonly standing: Fees | null;
   readonly market: FeeMarket;
-  /** Of the blocks that were followed, oldest first; empty on chains without base fees. */
+  /** Base fees of the followed blocks, oldest first; empty on chains without base fees. */
   readonly seenBaseFees: readonly bigint[];
 }
 
-/** The most per gas. */
+/** Highest price per gas. */
 export interface OrderLimits {
   readonly relative: bigint;
   readonly absolute: bigint;
@@ -28,9 +28,12 @@ export interface OrderLimits {
 
 export type OrderedPrice =
   | { readonly verdict: "offer"; readonly fees: Fees }
-  /** The least that nodes take as a replacement is above the limit, and gas does not cost so much. */
+  /** The minimum replacement price is above the limit, although gas does not cost that much. */
   | { readonly verdict: "tooDear"; readonly least: bigint }
-  /** Gas costs more than one answer may bring about, and the newest block does not say so. `allowed`: what may be offered meanwhile. */
+  /**
+   * Gas costs more than one answer may justify, and the newest block does not confirm it. `allowed`: the price that may
+   * be offered meanwhile.
+   */
   | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
 
 export function orderedPrice(order: Order, { relative, absolute }: OrderLimits): OrderedPrice {
@@ -49,13 +52,13 @@ export function orderedPrice(order: Order, { relative, absolute }: OrderLimits):
   return isTaken ? { verdict: "offer", fees } : { verdict: "tooDear", least: feeCap(least) };
 }
 
-/** A block doubles a base fee in six steps at most (EIP-1559): what the newest one had says what the next may have. */
+/** A base fee doubles in six blocks at the fastest (EIP-1559), so the newest block limits the next ones. */
 function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]): boolean {
   const [now, newest] = [baseFeeNow(market), seenBaseFees.at(-1)];
   return now !== undefined && newest !== undefined && now <= newest * 2n;
 }
 
-/** The operator's own figure is no answer of anybody: it needs no second one. */
+/** An operator's own price needs no confirmation. */
 function isFixed({ offer }: FeeMarket): boolean {
   return offer?.isFixed === true;
 }
@@ -70,7 +73,9 @@ function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): 
   return higher(isSure ? chains : under(chains, 0n), under(advised, maxFeePerGas));
 }
 
-/** Twice the base fee rides out six full blocks in a row. A legacy payload pays all that it offers: no more than that either. */
+/**
+ * Twice the base fee covers six full blocks in a row. A legacy payload pays its whole price, so it gets no more either.
+ */
 function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
   const { gasPrice } = market;
   const baseFee = baseFeeNow(market);
@@ -81,7 +86,7 @@ function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
   return { type: "eip1559", maxFeePerGas: cap, maxPriorityFeePerGas: tip };
 }
 
-/** It does not pay for the next block: then the least that replaces it is needed, too. */
+/** The current offer does not pay for the next block: then the minimum replacement price is needed. */
 function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket): boolean {
   const price = wanted.type === "eip1559" ? (baseFeeNow(market) ?? 0n) + tipOf(wanted) : feeCap(wanted);
   return standing !== null && feeCap(standing) < price;

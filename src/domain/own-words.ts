@@ -1,7 +1,7 @@
 /**
- * Words that our own messages, settings and codes are made of. A secret that is one of them is not masked as text: with the
- * database password `fencepost` every message read `***: ***_API_KEYS: is required`, and said nothing any more. In a URL, a
- * header or behind the word password it is masked by its shape all the same, and a node says at its start which setting it is.
+ * Words of our own messages, settings and codes. A secret that is one of them is not masked by text: with the database
+ * password `fencepost` every message would read `***: ***_API_KEYS: is required`. In a URL, a header or after the word
+ * password it is still masked by its shape, and a node names the setting at start.
  */
 import { ALERT_CODES } from "./alerts.ts";
 import { ERROR_CATALOGUE, REJECTION_REASONS } from "./errors.ts";
@@ -36,7 +36,7 @@ const OWN_WORDS: readonly string[] = [
 
 const KNOWN: ReadonlySet<string> = new Set(OWN_WORDS);
 
-/** Also a part of one, and several as names of settings join them: every such text would be cut out of our own. */
+/** Also part of a word, and words joined like setting names: masking them would garble our own messages. */
 export function isOwnWord(text: string): boolean {
   const lower = text.toLowerCase();
   return OWN_WORDS.some((word) => word.includes(lower)) || lower.split("_").every((part) => KNOWN.has(part));

@@ -1,21 +1,21 @@
 import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "./lane.ts";
 import { affinity } from "./rendezvous.ts";
 
-/** A live instance, as far as placing lanes is concerned. */
+/** A live instance, with the facts that placement uses. */
 export interface Member {
   readonly instanceId: string;
   readonly nodeId: string;
-  /** Empty: it is embedded in another process, and no request can reach it. */
+  /** Empty if it is embedded in another process and cannot be reached. */
   readonly url: string;
   readonly mode: "basic" | "worker-queue";
-  /** Chains it reaches right now. */
+  /** Chains that it reaches now. */
   readonly chains: ReadonlySet<number>;
   readonly signers: ReadonlySet<Address>;
-  /** It is shutting down: it takes no lane any more. */
+  /** It is shutting down and takes no lanes. */
   readonly draining: boolean;
   /** It lost its lanes because it was silent: it takes only lanes that no other member serves. */
   readonly standsBack: boolean;
-  /** Of its signers, those whose key it could not sign with; null: its release does not say. */
+  /** Signers whose key it could not sign with; null if its release does not report them. */
   readonly keysAway: ReadonlySet<Address> | null;
 }
 
@@ -23,12 +23,12 @@ export function serves(member: Member, lane: Lane): boolean {
   return !member.draining && member.chains.has(lane.chainId) && member.signers.has(lane.signer);
 }
 
-/** The key is there, whatever the member reaches right now. */
+/** It has the key, whichever chains it reaches now. */
 export function holdsKey(member: Member, lane: Lane): boolean {
   return member.signers.has(lane.signer);
 }
 
-/** It says that it could not sign with the key. */
+/** It reports that it could not sign with the key. */
 export function findsKeyAway({ keysAway }: Member, { signer }: Lane): boolean {
   return keysAway?.has(signer) === true;
 }
@@ -37,21 +37,21 @@ export function isReachable(member: Member): boolean {
   return member.url !== "";
 }
 
-/** Those members, or all where there are none such. */
+/** The members that match, or all if none does. */
 function preferring(isPreferred: (member: Member) => boolean, members: readonly Member[]): readonly Member[] {
   const preferred = members.filter(isPreferred);
   return preferred.length > 0 ? preferred : members;
 }
 
-/** It did not lose its lanes because it was silent. */
+/** It did not lose its lanes by silence. */
 function isSteady({ standsBack }: Member): boolean {
   return !standsBack;
 }
 
 /**
- * Which member should own which lane: each lane's favourite by rendezvous hashing, passed over where it has its fair
- * share already. Every node that sees the same members computes the same answer, so they need not ask each other, and a member
- * that joins or leaves moves few lanes beside its own. It is advice: the fence, not the placement, decides who writes.
+ * Assigns lanes to members: each lane goes to its favourite by rendezvous hashing, unless that one has its fair share
+ * already. Every node with the same members computes the same result without asking others, and a member that joins or
+ * leaves moves few other lanes. It is advice: the fence decides who writes.
  */
 export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
   const takers = members.filter((member) => !member.draining);
@@ -61,7 +61,8 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   const choices = [...lanes]
     .sort(compareLanes)
     .map((lane) => ({ lane, ranked: preferring(isSteady, rank(lane, takers)) }));
-  // Lanes with the least choice first: else the only holder of a key could be full of lanes that others can serve, too.
+  // Lanes with the fewest candidates first: otherwise the only holder of a key could be full of lanes that others can
+  // serve.
   for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
     const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
     if (chosen === undefined) continue;
@@ -71,14 +72,14 @@ export function place(lanes: readonly Lane[], members: readonly Member[]): Reado
   return placement;
 }
 
-/** Members that should serve the lane, favourite first. By node id, so that a node that restarts is favoured as before. */
+/** Members that should serve the lane, favourite first. By node id, so that a restarted node keeps its rank. */
 export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
   const key = laneKey(lane);
   const servants = ableToSign(
     lane,
     members.filter((member) => serves(member, lane)),
   );
-  // A request may arrive at any node and is forwarded to the owner, so members without a URL come last.
+  // Members without a URL come last: other nodes cannot forward requests to them.
   return preferring(isReachable, servants)
     .map((member) => ({ member, score: affinity(key, member.nodeId) }))
     .sort(
@@ -91,8 +92,8 @@ export function rank(lane: Lane, members: readonly Member[]): readonly Member[] 
 }
 
 /**
- * Those that do not find the key away, or all where there are none such. A member of a release without such marks places lanes
- * without them: it would not take what others leave to it, so marks count only among members that all have them.
+ * Members that do not find the key away, or all if there are none. Marks count only if all members report them: a
+ * member of an older release would not take the lanes that others leave to it.
  */
 function ableToSign(lane: Lane, servants: readonly Member[]): readonly Member[] {
   if (servants.some(({ keysAway }) => keysAway === null)) return servants;

@@ -1,7 +1,7 @@
 /**
- * Pools: some signers under one name, of which each request gets one. Pure: which member that is, by what is known of
- * their lanes at this moment. Nothing here is binding. What holds a request to one lane is the row that is written with
- * its nonce (docs/pools.md).
+ * Pools: several signers under one name, of which each request gets one. Pure: chooses a member by the current state of
+ * the lanes. The choice is not binding; the row that is written with the nonce binds a request to a lane
+ * (docs/pools.md).
  */
 import type { Address } from "./lane.ts";
 import { affinity } from "./rendezvous.ts";
@@ -12,44 +12,46 @@ export type Pools = ReadonlyMap<string, readonly Address[]>;
 
 export const POOL_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** More would have the lanes of each choice looked at for longer than the choice saves. */
+/** With more members, reading their lanes would cost more than the choice saves. */
 export const MOST_MEMBERS = 256;
 
-/** What a caller asks for instead of a signer. */
+/** A pool that a caller names instead of a signer. */
 export interface PoolAsked {
   readonly pool: string;
-  /** Requests with the same one get the same member, always. Null: each gets the best of the moment. */
+  /** Requests with the same key always get the same member. Null: each gets the best of the moment. */
   readonly stickyKey: string | null;
 }
 
-/** Whether a transaction would be sent soon: it would; something holds the lane up; somebody stopped it; nobody can be asked. */
+/**
+ * Prospect of a transaction on this lane: it would be sent soon; the lane is blocked; somebody stopped it; its owner cannot be asked.
+ */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 
 export interface MemberFacts {
   readonly signer: Address;
   readonly passage: Passage;
-  /** Transactions of its lane that are in no block, and choices that have no nonce yet. */
+  /** Transactions of its lane that are in no block, and choices without a nonce yet. */
   readonly ahead: number;
-  /** Of the one that all others of the lane wait for; 0 where there is none. */
+  /** Age of the head of the lane; 0 if there is none. */
   readonly headAgeMs: number;
-  /** Its queue takes no more. */
+  /** Its queue is full. */
   readonly isFull: boolean;
-  /** As the chain last told it; null: not known, which decides nothing. */
+  /** Last known balance; null if unknown, which decides nothing. */
   readonly balance: bigint | null;
-  /** The number of the last choice that fell on it; 0: none did. */
+  /** Number of its last choice; 0: none. */
   readonly lastChosen: number;
 }
 
 export type PoolChoice =
   | { readonly kind: "chosen"; readonly signer: Address }
-  /** `full`: one that could pay has no room. `funds`: none can pay. */
+  /** `full`: a member that could pay has a full queue. `funds`: none can pay. */
   | { readonly kind: "refused"; readonly why: "full" | "funds" };
 
 const PASSAGES: readonly Passage[] = ["open", "blocked", "stopped", "outOfReach"];
 
 /**
- * The member with the shortest wait among those that have room and can pay `cost`. A lane that is stopped is chosen only
- * where no other is left: there the transaction is accepted and waits, as it would for a signer that was named. Equals
+ * The member with the shortest wait among those with space in their queue and funds for `cost`. A stopped lane is
+ * chosen only if no other is left: the transaction is then accepted and waits, as for a named signer. Equal members
  * take turns.
  */
 export function chooseMember(members: readonly MemberFacts[], cost: bigint): PoolChoice {
@@ -69,8 +71,8 @@ function byWait(a: MemberFacts, b: MemberFacts): number {
 }
 
 /**
- * The same member for the same key, whatever becomes of its lane: what belongs together must not overtake itself on another
- * one. Members that join or leave the pool move a part of the keys.
+ * The same member for the same key, whatever the state of its lane: related transactions must not overtake each other
+ * on another lane. Members that join or leave the pool move part of the keys.
  */
 export function stickyMember(members: readonly Address[], stickyKey: string): Address | null {
   const scored = members.map((signer) => ({ signer, score: affinity(stickyKey, signer) }));
@@ -78,12 +80,12 @@ export function stickyMember(members: readonly Address[], stickyKey: string): Ad
   return scored[0]?.signer ?? null;
 }
 
-/** A request id as a pool knows it, on one chain. No pool has a line break in its name. */
+/** A request id within a pool of one chain. Pool names contain no line break. */
 export function poolKey(pool: string, requestId: string): string {
   return `${pool}\n${requestId}`;
 }
 
-/** Null: no pool was asked, or without a request id, by which it could be a repeat. */
+/** Null without a pool or without a request id: then it cannot be a repeat. */
 export function poolKeyOf({ pool, requestId }: Pick<Intent, "pool" | "requestId">): string | null {
   return pool === undefined || requestId === null ? null : poolKey(pool, requestId);
 }

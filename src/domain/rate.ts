@@ -1,21 +1,21 @@
 /**
- * So many a second, and as many at once after a rest: a bucket that holds one second's worth. It is kept as the moment at
- * which it is full again, so that nothing has to be poured in meanwhile.
+ * Token bucket: a rate per second, with a burst of one second's worth. It is stored as the time at which it is full
+ * again, so that no timer refills it.
  */
 export interface Drawn {
-  /** Of what was wanted, the most that there was. */
+  /** The available part of what was wanted. */
   readonly given: number;
-  /** Whole ones that are left. */
+  /** Whole tokens that are left. */
   readonly left: number;
-  /** Monotonic. At that moment there is a whole second's worth again. */
+  /** Monotonic time at which it is full again. */
   readonly fullAtMs: number;
 }
 
 const A_SECOND_MS = 1_000;
-/** Fractions of a millisecond add up to a hair less than a whole one. */
+/** Tolerance: sums of fractions of a millisecond are slightly below a whole token. */
 const HAIR = 1e-6;
 
-/** `fullAtMs`: of the last draw; null: it was never drawn from. */
+/** `fullAtMs`: from the last draw; null if there was none. */
 export function draw(
   perSecond: number,
   fullAtMs: number | null,

@@ -1,4 +1,4 @@
-/** How many of something there were lately. Kept by slices of the window, so that a storm costs no more memory than a calm. */
+/** Number of recent events. Counted in slices of the window, so that memory does not grow with the events. */
 const SLICES = 30;
 
 export class RecentCount {

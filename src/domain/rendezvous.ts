@@ -1,9 +1,9 @@
 import { fnv1a } from "./lane.ts";
 
 /**
- * How well a name fits a key (rendezvous hashing): whoever scores highest has the key, everybody computes the same, and a
- * name that joins or leaves moves its own keys alone. FNV-1a with murmur's finish: two names that differ in one letter
- * score nothing alike.
+ * Score of a name for a key (rendezvous hashing): the highest score gets the key. Everybody computes the same, and a
+ * name that joins or leaves moves only its own keys. FNV-1a with murmur's finish: names that differ in one letter have
+ * unrelated scores.
  */
 export function affinity(key: string, name: string): number {
   let hash = fnv1a(`${name}\n${key}`);

@@ -12,38 +12,38 @@ import {
 } from "./fees.ts";
 import type { Attempt } from "./transaction.ts";
 
-/** What a strategy knows of one transaction that was sent and is not mined. Wei throughout. */
+/** Facts for a repricing strategy about one transaction that was sent and is not mined. In wei. */
 export interface RepricingView {
-  /** What the first attempt offered. */
+  /** Offer of the first attempt. */
   readonly first: Fees;
-  /** What a new attempt is measured against: the highest that a node took or called underpriced. */
+  /** Base of a new attempt: the highest offer that a node accepted or called underpriced. */
   readonly standing: Fees;
-  /** A node said that `standing` is not enough. */
+  /** A node called `standing` underpriced. */
   readonly refused: boolean;
-  /** What the last blocks took. */
+  /** Market of the last blocks. */
   readonly market: FeeMarket;
-  /** How many payloads were signed for it so far. */
+  /** Number of payloads signed so far. */
   readonly attempts: number;
-  /** Blocks passed over what stands, and endpoints differ about the market: at least this is offered now (climbing.ts). */
+  /** Minimum offer if blocks left the transaction out and endpoints differ about the market (climbing.ts). */
   readonly step?: Fees;
 }
 
 /**
- * Decides what the next attempt at a nonce should offer; null: what stands is enough. The system raises a proposal to
- * what nodes demand of a replacement and keeps it under the ceiling, so a strategy cannot loop or overspend.
+ * Proposes the offer of the next attempt; null if the current one is enough. The system raises a proposal to the
+ * minimum of a replacement and limits it by the ceiling, so a strategy cannot loop or overspend.
  */
 export interface RepricingStrategy {
   readonly name: string;
   propose(view: RepricingView): Fees | null;
 }
 
-/** geth's default; others ask for the same or less. A blob transaction needs twice as much: replacement.ts. */
+/** geth's default; others need the same or less. Blob transactions need twice as much: replacement.ts. */
 const REPLACEMENT_PERCENT = 10n;
-/** A node that called the standing offer underpriced may ask for more than the usual tenth (OpenEthereum: an eighth). */
+/** A node that called the offer underpriced may need more than a tenth (OpenEthereum: an eighth). */
 const REFUSED_PERCENT = 25n;
 export const LAST_BLOCKS = 10;
 
-/** Follows what the last blocks took, and moves only where the standing offer is below it or was refused. */
+/** Follows the last blocks, and changes only if the offer is below them or was refused. */
 export const marketRepricing: RepricingStrategy = {
   name: "market",
   propose(view) {
@@ -53,15 +53,15 @@ export const marketRepricing: RepricingStrategy = {
   },
 };
 
-/** Adds a share of the first offer each time, whatever the market does. */
+/** Adds a share of the first offer each time, independent of the market. */
 export function linearRepricing(stepPercent = 25): RepricingStrategy {
   const step = BigInt(Math.max(1, Math.round(stepPercent)));
   return { name: "linear", propose: ({ first, attempts }) => scale(first, 100n + step * BigInt(attempts)) };
 }
 
 /**
- * A strategy that somebody else wrote. One that throws, or answers with what is no price, must not stop the lane: the
- * market decides in its place, and `failed` is told why.
+ * A user's strategy. If it throws, or returns no valid price, the lane must not stop: the market strategy decides
+ * instead, and `failed` gets the reason.
  */
 export function guardedRepricing(own: RepricingStrategy, failed: (reason: string) => void): RepricingStrategy {
   return {
@@ -70,7 +70,7 @@ export function guardedRepricing(own: RepricingStrategy, failed: (reason: string
       try {
         const answer: unknown = own.propose(view);
         if (answer === null) return null;
-        // Whoever names fees alone means the kind that stands.
+        // Fees without a type have the type of the current offer.
         const proposed = { type: view.standing.type, ...Object(answer) };
         if (isFees(proposed)) return proposed;
         failed("it proposed neither null nor fees in wei (bigint)");
@@ -89,7 +89,7 @@ function isFees(proposed: unknown): proposed is Fees {
   return isKnown && offered.every((fee) => typeof fee === "bigint" && fee >= 0n);
 }
 
-/** By what the settings call them. */
+/** By their names in the settings. */
 export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStrategy>> = {
   on: marketRepricing,
   linear: linearRepricing(),
@@ -97,12 +97,12 @@ export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStr
 
 export type Repricing =
   | { readonly verdict: "keep" }
-  /** `reached`: it is all that the ceiling allows, and still less than the last blocks took. */
+  /** `reached`: the ceiling limits it, below what the last blocks took. */
   | { readonly verdict: "reprice"; readonly fees: Fees; readonly reached: boolean }
-  /** The least that nodes would take as a replacement is above the ceiling. */
+  /** The minimum replacement is above the ceiling. */
   | { readonly verdict: "ceiling"; readonly needed: bigint };
 
-/** A strategy's proposal within the rules: enough to replace what stands, nothing above the ceiling. */
+/** Applies the rules to a proposal: enough for a replacement, nothing above the ceiling. */
 export function reprice(strategy: RepricingStrategy, view: RepricingView, ceiling: bigint): Repricing {
   const own = strategy.propose(view);
   const proposed = own !== null && view.step !== undefined ? higher(own, view.step) : (own ?? view.step ?? null);
@@ -110,24 +110,24 @@ export function reprice(strategy: RepricingStrategy, view: RepricingView, ceilin
   const least = scale(view.standing, 100n + (view.refused ? REFUSED_PERCENT : REPLACEMENT_PERCENT));
   const wanted = higher(least, sameKind(view.standing, proposed));
   const fees = under(wanted, ceiling);
-  // Both fields, or a node calls it underpriced (geth: PriceBump; the tip counts as much as the cap).
+  // Both prices must rise, or a node calls it underpriced (geth: PriceBump checks tip and cap).
   if (!covers(fees, scale(view.standing, 100n + REPLACEMENT_PERCENT))) {
     return { verdict: "ceiling", needed: feeCap(least) };
   }
   return { verdict: "reprice", fees, reached: feeCap(wanted) > ceiling && isBelowMarket(fees, view.market) };
 }
 
-/** Field by field the highest of what these attempts offer. */
+/** Highest value of each field over these attempts. */
 export function highestOffer(attempts: readonly Attempt[]): Fees | null {
   return attempts.map(({ fees }) => fees).reduce<Fees | null>((best, fees) => (best ? higher(best, fees) : fees), null);
 }
 
-/** Offers at least as much in every field. */
+/** True if it offers at least as much in every field. */
 export function covers(fees: Fees, demanded: Fees): boolean {
   return feeCap(fees) >= feeCap(demanded) && tipOf(fees) >= tipOf(demanded);
 }
 
-/** Below what the last blocks took: the next ones have no reason to take it. */
+/** Below the price of the last blocks: the next ones have no reason to include it. */
 export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   const baseFee = baseFeeNow(market);
   if (baseFee === undefined) return feeCap(fees) < market.gasPrice;
@@ -135,7 +135,7 @@ export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   return room < 0n || smaller(tipOf(fees), room) < tipTaken(market);
 }
 
-/** What would be offered for a first attempt now: twice the base fee rides out six full blocks in a row. */
+/** Current price of a first attempt: twice the base fee covers six full blocks in a row. */
 function atMarket(like: Fees, market: FeeMarket): Fees {
   const baseFee = baseFeeNow(market);
   if (market.offer !== undefined) return sameKind(like, asAdvised(market, market.offer));
@@ -153,24 +153,24 @@ function asAdvised(market: FeeMarket, { maxFeePerGas, maxPriorityFeePerGas = tip
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(maxPriorityFeePerGas, maxFeePerGas) };
 }
 
-/** What the last blocks took above their base fee. */
+/** Tips of the last blocks. */
 export function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }
 
-/** Rounded up: a replacement that misses the minimum by one wei is refused. */
+/** Rounded up: a replacement one wei below the minimum is refused. */
 function scale(fees: Fees, percent: bigint): Fees {
   return mapFees(fees, (value) => larger((value * percent + 99n) / 100n, value + 1n));
 }
 
-/** Field by field the higher of two, in the envelope of the first. */
+/** Higher value of each field, in the envelope of the first. */
 export function higher(a: Fees, b: Fees): Fees {
   if (a.type !== "eip1559") return { type: a.type, gasPrice: larger(a.gasPrice, feeCap(b)) };
   const maxFeePerGas = larger(a.maxFeePerGas, feeCap(b));
   return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: larger(a.maxPriorityFeePerGas, tipOf(b)) };
 }
 
-/** A replacement stays in the envelope of what it replaces: an access list or a chain's rules may depend on it. */
+/** A replacement keeps the envelope: an access list or a chain's rules may depend on it. */
 function sameKind(like: Fees, fees: Fees): Fees {
   if (like.type !== "eip1559") return { type: like.type, gasPrice: feeCap(fees) };
   return { type: "eip1559", maxFeePerGas: feeCap(fees), maxPriorityFeePerGas: tipOf(fees) };

@@ -1,9 +1,9 @@
 /**
- * The methods of Ethereum's JSON-RPC that `/rpc` may pass on to an endpoint, by exact name. A list of what is forbidden would
- * let through what nobody thought of: `klay_sendTransaction` moves the money of an account that the endpoint holds.
+ * Methods of Ethereum's JSON-RPC that `/rpc` may forward, by exact name. A deny list would let unknown methods through:
+ * `klay_sendTransaction` spends from an account that the endpoint holds.
  */
 
-/** Reads of execution-apis, and of geth beside it, that viem, ethers, web3.py, web3.js and cast use. */
+/** Reads of execution-apis and geth that viem, ethers, web3.py, web3.js and cast use. */
 export const READ_METHODS: ReadonlySet<string> = new Set([
   "eth_baseFee",
   "eth_blobBaseFee",
@@ -54,10 +54,10 @@ export const READ_METHODS: ReadonlySet<string> = new Set([
   "web3_clientVersion",
 ]);
 
-/** Blocks that one filter of logs may reach over, where no setting says otherwise. */
+/** Default limit on the blocks of a log filter. */
 export const USUAL_LOGS_RANGE = 10_000;
 
-/** A name as all clients spell it: a namespace, and the rest. */
+/** A method name: a namespace, and the rest. */
 export const METHOD_NAME = /^[a-z][a-zA-Z0-9]{0,30}_[a-zA-Z0-9_]{1,60}$/;
 
 const ACTING = ["send", "sign", "submit", "propose", "set", "mine", "unlock", "import"] as const;
@@ -65,8 +65,8 @@ const ACTING = ["send", "sign", "submit", "propose", "set", "mine", "unlock", "i
 const MOVING = ["send", "sign", "submit"] as const;
 
 /**
- * The first camelCase word behind the namespace that makes a node act, in its base form; null: none does. A name that begins
- * with one that moves money acts however it is spelt: an endpoint may ignore case.
+ * The first camelCase word after the namespace that makes a node act, in its base form; null if there is none. A name
+ * that begins with a money-moving word counts in any casing: an endpoint may ignore case.
  */
 export function actingWordIn(method: string): string | null {
   const name = method.slice(method.indexOf("_") + 1);

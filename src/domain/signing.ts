@@ -1,7 +1,7 @@
 /**
- * What whoever holds the keys checks by itself before it signs, whoever asks: the chain, the ceilings, of the policies what
- * needs no database, and that no nonce gets a second, different payload unless it is said why. A second net: what makes a
- * nonce belong to one transaction is the database (ledger/index.ts), and this finds the mistakes of everything above it.
+ * Checks of the key holder before it signs, whoever asks: the chain, the ceilings, the policy rules that need no
+ * database, and that a nonce gets a second, different payload only with a declared reason. It is a second line of
+ * defence: the database binds a nonce to one transaction (ledger/index.ts), and this detects bugs above it.
  */
 import { hash } from "node:crypto";
 import { bounded, type Ceilings } from "./ceilings.ts";
@@ -12,11 +12,11 @@ import { forbidden, type Policy, policyFor, timeless } from "./policy/policy.ts"
 import { UNUSED } from "./policy/use.ts";
 import type { UnsignedTransaction } from "./transaction.ts";
 
-/** `again`: what was signed for the nonce before was never committed; the database was asked. */
+/** `again`: the earlier payload for the nonce was never committed; the database was asked. */
 export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "shift-down", "again"] as const;
 export type Declaration = (typeof DECLARATIONS)[number];
 
-/** Why this payload may take a nonce that has had another one. Absent: it is the first. */
+/** Why this payload may use a nonce that had another one. Absent: it is the first. */
 export interface Declared {
   readonly because?: Declaration | undefined;
 }
@@ -24,15 +24,17 @@ export interface Declared {
 export type ToSign = UnsignedTransaction & Declared;
 
 export interface SigningBounds {
-  /** By chain id; for other chains nothing is signed. */
+  /** By chain id; nothing is signed for other chains. */
   readonly ceilings: ReadonlyMap<number, Ceilings>;
-  /** Policies by signer address, sent again with every change of the document. Null: none has arrived, so nothing is signed. */
+  /**
+   * Policies by signer address, sent with every change of the document. Null: none has arrived, so nothing is signed.
+   */
   readonly policies: ReadonlyMap<string, Policy> | null;
 }
 
 const NONE: ReadonlyMap<string, Policy> = new Map();
 
-/** Why it is never signed; null: it may be. */
+/** Reason why it is never signed; null if it may be. */
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
   const { chainId, to, data, value, gas, fees, because } = asked;
   const ceilings = bounds.ceilings.get(chainId);
@@ -65,7 +67,7 @@ function overCeiling(ceilings: Ceilings, asked: UnsignedTransaction): string | n
   }
 }
 
-/** What tells one payload from another: what it does, and at which price. */
+/** Identity of a payload: its content and its price. */
 export interface PayloadIdentity {
   readonly content: string;
   readonly price: string;
@@ -84,10 +86,10 @@ function priceOf(fees: Fees): string {
     : `${type} ${fees.gasPrice}`;
 }
 
-/** What is known to have been signed for a nonce. */
+/** Payloads known to have been signed for a nonce. */
 export interface SignedBefore {
   readonly payloads: readonly PayloadIdentity[];
-  /** The nonce's first payload is among them; else others may have been signed before. */
+  /** The first payload of the nonce is among them; else earlier ones may exist. */
   readonly hasFirst: boolean;
 }
 
@@ -97,7 +99,7 @@ export interface MemoryRefusal {
   readonly undeclared: boolean;
 }
 
-/** Whether this payload may stand beside what was signed for its nonce before. */
+/** Decides if this payload may be signed beside the earlier ones of its nonce. */
 export function secondPayload(
   { payloads, hasFirst }: SignedBefore,
   { nonce, because }: ToSign,
@@ -112,7 +114,7 @@ export function secondPayload(
   return { message, undeclared: false };
 }
 
-/** Others may follow a payload that stands, which whoever asks here may not have seen. */
+/** Further payloads may follow the current one, and this process may not have seen all of them. */
 export function isFirst(because: Declaration | undefined): boolean {
   return because === undefined || because === "again" || because === "shift-down";
 }

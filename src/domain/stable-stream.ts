@@ -1,8 +1,8 @@
 import type { BlockRef } from "./block-window.ts";
 
 /**
- * Blocks past a depth, each height once, in ascending order. What a reorg removes before it was stable is trimmed and
- * never seen; one that reaches below the threshold is reported, and what was emitted is not taken back.
+ * Blocks beyond a depth, each height once, ascending. A reorg above that depth removes blocks before they are emitted.
+ * A deeper one is reported, and emitted blocks are not taken back.
  */
 export class StableStream<B extends BlockRef> {
   private readonly depth: number;
@@ -13,17 +13,17 @@ export class StableStream<B extends BlockRef> {
     this.depth = depth;
   }
 
-  /** The highest block that was emitted; null before the first. */
+  /** Highest emitted block; null before the first. */
   get emittedThrough(): number | null {
     return this.through;
   }
 
-  /** What waits is about to be read again, because some of it may have been missed. */
+  /** Pending blocks are about to be read again, because some may have been missed. */
   forgetWaiting(): void {
     this.waiting = [];
   }
 
-  /** `brokeStability`: the reorg replaced blocks that had been emitted already. */
+  /** `brokeStability`: the reorg replaced emitted blocks. */
   apply(change: { readonly added: readonly B[]; readonly removed: readonly BlockRef[] }): {
     readonly stable: readonly B[];
     readonly brokeStability: boolean;

@@ -1,10 +1,10 @@
 /**
- * How long a node that lost its lanes because it was silent leaves them to others: a lease duration, twice as long with each
- * repeat, so that one that stalls again and again does not make its lanes wander. Forgotten once it has kept its lease for
- * as long as the longest of these.
+ * How long a node that lost its lanes by silence leaves them to others: a lease duration, doubled with each repeat, so
+ * that a node that stalls repeatedly does not move its lanes back and forth. Reset once it has kept its lease for the
+ * longest such time.
  */
 export interface Silences {
-  /** In a row; each soon enough after the one before. */
+  /** Losses in a row, each soon after the one before. */
   readonly count: number;
   readonly lastMs: number;
 }

@@ -1,17 +1,17 @@
-/** The trace that a request belongs to, as W3C Trace Context writes it in the header `traceparent`. */
+/** Trace of a request, from the header `traceparent` (W3C Trace Context). */
 export interface TraceContext {
   readonly traceId: string;
   readonly spanId: string;
-  /** Whoever began the trace records it; where not, nobody does. */
+  /** The sender's decision whether the trace is recorded. */
   readonly sampled: boolean;
 }
 
-/** Version, trace, span, flags. Later versions may add fields behind these, and are read as far as we know them. */
+/** Version, trace, span, flags. Later versions may append fields, which are ignored. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const SAMPLED = 1;
 const LONGEST = 256;
 
-/** Null: it is none. What strangers send in a header is believed as far as it has the form, and decides nothing. */
+/** Null if the header is malformed. A well-formed header of a stranger is accepted, and decides nothing. */
 export function parseTraceparent(text: unknown): TraceContext | null {
   if (typeof text !== "string" || text.length > LONGEST) return null;
   const [, version, traceId, spanId, flags = "", more] = TRACEPARENT.exec(text) ?? [];
@@ -23,7 +23,7 @@ export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): s
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
-/** It is kept where the caller's own words are: every node reads it there, and no column was added for it. */
+/** Stored inside the caller's payload: every node reads it there, without a column of its own. */
 export function traceparentIn(metadata: Readonly<Record<string, unknown>> | null): string | null {
   const { traceparent } = metadata ?? {};
   return parseTraceparent(traceparent) === null ? null : (traceparent as string);

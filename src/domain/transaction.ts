@@ -7,46 +7,52 @@ export interface AccessListEntry {
   readonly storageKeys: readonly Hash[];
 }
 
-/** What the caller wants on chain, after normalisation: one form for raw fields, ABI calls and deployments. */
+/** The caller's payload after normalisation: one form for raw fields, ABI calls and deployments. */
 export interface Payload extends FeeWishes {
-  /** Null deploys. */
+  /** Null: a deployment. */
   readonly to: Address | null;
   readonly data: Hex;
   readonly value: bigint;
-  /** Given by the caller; without it gas is estimated before allocation. */
+  /** Set by the caller; otherwise gas is estimated before allocation. */
   readonly gas?: bigint;
   readonly accessList?: readonly AccessListEntry[];
 }
 
-/** A caller's intent, normalised and named. */
+/** Everything that a create may say. None of it changes later: an operator's action puts another payload beside it. */
+export const CREATE_FIELDS = [
+  ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
+  ...(["allowNoCode", "validUntil", "metadata"] as const),
+];
+
+/** A caller's intent, normalised and with its ids. */
 export interface Intent {
   readonly txId: string;
   readonly lane: Lane;
   readonly requestId: string | null;
-  /** The name of the API key that asked for it; null where none was, and for what was accepted before keys owned anything. */
+  /** Name of the API key that requested it; null if none was required, or if it is older than ownership. */
   readonly owner: string | null;
   readonly payload: Payload;
   /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
   readonly fingerprint: Hex;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** The pool that its lane was chosen from; absent: its caller named the signer. */
+  /** The pool that chose the lane; absent if the caller named the signer. */
   readonly pool?: string;
-  /** The caller's word that its receiver need not have code. Says nothing about what is signed, and is not compared. */
+  /** The caller's confirmation that the receiver need not have code. It is not signed, and not compared in repeats. */
   readonly allowNoCode?: true;
-  /** Its caller named the nonce: given exactly this one, or refused. */
+  /** The caller chose the nonce: exactly this one is allocated, or the create is refused. */
   readonly exactNonce?: number;
-  /** Its caller's word: not mined by then, it is cancelled. Part of what repeats are compared by. */
+  /** The caller's deadline: if it is not mined by then, it is cancelled. Compared in repeats. */
   readonly validUntil?: Date;
 }
 
 /** An intent with everything that signing needs besides nonce and price. */
 export interface PreparedIntent extends Intent {
   readonly gas: bigint;
-  /** The most that its gas can cost at the price of that moment, blobs included: what policies count. */
+  /** Highest cost of its gas at the price of that moment, blobs included: the amount that policies count. */
   readonly gasCost: bigint;
 }
 
-/** What is signed. */
+/** The transaction to sign. */
 export interface UnsignedTransaction extends Pick<Payload, "to" | "data" | "value"> {
   readonly chainId: number;
   readonly nonce: number;
@@ -63,20 +69,20 @@ export interface Attempt {
   /** 1 for the first payload of a transaction. */
   readonly ordinal: number;
   readonly kind: AttemptKind;
-  /** Null: a node signs it with a key of its own, and has not said yet which transaction that made. */
+  /** Null if a node signs it with its own key and has not returned the hash. */
   readonly txHash: Hash | null;
   readonly gas: bigint;
   readonly fees: Fees;
-  /** Not the caller's payload: another program used the key at this nonce. Never sent by us. */
+  /** Another program used the key at this nonce; this payload was never sent from here. */
   readonly foreign?: true;
-  /** Signed by the chain node itself: there are no bytes of it here. */
+  /** Signed by the chain node: there are no bytes here. */
   readonly nodeSigned?: true;
-  /** Given to private endpoints alone (`send: "only"`), and not disclosed since. */
+  /** Given only to private endpoints (`send: "only"`), and not disclosed since. */
   readonly private?: true;
 }
 
 export interface SignedAttempt extends Attempt {
-  /** Null where only its hash is known. */
+  /** Null if only its hash is known. */
   readonly rawTransaction: Hex | null;
 }
 
@@ -89,13 +95,13 @@ export interface Receipt {
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint | null;
   readonly contractAddress: Address | null;
-  /** Wei that was paid beside gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
+  /** Wei paid besides gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
   readonly besideGas?: bigint;
-  /** No block commits to that, and no second endpoint says the same: it may be more. */
+  /** No block commits to this amount, and no second endpoint confirms it: it may be higher. */
   readonly besideGasUnsure?: true;
 }
 
-/** A transaction that owns a nonce, as the lane's owner works with it. */
+/** A transaction with a nonce, as the lane's owner works with it. */
 export interface LaneTransaction extends Status {
   readonly txId: string;
   readonly nonce: number;

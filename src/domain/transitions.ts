@@ -1,5 +1,5 @@
 /**
- * The transition table: the only place that says which state may follow which, and what that appends to the feed.
+ * The transition table: the only definition of which state may follow which, and what each step appends to the feed.
  * The database mirrors it (CHECK constraints on transaction and history); a test compares the two in both directions.
  */
 
@@ -16,7 +16,7 @@ export const SUB_STATES = {
 } as const satisfies Record<State, readonly string[]>;
 export type SubState = (typeof SUB_STATES)[State][number];
 
-/** States in which `subState` may be null. TRACKING always says how far it has come, FAILED_FINAL always says why. */
+/** States in which `subState` may be null. TRACKING always has its progress, FAILED_FINAL its cause. */
 export const BARE_STATES: readonly State[] = ["CREATED", "ALLOCATED", "CONFIRMED", "STUCK"];
 
 export interface Status {
@@ -24,20 +24,20 @@ export interface Status {
   readonly subState: SubState | null;
 }
 
-/** What a transition appends to the completion feed. REORGED is a completion's state, never a transaction's. */
+/** State that a transition appends to the completion feed. REORGED is a completion's state, never a transaction's. */
 export const COMPLETION_STATES = ["CONFIRMED", "FAILED_FINAL", "STUCK", "REORGED"] as const;
 export type CompletionState = (typeof COMPLETION_STATES)[number];
 
 export interface TransitionRule {
   /** `null` is "no row yet". */
   readonly from: readonly (State | null)[];
-  /** Narrows those states of `from` that have such sub-states; null: to those without one. */
+  /** Restricts `from` to these sub-states; null: to rows without one. */
   readonly fromSubStates?: readonly (SubState | null)[];
   readonly to: Status | "same";
   readonly completion?: { readonly state: CompletionState; readonly settled: boolean };
 }
 
-/** Nobody has to approve it, or somebody has. */
+/** Needs no approval, or has it. */
 const unbound = { from: [null, "CREATED"], fromSubStates: [null] } as const;
 const awaiting = { from: ["CREATED"], fromSubStates: ["AWAITING_APPROVAL"] } as const;
 const open = ["TRACKING", "STUCK"] as const;
@@ -61,30 +61,32 @@ export const TRANSITIONS = {
   allocate: { ...unbound, to: { state: "ALLOCATED", subState: null } },
   refuse: { ...unbound, ...settledAs("FAILED_FINAL", "REJECTED") },
   refuseReusedRequestId: { ...unbound, ...settledAs("FAILED_FINAL", "REQUEST_ID_REUSED") },
-  // approval: a policy asks for a second key's word before there is a nonce
+  // approval: a policy requires a second key before there is a nonce
   await: { from: ["CREATED"], fromSubStates: [null], to: { state: "CREATED", subState: "AWAITING_APPROVAL" } },
   approve: { ...awaiting, to: { state: "CREATED", subState: null } },
   reject: { ...awaiting, ...settledAs("FAILED_FINAL", "REJECTED") },
-  /** Nobody approved it in time, or its caller's `validUntil` is over and nothing of it was ever signed: it has no nonce from then on. */
+  /**
+   * It was not approved in time, or its `validUntil` is over and nothing was ever signed: it has no nonce from then on.
+   */
   expire: { from: ["CREATED", "ALLOCATED"], ...settledAs("FAILED_FINAL", "EXPIRED") },
-  /** Cancelled by whoever may cancel it, approved or not: it has no nonce, and nothing was ever signed. */
+  /** Cancelled before or after approval: it has no nonce, and nothing was ever signed. */
   callOff: { from: ["CREATED"], ...settledAs("FAILED_FINAL", "CANCELLED") },
   // sign and broadcast
   sign: { from: ["ALLOCATED"], to: pending },
   broadcast: { from: ["TRACKING"], fromSubStates: unmined, to: broadcast },
   resubmit: { from: open, to: "same" },
   submitFailed: { from: open, to: "same" },
-  // staying alive
+  // retries and replacements
   stale: { from: ["TRACKING"], fromSubStates: ["PENDING", "BROADCAST"], to: { state: "TRACKING", subState: "STALE" } },
   reprice: { from: open, fromSubStates: unmined, to: pending },
   cancel: signedAgain,
   replace: signedAgain,
   placeholder: signedAgain,
-  /** Not signed yet: the queue holds another payload for this nonce from here on. */
+  /** Not signed yet: the queue has another payload for this nonce from here on. */
   amend: { from: ["ALLOCATED"], to: "same" },
-  /** A decision that changes nothing by itself; kept so that the history says who took it. */
+  /** A decision without an effect of its own, kept so that the history names who took it. */
   decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },
-  /** An operator holds this one transaction back, and lets it go on. */
+  /** An operator holds this transaction back, and releases it. */
   hold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   unhold: { from: ["CREATED", "ALLOCATED", "TRACKING", "STUCK"], to: "same" },
   stick: {
@@ -97,7 +99,7 @@ export const TRANSITIONS = {
   // holes
   shiftDown: { from: ["ALLOCATED"], to: "same" },
   giveUp: { from: ["ALLOCATED"], ...settledAs("FAILED_FINAL", "REJECTED") },
-  // gray zone: only where the node signs, so that a lost answer leaves no hash to look for
+  // gray zone: only if the node signs, so that a lost answer leaves no hash to look for
   loseSight: {
     from: ["TRACKING"],
     fromSubStates: unmined,
@@ -112,9 +114,9 @@ export const TRANSITIONS = {
   revert: { ...mined, ...settledAs("FAILED_FINAL", "REVERTED") },
   confirmReplacement: { ...mined, ...settledAs("CONFIRMED", "REPLACED") },
   confirmCancel: { ...mined, ...settledAs("FAILED_FINAL", "CANCELLED") },
-  /** The same, where it was cancelled because its `validUntil` was over. */
+  /** The same, if it was cancelled because its `validUntil` was over. */
   confirmExpiry: { ...mined, ...settledAs("FAILED_FINAL", "EXPIRED") },
-  /** A foreign transaction stands at the nonce, deep enough. */
+  /** A foreign transaction is at the nonce, deep enough. */
   loseNonce: { ...mined, ...settledAs("FAILED_FINAL", "NONCE_CONSUMED_EXTERNALLY") },
   reorg: { from: ["CONFIRMED", "FAILED_FINAL"], to: pending, completion: { state: "REORGED", settled: false } },
 } as const satisfies Record<string, TransitionRule>;
@@ -128,7 +130,7 @@ export class IllegalTransition extends Error {
   }
 }
 
-/** Where `event` leads from `from`; throws where the table has no such road. */
+/** The rule for `event` in state `from`; throws if the table has none. */
 export function transition(from: Status | null, event: TransitionEvent): Status {
   const rule: TransitionRule = TRANSITIONS[event];
   const fromState = from?.state ?? null;
@@ -138,7 +140,7 @@ export function transition(from: Status | null, event: TransitionEvent): Status 
   return from;
 }
 
-/** Whether the rule takes its road from this sub-state, of those states that it takes it from. */
+/** True if the rule applies to this sub-state. */
 export function leavesFrom({ from: states, fromSubStates }: TransitionRule, from: Status | null): boolean {
   if (fromSubStates === undefined || from === null || !states.includes(from.state)) return true;
   const own: readonly SubState[] = SUB_STATES[from.state];
@@ -146,7 +148,7 @@ export function leavesFrom({ from: states, fromSubStates }: TransitionRule, from
   return !isNarrowed || fromSubStates.some((each) => each === from.subState);
 }
 
-/** Told in the feed, as STUCK is, too. */
+/** Reported in the feed, as STUCK is too. */
 export function isFinal(state: State): boolean {
   return state === "STUCK" || isSettled(state);
 }

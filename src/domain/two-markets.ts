@@ -1,28 +1,28 @@
 /**
- * One market of what two endpoints say. Either may lie, so no figure of one alone raises a price: base fees are those of a
- * header that both have, tips and gas prices the lower ones. The dearer market is kept beside it: where the lower one is the
- * lie, blocks pass the offer over, and it climbs to the dearer one (climbing.ts).
+ * Combines the fee markets of two endpoints. Either may be false, so no value of one alone raises a price: base fees
+ * come from a header that both have, tips and gas prices are the lower ones. The higher market is kept too: if the
+ * lower one is false, blocks leave the offer out, and it rises in steps (climbing.ts).
  */
 import { type Asked, type FeeMarket, larger, sanityLimit, smaller, tipFor } from "./fees.ts";
 import { LAST_BLOCKS, tipTaken } from "./repricing.ts";
 
-/** One endpoint's market, with the base fee of its newest block (null: that has none). */
+/** Market of one endpoint, with the base fee of its newest block (null: it has none). */
 export interface MarketWord {
   readonly label: string;
   readonly market: FeeMarket;
   readonly baseFee: bigint | null;
 }
 
-/** The base fee of a header that both have; null: its chain has none. "none": they have no header that both have. */
+/** Base fee of a header that both have; null if its chain has none. "none": they share no header. */
 export type SharedBaseFee = { readonly baseFee: bigint | null } | "none";
 
-/** Prices that differ by more than this cannot both be what blocks take. */
+/** Prices that differ by more than this factor cannot both be true. */
 const CONTRADICTION_FACTOR = 4n;
 
 export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, troubles: readonly string[]): FeeMarket {
   const bases = shared === "none" ? [a.baseFee, b.baseFee] : [shared.baseFee, shared.baseFee];
   const [one = null, other = null] = bases;
-  // A payload without a dynamic fee is taken by either kind of chain.
+  // Both kinds of chain accept a payload without a dynamic fee.
   const baseFee = one === null || other === null ? null : smaller(one, other);
   const gasPrice = smaller(a.market.gasPrice, b.market.gasPrice);
   const priorityFees = baseFee === null ? [] : lowerTips(a.market, b.market);
@@ -42,7 +42,7 @@ export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, tro
   };
 }
 
-/** The list with the lower median, its newest blocks no higher than the other's: repricing goes by those alone. */
+/** The list with the lower median, its newest blocks capped by the other's: repricing uses only those. */
 function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
   const [low, high] = tipFor(a) <= tipFor(b) ? [a, b] : [b, a];
   const most = tipTaken(high);
@@ -50,7 +50,7 @@ function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
   return tips.map((tip, index) => (index < tips.length - LAST_BLOCKS ? tip : smaller(tip, most)));
 }
 
-/** By more than an eighth, which one block can change. */
+/** By more than an eighth, the most that one block can change. */
 function isDearer(dearer: Asked, lower: FeeMarket): boolean {
   const isMore = (high: bigint, low: bigint) => high * 8n > low * 9n;
   const price = (lower.baseFees[0] ?? 0n) + tipFor(lower);
@@ -59,7 +59,7 @@ function isDearer(dearer: Asked, lower: FeeMarket): boolean {
   );
 }
 
-/** What each asks, where that cannot both be true. Tips count where both have some: a lagging node may have none yet. */
+/** The two prices, if they cannot both be true. Tips count only if both have some: a lagging node may have none yet. */
 function contradictions(a: MarketWord, b: MarketWord, baseFee: bigint | null): readonly string[] {
   const haveTips = [a, b].every(({ market }) => market.priorityFees.length > 0);
   const priceOf = ({ market, baseFee: own }: MarketWord) =>

@@ -1,35 +1,35 @@
 /**
- * When a refusal of the chain may end what was accepted. One endpoint's word is not enough: its balance of zero, or its
- * revert, may be a lie, and what has ended is not begun again. Every other endpoint that is up has to refuse the
- * transaction, too; where no other is up, the same one has to refuse it again at a later block. Until then the
- * transaction waits, and nothing else waits for it (I7).
+ * When a chain's refusal may end an accepted transaction. One endpoint is not enough: its zero balance or its revert
+ * may be false, and an ended transaction is not restarted. Every other endpoint that is up must refuse it too. If no
+ * other is up, the same one must refuse it again at a later block. Until then the transaction waits, and nothing else
+ * waits for it (I7).
  */
 
 /**
- * One endpoint's word on a transaction that was refused. "behind": it answers, and has not come to the block that the
- * refusal was met at. "silent": it is up as far as is known, and gave no answer this time.
+ * Answer of one endpoint about a refused transaction. "behind": it has not reached the block of the refusal. "silent":
+ * it counts as up and gave no answer this time.
  */
 export type RefusalWord = "refuses" | "accepts" | "behind" | "silent";
 
-/** The answer that a refusal waits for. */
+/** The confirmation that a refusal waits for. */
 export type RefusalWait = "laterBlock" | "agreement" | "behind" | "silent";
 
 export interface UnconfirmedRefusal {
   readonly txId: string;
   readonly reason: string;
-  /** Followed when it was first refused. */
+  /** Followed block at the first refusal. */
   readonly firstBlock: number;
-  /** Not looked at again before this block. */
+  /** Block of the next check. */
   readonly nextBlock: number;
   readonly looks: number;
   readonly waitsFor: RefusalWait;
   readonly since: Date;
 }
 
-/** So many blocks apart at most: an endpoint that lies for good is asked less and less often. */
+/** Longest pause in blocks: an endpoint that refuses for good is asked less and less often. */
 const MOST_BLOCKS_APART = 8;
 
-/** `words`: of every endpoint that is up. `block`: followed now; `seen`: the looks before this one. */
+/** `words`: answers of every endpoint that is up. `block`: followed now; `seen`: earlier checks. */
 export function judgeRefusal(
   words: readonly RefusalWord[],
   block: number,
@@ -41,7 +41,7 @@ export function judgeRefusal(
   return words.length > 1 || (seen !== null && block > seen.firstBlock) ? "confirmed" : "laterBlock";
 }
 
-/** After one more look that confirmed nothing. */
+/** State after a check that confirmed nothing. */
 export function stillUnconfirmed(
   seen: UnconfirmedRefusal | null,
   look: Pick<UnconfirmedRefusal, "txId" | "reason" | "waitsFor" | "since"> & { readonly block: number },

@@ -1,27 +1,27 @@
 /**
- * When the end of another node's session lock may be taken for that node's death. A lock also ends while its process
- * lives: the server was restarted or failed over, one of its processes crashed, or an operator ended sessions. Then all
- * locks end together, ours among them. So a node that has just begun its own session may not judge the others yet.
+ * When the end of another node's session lock proves that node's death. A lock also ends while its process lives: the
+ * server was restarted or failed over, a server process crashed, or an operator ended sessions. Then all locks end
+ * together, ours included. So a node whose own session has just begun may not judge others yet.
  */
 
-/** Two looks that both miss a lock are at least so far apart. */
+/** Minimum time between two looks that both miss a lock. */
 export const LOOKS_APART_MS = 300;
 
 const OWN_SESSION_MS = 2_000;
 const SERVER_UP_MS = 10_000;
 
-/** The session that the observer's own lock lasts with. */
+/** The observer's own session. */
 export interface OwnSession {
   readonly sinceMs: number;
-  /** How long sessions had been possible on the server when it began. */
+  /** How long the server had accepted sessions when it began. */
   readonly serverUpMs: number;
-  /** No other came before it in this process, so no restart of the server can have ended one. */
+  /** It is the process's first session, so no server restart can have ended an earlier one. */
   readonly isFirst: boolean;
   /** A first look, as old as the session. */
   readonly missed: readonly MissedLock[];
 }
 
-/** A lock that its instance had told of, and that was missing in a look that ended then. */
+/** A recorded lock that was missing in a look that ended at this time. */
 export interface MissedLock {
   readonly instanceId: string;
   readonly counter: number;
@@ -37,7 +37,7 @@ export interface Sighting {
 
 export const UNSEEN: Sighting = { wasHeld: false, gone: null };
 
-/** One look at another instance, asked and heard at these moments of our own clock. */
+/** One look at another instance, with its start and end on our own clock. */
 export interface LockLook {
   readonly lock: "none" | "held" | "gone";
   readonly counter: number;
@@ -51,23 +51,24 @@ export function missedBefore({ counter, heardMs }: MissedLock): Sighting {
 
 export function sight(before: Sighting, { lock, counter, heardMs }: LockLook): Sighting {
   if (lock !== "gone") return { wasHeld: before.wasHeld || lock === "held", gone: null };
-  // A counter that moved is a sign of life: the looks begin anew.
+  // A counter that moved is a sign of life: the looks start over.
   return before.gone?.counter === counter ? before : { ...before, gone: { counter, sinceMs: heardMs } };
 }
 
-/** Whether a missing lock may be judged at all. A process that has just started goes by how long the server has been up. */
+/** True if a missing lock may be judged at all. A process that has just started uses the server's uptime. */
 export function mayJudge(own: OwnSession | null, { wasHeld }: Sighting, nowMs: number): boolean {
   if (own === null) return false;
   const ageMs = nowMs - own.sinceMs;
   return (wasHeld && ageMs >= OWN_SESSION_MS) || (own.isFirst && own.serverUpMs + ageMs > SERVER_UP_MS);
 }
 
-/** Missed from the end of one look to the start of another: a pause of our own in between is no time that was watched. */
+/** Missing from the end of one look to the start of another: a pause of this process in between was not observed. */
 export function isGone(sighting: Sighting, { askedMs }: LockLook): boolean {
-  return askedMs >= goneAtMs(sighting);
+  const atMs = goneAtMs(sighting);
+  return atMs !== null && askedMs >= atMs;
 }
 
-/** When a look that begins then and misses the lock again would be the second. */
-export function goneAtMs({ gone }: Sighting): number {
-  return gone === null ? Number.POSITIVE_INFINITY : gone.sinceMs + LOOKS_APART_MS;
+/** Earliest time of the second look: two looks without the lock, this far apart, mean that the process is dead. Null: no look has missed it. */
+export function goneAtMs({ gone }: Sighting): number | null {
+  return gone === null ? null : gone.sinceMs + LOOKS_APART_MS;
 }

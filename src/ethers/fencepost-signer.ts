@@ -16,17 +16,17 @@ import type { FencepostSource } from "../wallets/source.ts";
 import { SentResponse } from "./sent-response.ts";
 
 export interface FencepostSignerOptions {
-  /** What sends: of `createClient`, for example. */
+  /** Sends the transactions: a client of `createClient`, for example. */
   readonly client: FencepostSource;
-  /** What reads: an ordinary provider of the same chain. */
+  /** Reads the chain: an ordinary provider of the same chain. */
   readonly provider?: Provider;
-  /** How long a send may take until its hash is known; 30 s where nothing is said. What was accepted goes on beyond that. */
+  /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
   readonly timeoutMs?: number;
-  /** Takes call data to addresses without code, which does nothing; a mistyped address is no mistake then. */
+  /** Accepts call data to addresses without code, which does nothing. A mistyped address is then not detected. */
   readonly allowNoCode?: boolean;
 }
 
-/** A Signer of ethers whose transactions Fencepost sends. It has no key: messages are not signed. */
+/** An ethers Signer whose transactions Fencepost sends. It has no key, so it signs no messages. */
 export class FencepostSigner extends AbstractSigner {
   readonly address: string;
   readonly #options: FencepostSignerOptions;
@@ -47,7 +47,7 @@ export class FencepostSigner extends AbstractSigner {
   }
 
   /**
-   * Resolves once the first attempt is signed and stored. The request id is `customData.requestId`, or that of
+   * Resolves when the first attempt is signed and stored. The request id is `customData.requestId`, or that of
    * `withRequestId`, or a new one.
    */
   override async sendTransaction(request: TransactionRequest): Promise<TransactionResponse> {
@@ -60,9 +60,9 @@ export class FencepostSigner extends AbstractSigner {
     const [{ chainId }, head] = await Promise.all([provider.getNetwork(), provider.getBlockNumber()]);
     const intent = intentOf(rpcForm({ chainId, ...populated }), requestId, allowNoCode);
     const { transaction, attempt } = await sendThrough(client, intent, timeoutMs).catch((error: unknown) => {
-      throw inWordsOfEthers(error, populated as TransactionRequest);
+      throw toEthersError(error, populated as TransactionRequest);
     });
-    // Of a request that was made before, the mined attempt may be another one, and its block long past.
+    // A repeated request may have another mined attempt, in an old block.
     const hash = minedInstead(transaction, attempt.txHash) ?? attempt.txHash;
     return new SentResponse({ transaction, attempt, hash, requestId }, provider, head);
   }
@@ -91,7 +91,7 @@ function requestIdOf(customData: unknown): string | undefined {
   return requestId;
 }
 
-/** ethers' names and numbers as JSON-RPC has them; what has no name there is refused with its own. */
+/** Converts ethers' names and numbers to JSON-RPC. Names without an equivalent are refused as they are. */
 function rpcForm({ gasLimit, type, ...request }: Readonly<Record<string, unknown>>): RpcTransaction {
   const given = { ...request, gas: gasLimit, type: type === null || type === undefined ? type : `0x${type}` };
   return Object.fromEntries(
@@ -99,8 +99,8 @@ function rpcForm({ gasLimit, type, ...request }: Readonly<Record<string, unknown
   );
 }
 
-/** What programs that use ethers look for: CALL_EXCEPTION with the reason, INSUFFICIENT_FUNDS, NONCE_EXPIRED. */
-function inWordsOfEthers(error: unknown, transaction: TransactionRequest): unknown {
+/** Converts to ethers' errors: CALL_EXCEPTION with the reason, INSUFFICIENT_FUNDS, NONCE_EXPIRED. */
+function toEthersError(error: unknown, transaction: TransactionRequest): unknown {
   if (!(error instanceof FencepostSendError)) return error;
   const { data, details } = error;
   if (data !== undefined) {

@@ -1,4 +1,4 @@
-/** `fencepost/ethers`: a Signer of ethers v6 whose transactions Fencepost sends. */
+/** `fencepost/ethers`: a Signer for ethers v6 whose transactions Fencepost sends. */
 export { type TransactionName, waitForFinal } from "../wallets/attempt-hashes.ts";
 export { withRequestId } from "../wallets/request-scope.ts";
 export { FencepostSendError } from "../wallets/send-error.ts";

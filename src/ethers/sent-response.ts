@@ -1,5 +1,5 @@
 import { isError, makeError, type Provider, Signature, type TransactionReceipt, TransactionResponse } from "ethers";
-import type { Transaction } from "../contract/transactions.ts";
+import type { Transaction } from "../contract/transaction-schema.ts";
 import type { Sent } from "../wallets/send-through.ts";
 
 interface SentUnder extends Sent {
@@ -7,9 +7,9 @@ interface SentUnder extends Sent {
   readonly requestId: string;
 }
 
-/** What `sendTransaction` of the signer resolves with. Its `signature` is empty: it is on the chain, and read from there. */
+/** Result of the signer's `sendTransaction`. Its `signature` is empty: the signed transaction is on the chain. */
 export class SentResponse extends TransactionResponse {
-  /** Fencepost's name of it, the same under every hash. */
+  /** Fencepost's id of the transaction, the same under every hash. */
   readonly txId: string;
   readonly requestId: string;
   readonly #watched: TransactionResponse;
@@ -23,8 +23,8 @@ export class SentResponse extends TransactionResponse {
   }
 
   /**
-   * As ethers waits, but for one thing: the same transaction mined at another price is this one mined, and its receipt is the
-   * answer. ethers throws TRANSACTION_REPLACED there, as it still does where something else was mined.
+   * Waits like ethers, except that the same transaction mined at another price resolves with its receipt. ethers
+   * throws TRANSACTION_REPLACED for that, as it does here if something else was mined.
    */
   override async wait(confirms?: number, timeout?: number): Promise<TransactionReceipt | null> {
     try {

@@ -6,9 +6,9 @@ export interface Machine {
 }
 
 /**
- * Where others reach a node that was given no URL to advertise. A wildcard is no address: every node behind one would
- * advertise the same, and each would take it for itself. The first address of the machine that others can see is, in a
- * container as on a host, the one they reach.
+ * URL by which others reach a node without a configured one. A wildcard (0.0.0.0, ::) is no address: every node would
+ * advertise the same URL and take it for its own. The machine's first external address is reachable, in a container
+ * as on a host.
  */
 export function advertisedUrl(listening: string, machine: Machine = thisMachine()): string {
   const url = new URL(listening);
@@ -19,7 +19,7 @@ export function advertisedUrl(listening: string, machine: Machine = thisMachine(
   return url.origin;
 }
 
-/** As it stands in a URL: an IPv6 address in brackets. */
+/** A host in a URL: an IPv6 address gets brackets. */
 export function literalHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }

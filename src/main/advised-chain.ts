@@ -11,7 +11,7 @@ export interface AdvisedParts extends Pick<ChainConfig, "oracle">, Pick<Config, 
   readonly telemetry: Telemetry;
 }
 
-/** The chain with what its oracle would offer beside what its blocks took; the chain itself where there is none. */
+/** Adds the gas oracle's offer to the chain's fee market; the chain itself if it has no oracle. */
 export function advisedChain(chain: Chain, parts: AdvisedParts): Chain {
   const oracle = oracleOf(chain.chainId, parts);
   if (oracle === null) return chain;
@@ -37,10 +37,10 @@ function oracleOf(chainId: number, { oracle, hookNetworks, telemetry }: AdvisedP
   });
 }
 
-/** An installation's own strategy; what is wrong with it is said aloud. */
+/** A custom repricing strategy whose failures raise an alert; the market decides then. */
 export function reportingRepricing(own: RepricingStrategy, telemetry: Telemetry): RepricingStrategy {
   return guardedRepricing(own, (reason) => {
-    const message = `the repricing strategy ${own.name} failed: ${reason}; the market decides in its place`;
+    const message = `the repricing strategy ${own.name} failed: ${reason}; the market decides instead`;
     telemetry.emit({ type: "alert", severity: "WARNING", code: "REPRICING_FAILED", message });
   });
 }

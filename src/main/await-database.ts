@@ -4,24 +4,22 @@ import type { Clock } from "../ports/clock.ts";
 
 export interface Patience {
   readonly clock: Clock;
-  /** Ends the wait. */
   readonly signal: AbortSignal;
-  /** Said once when the wait begins, with why, and once when it is over. */
+  /** Called once when the wait begins, with its reason, and once when it ends. */
   readonly say: (line: string, reason?: string) => void;
 }
 
 const TRY_AGAIN = { firstMs: 250, mostMs: 5_000 };
 
 /**
- * Does what needs the database as soon as it is there. Nodes and their database are often started together, and after an
- * outage of the machine in any order. A node that ended at the first failed connection would need a supervisor.
- * What no waiting repairs (a password, a missing database) is thrown at once.
+ * Runs `work`, and retries while the database does not answer: nodes and their database often start together, in any
+ * order. Errors that waiting cannot repair (a wrong password, a missing database) are thrown at once.
  */
 export async function awaitDatabase<T>(work: () => Promise<T>, { clock, signal, say }: Patience): Promise<T> {
   for (let failures = 0; ; ) {
     try {
       const done = await work();
-      if (failures > 0) say("the database is there");
+      if (failures > 0) say("the database answers");
       return done;
     } catch (error) {
       if (signal.aborted || !isDatabaseAway(error)) throw error;
@@ -32,8 +30,8 @@ export async function awaitDatabase<T>(work: () => Promise<T>, { clock, signal, 
   }
 }
 
-/** A connection that tried several addresses fails with an error whose own message is empty. */
+/** Node's AggregateError of a connection to several addresses has an empty message: use its first cause. */
 function reasonOf(error: unknown): string {
-  const telling: unknown = error instanceof AggregateError && error.message === "" ? error.errors[0] : error;
-  return telling instanceof Error ? telling.message : String(telling);
+  const cause: unknown = error instanceof AggregateError && error.message === "" ? error.errors[0] : error;
+  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,6 +1,7 @@
 /**
- * The command line put together: environment in, exit code out. Each command loads what it needs when it runs, so that
- * `--help` and `config` import neither database driver nor chain library; `config` asks endpoints for their chain's id.
+ * Composition of the command line: environment in, exit code out. Each command imports its modules when it runs, so
+ * `--help` and `config` load neither the database driver nor a chain library. `config` asks endpoints for their chain
+ * ids.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -28,7 +29,7 @@ import { profileFileOf, profilesIn } from "./profile-file.ts";
 
 const STANDARD_ERROR = 2;
 
-/** Only a test gives a failpoint, to strike a node as it is shipped at one of its steps. */
+/** `failpoint` is for tests that crash the shipped process at a given step. */
 export async function main(argv: readonly string[], failpoint?: Failpoints): Promise<number> {
   const environment = readEnvironment();
   const output = createOutput(environment);
@@ -68,7 +69,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       for (const line of warnings) logger.log("warn", {}, line);
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
-      const count = Number(options.workers ?? 1);
+      const count = options.workers ?? 1;
       if (slot === null && count > 1) {
         const { drainTimeoutMs, nodeId } = config;
         const request = { count, nodeId, argv: process.argv.slice(2), logger, drainTimeoutMs };
@@ -82,7 +83,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
     },
     async demo(options) {
       const { demo } = await import("./dev/demo/demo.ts");
-      return demo(Number(options.transactions), progressOn(output, options));
+      return demo(options.transactions, progressOn(output, options));
     },
     async migrate(options) {
       const { config } = await load("migrate", options);
@@ -106,11 +107,11 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
 }
 
 async function showEffective(resolution: Resolution) {
-  const { effectiveValues, saidIds } = await import("./config/effective.ts");
-  return effectiveValues(resolution, await saidIds(resolution.chains));
+  const { effectiveValues, reportedIds } = await import("./config/effective.ts");
+  return effectiveValues(resolution, await reportedIds(resolution.chains));
 }
 
-/** What would keep a node from starting is told before one is started. */
+/** Reports mistakes in the policies that would prevent a start. */
 async function refuseBadPolicies({ policies }: Config): Promise<void> {
   if (policies.file === null && policies.document === null) return;
   const { loadPolicies } = await import("./load-policies.ts");
@@ -122,7 +123,7 @@ interface DiagnosticPorts extends Pick<CliActions, "connect"> {
   readonly workingDirectory: string;
 }
 
-/** On a terminal with bars; with `--json` standard output is for the answer. */
+/** Progress bars on a terminal. With `--json`, standard output carries the result only. */
 function progressOn(output: ProcessOutput, { json }: CommandOptions) {
   const isTerminal = output.screen() !== null && json !== true;
   return { isTerminal, write: json === true ? output.stderr : output.stdout };
@@ -170,9 +171,9 @@ function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreS
       const hex = options.from === "-" ? await text(process.stdin) : await readFile(options.from, "utf8");
       return shown(await importKey(into, hex, systemClock.now()));
     },
-    async listKeys(options) {
-      const { listKeys } = await files();
-      return Promise.all((await listKeys(await source(options))).map(shown));
+    async listKeyFiles(options) {
+      const { listKeyFiles } = await files();
+      return Promise.all((await listKeyFiles(await source(options))).map(shown));
     },
   };
 }
@@ -180,14 +181,17 @@ function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreS
 function keystoreOf({ signers: { keystore } }: Config): KeystoreSource {
   if (keystore !== null) return keystore;
   const variables = "FENCEPOST_KEYSTORE_DIR and FENCEPOST_KEYSTORE_PASSWORD_FILE";
-  throw new CommandFailed([`${variables} must say where keys are, and under which password`], EXIT_CODES.misused);
+  throw new CommandFailed(
+    [`${variables} must name the directory of the keys and the file of their password`],
+    EXIT_CODES.misused,
+  );
 }
 
 type Variables = Environment["variables"];
 
 /**
- * Logs go to standard error: standard output carries the ready line and nothing else. On a terminal they are for people, and
- * elsewhere, or where it is asked for, for machines.
+ * Logs go to standard error: standard output carries the ready line only. They are readable on a terminal, and JSON
+ * elsewhere or with `--json`.
  */
 async function createNodeLogger(config: Config, { json }: ServeOptions, variables: Variables): Promise<Logger> {
   const { createLogger } = await import("../adapters/system/logger.ts");

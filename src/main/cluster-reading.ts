@@ -2,10 +2,10 @@ import type { ClusterReading } from "../adapters/system/metrics.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { QueryStore } from "../ports/query-store.ts";
 
-/** However many scrapers come, and however many gauges each reads, the database is asked so often. */
+/** Minimum interval between two queries, for any number of scrapers and gauges. */
 const ASK_EVERY_MS = 5_000;
 
-/** What the database says of all nodes' lanes together. An answer that failed is asked for again at the next scrape. */
+/** Cached figures of all nodes' lanes. A failed query is repeated at the next scrape. */
 export function clusterReading(store: Pick<QueryStore, "census">, clock: Pick<Clock, "monotonicMs">) {
   let kept: Promise<ClusterReading> | null = null;
   let untilMs = 0;

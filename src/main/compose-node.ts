@@ -37,14 +37,14 @@ import { version } from "./version.ts";
 
 export interface NodeParts {
   readonly config: ConfigFor<"start">;
-  /** Where others reach the node. Nothing is written to the database before that is known. */
+  /** URL by which others reach the node. The database is not written before it is known. */
   readonly url: string | Promise<string>;
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
-  /** Null: a database that does not answer is an error at once. */
+  /** Null: an unreachable database is an error at once. */
   readonly patience: Patience | null;
-  /** Called before other nodes can know of this one: what they may ask of it must work from here on. */
+  /** Called before other nodes can discover this one: from here on their requests must work. */
   readonly onBuilt?: (node: FencepostNode, parts: BuiltParts) => void;
 }
 
@@ -55,13 +55,16 @@ export interface BuiltParts {
 
 export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
 
-/** The node has given its leases back by then; what is left are connections to servers that may not answer. */
+/** Time to close connections. The leases are released before, and a remote server may never answer. */
 const CLOSE_AT_MOST_MS = 1_000;
 
-/** Of reads, and of sends: a thousand lanes with a transaction a second each need less than a request for ten of them. */
+/**
+ * Interval between two JSON-RPC requests of reads, and of sends, to an endpoint. Each request is a batch: 1,000 lanes
+ * with a transaction per second each need one request for about ten of them.
+ */
 const REQUEST_EVERY_MS = 25;
 
-/** Opens the adapters and builds a node on them. Where one fails to open, those opened before are closed again. */
+/** Opens the adapters and builds a node on them. If one fails to open, the others are closed. */
 export async function composeNode(parts: NodeParts) {
   const opened: Resource[] = [];
   const failed = new AbortController();
@@ -77,11 +80,11 @@ export async function composeNode(parts: NodeParts) {
     const { alerts, telemetry } = openTelemetry([...parts.sinks, ...sinks], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
-    // Past any pooler: for what belongs to a session.
+    // Bypasses a transaction pooler, for session state (advisory locks, LISTEN).
     const directUrl = config.directDatabaseUrl ?? databaseUrl;
     const direct = { directUrl, schema, clock: systemClock, entropy, telemetry };
-    // Begun first: an earlier node's missing lock counts only while we hold one ourselves, and only at the second look that
-    // misses it. The first look is made now; the rest of the start is done while the time between the two passes.
+    // Begun first. An earlier node counts as dead after two looks without its session lock, some time apart, while we
+    // hold ours. The first look is made now, and the rest of the start runs until the second.
     const sessionLock = keep(new PostgresSessionLock(direct));
     const judging = loadPolicies(config);
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
@@ -119,7 +122,7 @@ export async function composeNode(parts: NodeParts) {
     const node = new FencepostNode({ ...ports, ...beside }, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
-    /** The node first, then what it stood on. */
+    /** Closes the node first, then its adapters. */
     const close = async (): Promise<void> => {
       await node.close();
       await closeAll(opened);
@@ -141,7 +144,7 @@ async function prepareDatabase(
   await serveOnlyKnown(database, chains, telemetry);
 }
 
-/** Alerts are kept for a while, for people who look later. */
+/** Telemetry that also keeps recent alerts for people who look later. */
 function openTelemetry(sinks: readonly TelemetrySink[], mask: Mask) {
   const alerts = new RecentAlerts(systemClock);
   return { alerts, telemetry: createTelemetry([...sinks, (event) => alerts.hear(event)], mask) };
@@ -151,7 +154,9 @@ function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, p
   return { nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools };
 }
 
-/** Traces of transactions that another node saw created go on from what is kept with them. */
+/**
+ * Continues the traces of transactions created on other nodes: their trace context is in the transaction's metadata.
+ */
 function traced(tracing: Extensions["tracing"], store: Pick<PostgresStore, "transaction">): { tracer?: Tracer } {
   if (tracing === undefined) return {};
   tracing.connect(async (txId) => traceparentIn((await store.transaction(txId))?.metadata ?? null));
@@ -164,7 +169,7 @@ function retaining({ retention }: NodeParts["config"], store: PostgresStore): Pi
 
 type Resource = Pick<Extensions, "close">;
 
-/** To be closed with the node, or at once where that will never be. */
+/** Registers a resource to close with the node, or closes it at once if the start has failed. */
 type Keep = <T extends Resource>(resource: T) => T;
 
 interface ChainPorts {
@@ -186,33 +191,33 @@ async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { 
   const options = { ...ports, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
   const chain = keep(await createEvmChain(chainId === null ? options : { ...options, chainId }));
   const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
-  // One's own strategy stands in for the one of the settings, not for `off`.
+  // A custom strategy replaces the configured one, but does not switch repricing on.
   const own = settings.repricing === null ? {} : defined({ repricing });
   const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
-  const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.hear(listener) };
+  const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.subscribe(listener) };
   return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own }, named: chainId !== null };
 }
 
 type OpenedChain = Awaited<ReturnType<typeof openChain>>;
 
-/** A third of the speed is still the right signature: worth a word, not a refusal. */
+/** Reports slow signing as a warning: the signatures are right. */
 function reportSlowSigning(telemetry: Telemetry): void {
-  const message = "WebAssembly is not to be had here: signing in JavaScript, at about a third of the speed";
+  const message = "WebAssembly is not available: transactions are signed in JavaScript, at about a third of the speed";
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
 
-/** What whoever holds the keys checks; the policies in force are given to it once the node has read them. */
+/** Limits that the signing process enforces. The policies in force follow when the node has read them. */
 function signingBounds(opening: Promise<readonly OpenedChain[]>): Promise<SigningBounds> {
   const bounds = opening.then((chains) => {
     const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
     return { ceilings: new Map(ceilings), policies: null };
   });
-  // Where it fails, so do those; and a signing thread never asks for it.
+  // Avoids an unhandled rejection: openChains reports the failure, and a signing thread never awaits this.
   bounds.catch(() => undefined);
   return bounds;
 }
 
-/** One that fails to close does not keep the others open, and one that hangs does not keep the process. */
+/** Closes all, within a time limit: a failure or a hanging close does not stop the others. */
 async function closeAll(resources: readonly Resource[]): Promise<void> {
   const closed = Promise.allSettled(resources.map((resource) => resource.close()));
   await bounded(systemClock, closed, systemClock.monotonicMs() + CLOSE_AT_MOST_MS);

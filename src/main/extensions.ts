@@ -16,7 +16,7 @@ import { firstLine, importModule } from "./config/file.ts";
 import { SETTINGS } from "./config/schema.ts";
 import { version } from "./version.ts";
 
-/** What an installation plugs in: the hook that decides about stuck transactions, its own repricing, and where alerts and traces go. */
+/** Extensions of an installation: the stuck hook, a repricing strategy, and the targets of alerts and traces. */
 export interface Extensions {
   readonly sinks: readonly TelemetrySink[];
   readonly stuckHook?: StuckResolutionHook;
@@ -29,7 +29,6 @@ export interface Extensions {
 export interface ExtensionOptions {
   readonly config: Pick<Config, "nodeId" | "stuckHook" | "repricingModule" | "alertWebhook" | "hookNetworks">;
   readonly checksum?: (address: Address) => string;
-  /** An alert could not be delivered. */
   readonly onAlertLost?: (reason: string) => void;
 }
 

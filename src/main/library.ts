@@ -7,8 +7,8 @@ import { createEntropy } from "../adapters/system/entropy.ts";
 import { readEnvironment } from "../adapters/system/environment.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type { Created, CreateRequest } from "../application/api.ts";
-import { tracedIntent } from "../application/loops/traced-creates.ts";
 import { normalise, parseChainId } from "../application/requests/normalise.ts";
+import { traced } from "../application/stages/1-create/trace.ts";
 import type { CallOptions } from "../client/deadline.ts";
 import type { FencepostFace } from "../client/face.ts";
 import { rememberingChecksum } from "../domain/checksum.ts";
@@ -16,6 +16,7 @@ import { defined } from "../domain/defined.ts";
 import { invalid } from "../domain/errors.ts";
 import { createMask } from "../domain/mask.ts";
 import type { RepricingStrategy } from "../domain/repricing.ts";
+import type { Intent } from "../domain/transaction.ts";
 import type { Block } from "../ports/chain.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
 import { type ComposedNode, composeNode } from "./compose-node.ts";
@@ -123,14 +124,15 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);
     const entropy = createEntropy(systemClock);
-    const normalised = await tracedIntent(tracing?.tracer, intent, async (traced) => {
-      const known = normalise({ codec, entropy, clock: systemClock, chainIds }, traced);
+    const insert = async ({ request }: { readonly request: CreateRequest }): Promise<Intent> => {
+      const known = normalise({ codec, entropy, clock: systemClock, chainIds }, request);
       if (known.exactNonce !== undefined) throw invalid("nonce", NONCE_IN_TRANSACTION);
       await insertIntake(intakeClientOf(client), known, databaseSchema);
       return known;
-    });
+    };
+    const inserted = await traced(tracing?.tracer, [{ request: intent }], (asked) => Promise.all(asked.map(insert)));
     node.intakeWritten();
-    const { txId, lane, requestId } = normalised;
+    const { txId, lane, requestId } = inserted[0] as Intent;
     return { outcome: "created", txId, lane, requestId, nonce: null, state: "CREATED" };
   };
   const mask = createMask(secrets);

@@ -4,18 +4,18 @@ import { parsePolicies } from "../domain/policy/parse.ts";
 import type { Policies } from "../domain/policy/policy.ts";
 import { type Config, ConfigurationError } from "./config/config.ts";
 
-/** Of the file, or of the configuration; null: nothing is limited. Throws with a line for each mistake. */
+/** Policies of the file or the configuration; null: nothing is limited. Throws with a line for each mistake. */
 export async function loadPolicies({
   policies: { file, document },
 }: Pick<Config, "policies">): Promise<Policies | null> {
-  const [name, said] = file === null ? ["policies", document] : [file, await readDocument(file)];
-  if (said === null) return null;
-  const parsed = parsePolicies(said, createCodec());
+  const [name, written] = file === null ? ["policies", document] : [file, await readDocument(file)];
+  if (written === null) return null;
+  const parsed = parsePolicies(written, createCodec());
   if ("policies" in parsed) return parsed.policies;
   throw new ConfigurationError(parsed.mistakes.map((mistake) => `${name}: ${mistake}`));
 }
 
-/** A file that is named and cannot be read is no reason to run without limits. */
+/** Throws if the file cannot be read: a node must not run without its limits. */
 async function readDocument(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, "utf8"));

@@ -1,7 +1,7 @@
 /**
- * Whoever decides or signs for us speaks to a service of its own, and its words are kept for ever in a transaction's
- * history. So they are masked where they come in, whichever adapter, module or embedding program is behind it. What an RPC
- * endpoint says is masked by its transport.
+ * Masks secrets in the texts of stuck hooks and signers. Both talk to services of their own, and their texts are
+ * stored in a transaction's history for ever. So they are masked at this boundary, for every adapter, module or
+ * embedding program. The transport masks the texts of RPC endpoints.
  */
 import { type Mask, maskTexts } from "../domain/mask.ts";
 import { type Signer, SignerAway, SigningRefused } from "../ports/signer.ts";
@@ -19,11 +19,11 @@ export function maskedHook(hook: StuckResolutionHook, mask: Mask): StuckResoluti
   };
 }
 
-/** Its payload is signed as it is. What is no decision at all is judged where decisions are. */
+/** Masks reason and audit. The payload is signed unchanged. A value that is no decision is validated later. */
 function maskedDecision(decision: StuckDecision, mask: Mask): StuckDecision {
   if (typeof decision !== "object" || decision === null) return decision;
-  const words = Object.entries(decision).filter(([name]) => name === "reason" || name === "audit");
-  return { ...decision, ...Object.fromEntries(words.map(([name, said]) => [name, maskTexts(mask, said)])) };
+  const texts = Object.entries(decision).filter(([name]) => name === "reason" || name === "audit");
+  return { ...decision, ...Object.fromEntries(texts.map(([name, value]) => [name, maskTexts(mask, value)])) };
 }
 
 export function maskedSigner(signer: Signer, mask: Mask): Signer {

@@ -1,7 +1,7 @@
 /**
- * Which node a command asks, and with which key. What is nearest wins: a flag, a profile that is named, the configuration of
- * this directory, the profile in use, this machine's usual port. A key goes only where it was kept or configured for: that of a
- * profile to its own URL alone.
+ * Chooses the node and the API key of a command. Precedence: a flag, a named profile, the configuration of this
+ * directory, the profile in use, the default port on this machine. A profile's key is sent to the profile's own URL
+ * only.
  */
 import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import { type Profile, type ProfileActions, unknownProfile } from "../adapters/cli/profiles.ts";
@@ -19,7 +19,7 @@ interface Loaded {
 }
 
 interface Sources extends Pick<ProfileActions, "readProfiles"> {
-  /** Of this directory and environment. */
+  /** Loads the configuration of this directory and environment. */
   load(options: RemoteOptions): Promise<Loaded>;
 }
 
@@ -51,8 +51,8 @@ async function currentProfile({ readProfiles }: Sources): Promise<Profile | null
   return current === null ? null : (profiles[current] ?? null);
 }
 
-/** What says where a node is, or how it is spoken to. */
-const OF_THE_FACE: readonly SettingKey[] = [
+/** Settings that determine a node's URL or authentication. */
+const ADDRESS_SETTINGS: readonly SettingKey[] = [
   "host",
   "port",
   "adminHost",
@@ -64,19 +64,19 @@ const OF_THE_FACE: readonly SettingKey[] = [
 
 function isConfigured({ resolution: { origins } }: Loaded, { config }: RemoteOptions): boolean {
   const hasFile = config !== undefined || Object.values(origins).includes("file");
-  return hasFile || OF_THE_FACE.some((key) => origins[key] !== "default");
+  return hasFile || ADDRESS_SETTINGS.some((key) => origins[key] !== "default");
 }
 
-/** Operators find everything where they come in. */
+/** Prefers the admin address: it serves every route. */
 function configuredNode(config: Config): Profile {
   const { host, port } = config.admin ?? config;
   const url = config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
-  const apiKey = mightiest(config.apiKeys)?.secret;
+  const apiKey = strongestKey(config.apiKeys)?.secret;
   return { url, ...(apiKey === undefined ? {} : { apiKey }) };
 }
 
-/** The one with the most scopes, the first of several: what an operator asks for takes more than what a caller does. */
-function mightiest(keys: Config["apiKeys"]): ApiKey | undefined {
+/** The first key with the most scopes: operator commands need more scopes than callers. */
+function strongestKey(keys: Config["apiKeys"]): ApiKey | undefined {
   const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey): number => scopes.length;
   return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
 }
@@ -85,11 +85,11 @@ function sameOrigin(one: string, other: string): boolean {
   return URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin;
 }
 
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
-/** Talks to it. `hide`: its key is told nobody. */
+/** Sends commands to the chosen node. `hide` masks its key in all output. */
 export function remoteActions(sources: Sources, hide: (secrets: readonly string[]) => void): RemoteActions {
-  const found = async (options: RemoteOptions): Promise<Profile> => {
+  const profileOf = async (options: RemoteOptions): Promise<Profile> => {
     const node = await nodeToAsk(options, sources);
     if (node.apiKey !== undefined) hide([node.apiKey]);
     return node;
@@ -97,10 +97,10 @@ export function remoteActions(sources: Sources, hide: (secrets: readonly string[
   return {
     async connect(options) {
       const { createClient } = await import("../client/index.ts");
-      return createClient({ ...(await found(options)), repeat: false });
+      return createClient({ ...(await profileOf(options)), repeat: false });
     },
     async look(options, path) {
-      return lookAt(await found(options), path);
+      return lookAt(await profileOf(options), path);
     },
   };
 }
@@ -109,7 +109,7 @@ async function lookAt({ url, apiKey }: Profile, path: string) {
   const { FencepostApiError } = await import("../client/index.ts");
   const place = `${url.replace(/\/+$/, "")}${path}`;
   const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-  const response = await fetch(place, { headers, signal: AbortSignal.timeout(PATIENCE_MS) }).catch((cause: unknown) => {
+  const response = await fetch(place, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) }).catch((cause: unknown) => {
     throw new FencepostApiError({ code: "UNREACHABLE", status: 0, detail: `${url} does not answer` }, { cause });
   });
   const text = await response.text();

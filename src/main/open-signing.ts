@@ -1,4 +1,4 @@
-/** Where a node's keys are: with a process of their own, or in a thread of this one. */
+/** Opens the signer: in a process of its own, or in a thread of this one. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ import type { Config } from "./config/config.ts";
 interface SigningPorts {
   readonly telemetry: Telemetry;
   readonly entropy: Entropy;
-  /** What the process re-checks. */
+  /** Limits that the signing process enforces itself. */
   readonly bounds: Promise<SigningBounds>;
 }
 
@@ -32,16 +32,16 @@ export async function openSigning(
   return openSigningProcess({ launch, beginning, clock: systemClock, entropy, warn });
 }
 
-/** As it is built. */
+/** The compiled file. */
 const MAIN = fileURLToPath(new URL("./signing-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
-/** What Node itself reads when it starts: whom to believe over TLS, and where its libraries are. */
+/** Variables that Node itself reads at start: TLS trust, and library paths. */
 const FOR_NODE = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LIBRARY_PATH"];
 
-/** Since 22.14 and 23.7 Node can do without its own listener for SIGUSR1 from its very start. */
+/** Node 22.14 and 23.7 can start without a SIGUSR1 listener. */
 const WITHOUT_INSPECTOR = ["--disable-sigusr1"].filter((flag) => process.allowedNodeEnvironmentFlags.has(flag));
 
-/** Keys go over the channel: arguments and environment of a process are shown to others. */
+/** Keys are sent over the channel: other users can read a process's arguments and environment. */
 function startMain(): ChildProcess {
   const env = only(readEnvironment().variables, (name) => FOR_NODE.includes(name));
   return spawn(process.execPath, [...WITHOUT_INSPECTOR, MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
@@ -53,7 +53,7 @@ export function launch(start = startMain): Launched {
     child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
     child.once("error", (error) => resolve(error.message));
   });
-  // Where the node can open no more files, Node gives out a child without streams, and tells the error a moment later.
+  // If no file descriptor is left, Node returns a child without streams and emits the error later.
   const streams: ChildProcess["stdio"] | undefined = child.stdio;
   if (streams === undefined) return neverStarted(ended);
   const channel = streams[3] as Duplex & { ref(): void; unref(): void };
@@ -73,7 +73,7 @@ function only(variables: Variables, wanted: (name: string) => boolean): Record<s
   return Object.fromEntries(Object.entries(variables).filter(([name]) => wanted(name)));
 }
 
-/** How the variables begin that the tools of these services read. */
+/** Prefixes of the environment variables that the SDKs of the used key services read. */
 function servicesOf({ awsKmsKeyIds, gcpKmsKeyVersions, vaultKeyPaths }: Config["signers"]): readonly string[] {
   return [
     ...(awsKmsKeyIds.length === 0 ? [] : ["AWS_"]),

@@ -1,4 +1,4 @@
-/** The process's own streams, as the command line uses them. */
+/** The process's streams for the command line. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
@@ -10,7 +10,7 @@ import { createMask } from "../domain/mask.ts";
 import { version } from "./version.ts";
 
 export interface ProcessOutput extends CliIo {
-  /** From here on these texts are masked: an error may quote what it was given. */
+  /** Masks these texts in all later error output: an error may quote its input. */
   hide(secrets: readonly string[]): void;
 }
 
@@ -18,14 +18,14 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   let hidden: readonly string[] = [];
   let mask = createMask(hidden);
   let readerLeft = false;
-  // A reader that went away (`fencepost config | head -1`) is no error of ours.
+  // A closed pipe (`fencepost config | head -1`) is no error.
   process.stdout.on("error", () => {
     readerLeft = true;
   });
   return {
     version,
-    stdout: (said) => void process.stdout.write(said),
-    stderr: (said) => void process.stderr.write(mask(said)),
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(mask(text)),
     screen: () => screenOf(process.stdout, variables),
     readerLeft: () => readerLeft,
     now: () => systemClock.now(),
@@ -39,7 +39,7 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   };
 }
 
-/** NO_COLOR: https://no-color.org, set to anything but nothing. */
+/** NO_COLOR: any value but the empty one switches colours off (https://no-color.org). */
 export function screenOf(
   { isTTY, columns = 80, rows = 24 }: Partial<Pick<NodeJS.WriteStream, "isTTY" | "columns" | "rows">>,
   { NO_COLOR: noColour = "", TERM: terminal = "" }: Environment["variables"],

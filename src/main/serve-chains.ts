@@ -5,11 +5,14 @@ import type { Telemetry } from "../ports/telemetry.ts";
 
 interface OpenedChain {
   readonly chain: { readonly chainId: number };
-  /** The operator has named it. */
+  /** The configuration names its id. */
   readonly named: boolean;
 }
 
-/** Throws `WrongChain` for a chain that an endpoint names, nobody else does, and this database has never served. */
+/**
+ * Throws `WrongChain` for a chain id that only an endpoint reports, that the configuration does not name, and that
+ * this database has never served.
+ */
 export async function serveOnlyKnown(
   database: SchemaOptions,
   chains: readonly OpenedChain[],
@@ -24,5 +27,5 @@ export async function serveOnlyKnown(
 export function refusalOf(chainIds: readonly number[], served: readonly number[]): string {
   const [chainId] = chainIds;
   const others = served.join(", ");
-  return `the RPC endpoint says that it serves chain ${chainIds.join(" and ")}, and this database has served ${others} alone: where that is right, set FENCEPOST_CHAIN_ID=${chainId}, or the id in chains; else correct the URL`;
+  return `the RPC endpoint reports chain ${chainIds.join(" and ")}, but this database has only served ${others}: if that is right, set FENCEPOST_CHAIN_ID=${chainId}, or the id in chains; else correct the URL`;
 }

@@ -14,10 +14,10 @@ import { createLogSink } from "../adapters/system/log-sink.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
-import type { FencepostApi } from "../application/api.ts";
 import { LiveKeys } from "../application/live-keys.ts";
 import type { FencepostNode } from "../application/loops/node.ts";
 import type { Reception } from "../application/loops/reception.ts";
+import type { FencepostApi } from "../application/operations/calls.ts";
 import { defined } from "../domain/defined.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Address } from "../domain/lane.ts";
@@ -37,21 +37,27 @@ export interface ServiceOptions {
   readonly config: ConfigFor<"start">;
   readonly logger: Logger;
   readonly failpoint?: Failpoints;
-  /** One of several workers: the configured port is shared with the others, and another one is its own. */
+  /**
+   * This process is one of several workers: they share the configured port, and each listens on a port of its own
+   * too.
+   */
   readonly sharesPort?: boolean;
-  /** Its chain was started for it and ends with it: the dashboard offers to send test transfers. */
+  /** `dev` started the chain for this node: the dashboard offers test transfers. */
   readonly isDev?: boolean;
-  /** Waits for a database that does not answer, until this is aborted. Absent: that is an error. */
+  /** Ends the wait for a database that does not answer. Absent: an unreachable database is an error at once. */
   readonly waitUntil?: AbortSignal;
 }
 
 const LAST_ANSWERS_MS = 500;
-/** Requests have a turn of the event loop for a quarter of what a transaction may stand idle in the database. */
+/**
+ * Length of a turn in which requests are read: 1/120 of the lease, so other work of the node runs long before it
+ * expires.
+ */
 const TURNS_PER_LEASE = 120;
 
 /**
- * One node behind HTTP. The port is taken before anything is written to the database: a mistake there should show first.
- * Meanwhile keys and chains are opened, and the session lock is taken, which other nodes do not know of yet.
+ * Starts one node behind HTTP. It listens before it writes to the database, so that a wrong port fails first. Keys,
+ * chains and the session lock are opened meanwhile: other nodes do not see those.
  */
 export async function startService(options: ServiceOptions) {
   const { config, logger, failpoint, sharesPort = false, waitUntil } = options;
@@ -62,9 +68,9 @@ export async function startService(options: ServiceOptions) {
   const onAlertLost = (reason: string) =>
     logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
   const extensions = await openExtensions({ config, checksum, onAlertLost });
-  const face = new Face(config);
-  face.api.current = { readiness: async () => ({ ready: false, database: false, chains: [], draining: false }) };
-  const serving = serve(options, { face, metrics, checksum, ...defined({ within: extensions.tracing?.within }) });
+  const handlers = new Handlers(config);
+  handlers.api.current = { readiness: async () => ({ ready: false, database: false, chains: [], draining: false }) };
+  const serving = serve(options, { handlers, metrics, checksum, ...defined({ within: extensions.tracing?.within }) });
   try {
     const composed = await composeNode({
       config,
@@ -73,30 +79,30 @@ export async function startService(options: ServiceOptions) {
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum, clock: systemClock })],
       patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
       onBuilt: (node, { gate, store }) => {
-        face.peer.current = peerFace(node, gate);
-        if (config.apiKeys !== "none") face.keys.start(store);
+        handlers.peer.current = peerReceiver(node, gate);
+        if (config.apiKeys !== "none") handlers.keys.start(store);
       },
       ...(failpoint === undefined ? {} : { failpoint }),
     });
     const { http, url, own } = await serving;
-    face.api.current = composed.node.api;
-    face.reception = composed.node.reception;
+    handlers.api.current = composed.node.api;
+    handlers.reception = composed.node.reception;
     const { node, store } = composed;
     metrics.connect({ gauge: (name) => node.gauges()[name], cluster: clusterReading(store, systemClock) });
     await composed.node.settlingIn.whenOver();
     const shared = sharesPort ? await listenTogether(http, config) : null;
     return {
-      /** Where callers come in: the port that the workers of one machine share, where it is one of them. */
+      /** URL for callers: the shared port if this process is one of several workers. */
       url: shared?.url ?? url,
-      /** Where operators do; null: in the same place. */
+      /** URL for operators; null: the same as `url`. */
       adminUrl: config.admin === null ? null : (shared?.adminUrl ?? own),
       nodeId: config.nodeId,
       chainIds: composed.chains.map(({ chainId }) => chainId),
-      /** As people write them, EIP-55. */
+      /** Checksummed (EIP-55). */
       signers: composed.signer.addresses().map(checksum),
-      /** Drains, releases the lanes, closes. Safe to call twice. */
+      /** Drains, releases the lanes and closes. Safe to call twice. */
       stop: once(async () => {
-        await face.keys.stop();
+        await handlers.keys.stop();
         await stop(http, composed);
       }),
     };
@@ -109,8 +115,8 @@ export async function startService(options: ServiceOptions) {
   }
 }
 
-/** What the server shows of a node that is not there yet. */
-class Face {
+/** Handlers of the HTTP server while the node behind them is still starting. */
+class Handlers {
   readonly api = new Deferred<FencepostApi>();
   readonly peer = new Deferred<PeerReceiver>();
   readonly keys: LiveKeys;
@@ -122,22 +128,22 @@ class Face {
 }
 
 interface Shown {
-  readonly face: Face;
+  readonly handlers: Handlers;
   readonly metrics: Metrics;
   readonly checksum: (address: Address) => string;
   readonly within?: HttpServerOptions["within"];
 }
 
-/** The server, listening. `own`: where other nodes reach this process. */
+/** Starts the HTTP server. `own` is the URL by which other nodes reach this process. */
 async function serve({ config, logger, sharesPort = false, isDev = false }: ServiceOptions, shown: Shown) {
-  const { face, metrics, checksum } = shown;
+  const { handlers, metrics, checksum } = shown;
   const noteRefusal = refusalLog(systemClock, (noted) => logger.log("warn", { ...noted }, "a request was not allowed"));
   const http = createHttpServer({
-    // Read first: while that waits, threads are started, before making the server keeps this one busy.
+    // Files are read first: the worker threads start meanwhile, before building the server occupies this thread.
     files: await dashboardFiles({ isDev }),
-    api: face.api.face,
+    api: handlers.api.proxy,
     apiKeys: config.apiKeys,
-    liveKeys: face.keys,
+    liveKeys: handlers.keys,
     metrics: () => metrics.expose(),
     checksum,
     version,
@@ -149,11 +155,11 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
       noteRefusal(refusal);
     },
     onResponse: metrics.httpRequest,
-    peer: face.peer.face,
+    peer: handlers.peer.proxy,
     ...defined({ within: shown.within }),
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
     rpc: config.rpc,
-    door: doorOf({ config, logger, reception: () => face.reception }),
+    admission: admissionOf({ config, logger, reception: () => handlers.reception }),
   });
   const { host, port, admin } = config;
   if (admin === null) {
@@ -164,14 +170,14 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
   return { http, url: sharesPort ? own : (await http.listenShared(host, port, "callers")).url, own };
 }
 
-/** On the ports that the workers of one machine share. */
+/** Listens on the ports that all workers of the machine share. */
 async function listenTogether(http: HttpServer, { host, port, admin }: Config) {
   if (admin === null) return { ...(await http.listenShared(host, port)), adminUrl: null };
   const { url: adminUrl } = await http.listenShared(admin.host, admin.port, "operators");
   return { ...(await http.listenShared(host, port, "callers")), adminUrl };
 }
 
-/** A key that is asked for protects by itself: a page does not know it. */
+/** Host headers to accept. If API keys are required, any host is safe: a web page that rebinds DNS has no key. */
 function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): WireOptions["hosts"] {
   if (allowedHosts !== null) return allowedHosts;
   if (apiKeys !== "none") return "any";
@@ -181,7 +187,11 @@ function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): 
 
 type Receiving = Pick<Reception, "admittance" | "waiting">;
 
-function doorOf({ config, logger, reception }: Pick<ServiceOptions, "config" | "logger"> & { reception(): Receiving }) {
+function admissionOf({
+  config,
+  logger,
+  reception,
+}: Pick<ServiceOptions, "config" | "logger"> & { reception(): Receiving }) {
   return {
     admittance: () => reception().admittance(),
     turnMs: config.lease.durationMs / TURNS_PER_LEASE,
@@ -198,7 +208,10 @@ function patienceOf(logger: Logger, signal: AbortSignal): Patience {
   return { clock: systemClock, signal, say };
 }
 
-/** A worker is reached on a port of its own: of what was configured, only the machine's name is true of it. */
+/**
+ * URL that this node advertises. Workers have ports of their own, so only the host of a configured URL applies to
+ * them.
+ */
 function ownAddress(config: Config, url: string, sharesPort: boolean): string {
   if (config.advertiseUrl === null) return advertisedUrl(url);
   if (!sharesPort) return config.advertiseUrl;
@@ -207,7 +220,9 @@ function ownAddress(config: Config, url: string, sharesPort: boolean): string {
   return own.origin;
 }
 
-/** Other nodes have the same pattern, and would send nothing here. */
+/**
+ * Refuses a URL that FENCEPOST_PEER_URL_PATTERN excludes: other nodes have the same pattern and would never call it.
+ */
 function allowed({ peerUrlPatterns }: Config, url: string): string {
   if (mayBeAt(url, peerUrlPatterns)) return url;
   const patterns = peerUrlPatterns?.join(", ");
@@ -217,12 +232,12 @@ function allowed({ peerUrlPatterns }: Config, url: string): string {
 }
 
 /**
- * Callers and other nodes that ask before the node is up are told so, instead of being refused a connection. Whether it is
- * up is looked at in each call: the server may take a method out of the face when it is made.
+ * Answers calls with 503 until the node is up, instead of refusing connections. The target is looked up at each call,
+ * because the server reads its handlers once.
  */
 class Deferred<T extends object> {
   current: Partial<T> = {};
-  readonly face = new Proxy({} as T, {
+  readonly proxy = new Proxy({} as T, {
     get:
       (_, method) =>
       (...args: readonly unknown[]): unknown => {
@@ -233,7 +248,7 @@ class Deferred<T extends object> {
   });
 }
 
-function peerFace(node: FencepostNode, gate: BuiltParts["gate"]): PeerReceiver {
+function peerReceiver(node: FencepostNode, gate: BuiltParts["gate"]): PeerReceiver {
   return {
     admit: (route, authorization) => gate.admit(route, authorization),
     create: (creates, repeat) => node.create(creates, { repeat }),
@@ -246,7 +261,7 @@ async function stop(http: HttpServer, composed: ComposedNode): Promise<void> {
   composed.node.drain();
   http.drain();
   await composed.close();
-  // Requests still in hand cannot succeed any more: a moment for their answers to leave.
+  // Open requests cannot succeed any more: give their error answers a moment to be sent.
   await http.close(LAST_ANSWERS_MS);
 }
 

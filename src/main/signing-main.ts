@@ -1,5 +1,6 @@
-// SIGUSR1 has Node open V8's inspector, and a heap snapshot has the keys. A listener of ours takes that signal away from Node, so
-// it comes before anything is loaded; where Node knows --disable-sigusr1, the node starts this process with it as well.
+// On SIGUSR1 Node opens V8's inspector, and a heap snapshot contains the keys. A listener replaces that default, so
+// it is installed before anything is loaded. If Node knows --disable-sigusr1, the node also starts this process with
+// it.
 process.on("SIGUSR1", () => undefined);
 const { serveKeys } = await import("./serve-keys.ts");
 await serveKeys();

@@ -3,8 +3,8 @@ export type StopSignals = ReturnType<typeof listenForStop>;
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * The first SIGINT or SIGTERM asks to stop: it aborts `signal` and resolves `received`. A second one no longer asks.
- * `dispose` gives the signals back to Node.
+ * The first SIGINT or SIGTERM aborts `signal` and resolves `received`. A second one exits at once. `dispose` removes
+ * the listeners.
  */
 export function listenForStop(): { readonly signal: AbortSignal; readonly received: Promise<void>; dispose(): void } {
   const controller = new AbortController();

@@ -5,8 +5,8 @@ const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.me
   readonly peerDependencies: Readonly<Record<string, string>>;
 };
 
-/** The package's own, wherever it runs from: src/ and dist/ lie at the same depth. */
+/** Version of this package. src/ and dist/ have the same depth. */
 export const version: string = manifest.version;
 
-/** Of the packages that Fencepost works with and does not bring along: the versions that this one was tested with. */
+/** Tested versions of the optional packages. */
 export const testedVersions: Readonly<Record<string, string>> = manifest.peerDependencies;

@@ -1,10 +1,10 @@
 /**
- * `fencepost start --workers N`: N nodes on one machine. This process takes no request: it starts the workers, lets them
- * share the configured port, starts another where one dies, and passes the signal to stop on to all of them.
+ * `fencepost start --workers N`: N nodes on one machine. This process serves no request. It starts the workers on a
+ * shared port, replaces one that dies, and forwards stop signals.
  *
- * Node's own round robin hands a worker one connection and the next only when that was taken. So a worker that is stopped
- * keeps one connection waiting, and no more. That one cannot be had back: killing the worker does not free it, and
- * letting workers accept for themselves gives most of a burst of connections to one of them.
+ * Node's round robin hands a worker one connection, and the next one only when that was accepted. So a stopped worker
+ * (SIGSTOP) keeps one connection waiting. That one is lost: killing the worker does not free it, and letting workers
+ * accept by themselves would give most connections of a burst to one of them.
  */
 import cluster, { type Worker } from "node:cluster";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -16,9 +16,9 @@ import { listenForStop } from "./stop-signals.ts";
 
 export interface WorkersRequest {
   readonly count: number;
-  /** What the workers' names begin with. */
+  /** Prefix of the workers' node ids. */
   readonly nodeId: string;
-  /** The command line of a worker: the same as ours. */
+  /** Command line of a worker: the same as ours. */
   readonly argv: readonly string[];
   readonly logger: Logger;
   readonly drainTimeoutMs: number;
@@ -26,38 +26,38 @@ export interface WorkersRequest {
 
 type Ready = Pick<Service, "url" | "adminUrl" | "nodeId">;
 
-/** Tells a worker which of the N it is, so that one that was started anew keeps its name. */
+/** Variable with the worker's number, so that a replacement keeps its node id. */
 const SLOT = "WORKER_SLOT";
 const START_AGAIN = { firstMs: 250, mostMs: 10_000 };
 const LONG_ENOUGH_MS = 30_000;
 
-/** Null in any other process. */
+/** The number of this worker; null in any other process. */
 export function workerSlot(variables: Readonly<Record<string, string | undefined>>): string | null {
   return cluster.isWorker ? (variables[SLOT] ?? "0") : null;
 }
 
-/** A worker's ready line goes to the process that started it. */
+/** Sends a worker's ready line to its parent process. */
 export function reportReady(ready: Ready): void {
   process.send?.(ready);
 }
 
 export async function startWorkers(request: WorkersRequest, ready: (node: Ready) => void): Promise<void> {
   const stop = listenForStop();
-  const crew = new Crew(request);
+  const pool = new WorkerPool(request);
   try {
-    const readies = await Promise.race([crew.start(), stop.received.then(() => null)]);
+    const readies = await Promise.race([pool.start(), stop.received.then(() => null)]);
     if (readies !== null) {
       const { url, adminUrl } = readies[0] as Ready;
       ready({ url, adminUrl, nodeId: request.nodeId });
       await stop.received;
     }
   } finally {
-    await crew.stop();
+    await pool.stop();
     stop.dispose();
   }
 }
 
-class Crew {
+class WorkerPool {
   private readonly request: WorkersRequest;
   private readonly workers = new Map<number, Worker>();
   private stopping = false;
@@ -67,7 +67,7 @@ class Crew {
     cluster.setupPrimary({ args: [...request.argv] });
   }
 
-  /** Resolves when every worker is ready; rejects where one ends before. */
+  /** Resolves when every worker is ready. Rejects if one ends before. */
   start(): Promise<readonly Ready[]> {
     return Promise.all(Array.from({ length: this.request.count }, (_, slot) => this.launch(slot, 0)));
   }
@@ -88,7 +88,7 @@ class Crew {
         reject(new Error(`worker ${slot + 1} ended before it was ready (${signal ?? code})`));
         if (this.stopping) return;
         const lasted = systemClock.monotonicMs() - startedMs;
-        this.request.logger.log("error", { worker: slot + 1, code, signal }, "a worker ended; another takes its place");
+        this.request.logger.log("error", { worker: slot + 1, code, signal }, "a worker ended; starting another");
         void this.launchAgain(slot, lasted > LONG_ENOUGH_MS ? 1 : failures + 1);
       });
     });

@@ -10,7 +10,7 @@ export async function writeConfig(directory: string, named?: string): Promise<{ 
   const file = named ?? usual;
   const inTheWay = (named === undefined ? CONFIG_FILES : [named]).find((name) => existsSync(resolve(directory, name)));
   if (inTheWay !== undefined) throw taken(inTheWay);
-  // `wx`: one that came meanwhile is not written over either.
+  // `wx` fails if the file was created meanwhile.
   await writeFile(resolve(directory, file), TEMPLATE, { flag: "wx" }).catch((cause: NodeJS.ErrnoException) => {
     throw cause.code === "EEXIST" ? taken(file) : cause;
   });
@@ -18,9 +18,7 @@ export async function writeConfig(directory: string, named?: string): Promise<{ 
 }
 
 function taken(file: string): CommandFailed {
-  return new CommandFailed([
-    `${file} is there already, and is left as it is: edit it, or look over it with fencepost doctor`,
-  ]);
+  return new CommandFailed([`${file} exists already, and is not changed: edit it, or check it with fencepost doctor`]);
 }
 
 const TEMPLATE = `// Fencepost's configuration. Every key has an environment variable, FENCEPOST_ and the key, that wins over this file:
@@ -29,10 +27,10 @@ const TEMPLATE = `// Fencepost's configuration. Every key has an environment var
 import { defineConfig } from "fencepost/config";
 
 export default defineConfig({
-  // PostgreSQL 15 or newer, the only thing that must not be lost.
+  // PostgreSQL 15 or newer, the only state that must not be lost.
   // FENCEPOST_DATABASE_URL=postgres://user:password@127.0.0.1:5432/fencepost
 
-  // Where the chain is. Two providers, comma-separated or in a list: a lone endpoint is believed, two must agree.
+  // RPC endpoints of the chain. Use two providers, comma-separated or in a list: a single one is trusted, two must agree.
   rpcUrl: "http://127.0.0.1:8545",
   // Several chains instead:
   // chains: [
@@ -40,21 +38,21 @@ export default defineConfig({
   //   { id: 8453, rpc: "https://base.example", confirmations: 30 },
   // ],
 
-  // Whose transactions are sent. A directory of encrypted keys (\`fencepost keys new\`) or a key service; for a first try,
+  // Signers. A directory of encrypted keys (\`fencepost keys new\`) or a key service; for a first try,
   // FENCEPOST_PRIVATE_KEYS=0x…
   // keystoreDir: "./keys",
   // keystorePasswordFile: "./keystore-password",
 
-  // Who may ask. FENCEPOST_API_KEYS=name:secret:read+submit+operate (openssl rand -base64 24). On this machine alone, none:
+  // Callers. FENCEPOST_API_KEYS=name:secret:read+submit+operate (openssl rand -base64 24). On this machine alone, none:
   // auth: "none",
 
   host: "127.0.0.1",
   port: 3000,
 
-  // How other nodes reach this one, where there are several.
+  // URL by which other nodes reach this one, if there are several.
   // advertiseUrl: "http://10.0.0.1:3000",
 
-  // When an outcome is final, and what a transaction may cost at most.
+  // Blocks until an outcome is final, and the most that a transaction may cost.
   confirmations: 20,
   // maxFeeGwei: 200,
 });

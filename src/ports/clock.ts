@@ -1,18 +1,21 @@
-/** Time as the application sees it. `Date.now` and timers live behind this port alone, so that a test can own time. */
+/** Time for the application. Only this port uses `Date.now` and timers, so that a test can control time. */
 export interface Clock {
-  /** Milliseconds that never go back; the only time that may make a node stop. */
+  /** Milliseconds that never go back. Only this time may make a node stop. */
   monotonicMs(): number;
-  /** The time of day. An age is counted by the database's, which is on every row: the machine's own may be hours off. */
+  /**
+   * Wall clock of this machine, which may be hours off. Ages are computed with the database's clock, which is in every
+   * row.
+   */
   now(): Date;
-  /** Resolves after `ms`; rejects with the signal's reason when it is aborted first. */
+  /** Resolves after `ms`; rejects with the signal's reason if it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls back once after `ms`; the returned function cancels. */
   after(ms: number, callback: () => void): () => void;
-  /** Calls back when everything that has arrived by now was looked at: in this turn of the event loop, not in this call. */
+  /** Calls back after the I/O events that have already arrived, in this turn of the event loop. */
   soon(callback: () => void): void;
 }
 
-/** The work's answer, or what `late` returns or throws where there is none after `ms`. */
+/** Result of the work, or of `late` if there is none after `ms`. */
 export async function within<T>(
   clock: Clock,
   work: Promise<T>,
@@ -28,11 +31,11 @@ export async function within<T>(
   }
 }
 
-/** Who goes through many items looks at the clock after so many of them, and lets others have a turn after so long. */
+/** A loop over many items checks the clock after this many items, and yields after this many milliseconds. */
 const LOOK_AFTER = 16;
 const TURN_MS = 5;
 
-/** Whatever arrives meanwhile is looked at in between: who has many to go through keeps no caller waiting. */
+/** Processes many items and yields to the event loop in between, so that no caller waits. */
 export async function fewAtATime<T>(
   clock: Pick<Clock, "soon" | "monotonicMs">,
   items: readonly T[],
@@ -40,7 +43,7 @@ export async function fewAtATime<T>(
 ): Promise<void> {
   let sinceMs = clock.monotonicMs();
   for (let from = 0; from < items.length; from += LOOK_AFTER) {
-    // What the last ones have set off counts as well: promises that are kept already go on here.
+    // Lets resolved promises of the last items run, so that their time counts.
     if (from > 0) await Promise.resolve();
     if (clock.monotonicMs() - sinceMs >= TURN_MS) {
       await new Promise<void>((resolve) => clock.soon(resolve));
@@ -50,7 +53,7 @@ export async function fewAtATime<T>(
   }
 }
 
-/** Waits for the work, but not beyond the deadline; what it fails with is its own affair. */
+/** Waits for the work until the deadline. Its errors are ignored. */
 export async function bounded(clock: Clock, work: Promise<unknown>, deadlineMs: number): Promise<void> {
   const ms = Math.max(0, deadlineMs - clock.monotonicMs());
   await within<unknown>(clock, work, { ms, late: () => undefined }).catch(() => undefined);

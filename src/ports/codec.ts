@@ -2,56 +2,65 @@ import type { Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
 import type { UnsignedTransaction } from "../domain/transaction.ts";
 
-/** What ABI encoding needs from a library: pure functions, kept behind a port so that the core names no package. */
+/** ABI encoding and decoding: pure functions, behind a port so that the core imports no package. */
 export interface Codec {
   /** Lower-cases; throws `BadEncoding` on a wrong length, a non-hex digit, or a mixed-case address whose EIP-55 checksum is wrong. */
   parseAddress(text: string): Address;
-  /** EIP-55, for output. */
+  /** EIP-55 checksum, for output. */
   checksum(address: Address): string;
-  /** Of what an account deploys with a transaction of this nonce (CREATE). */
+  /** Address of a contract that an account creates with this nonce (CREATE). */
   contractAddress(deployer: Address, nonce: number): Address;
   /** Throws `BadEncoding`. */
   encodeCall(callee: Callee, args: readonly unknown[]): Hex;
-  /** What is called: by a signature it is one, of an ABI every function that fits the name. Throws `BadEncoding`. */
+  /**
+   * The functions that may be called: one by signature, or every function of the ABI with that name. Throws
+   * `BadEncoding`.
+   */
   functions(callee: Callee): readonly AbiFunction[];
-  /** Throws `BadEncoding` where constructor and arguments do not fit. */
+  /** Throws `BadEncoding` if constructor and arguments do not match. */
   encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex;
-  /** An error of the ABI that a contract reverted with, its arguments as JSON; null where none of the ABI's fits. Never throws. */
+  /** The ABI's error that a contract reverted with, its arguments as JSON; null if none matches. Never throws. */
   decodeError(abi: readonly unknown[], data: Hex): DecodedError | null;
-  /** What a signed payload says, so that it can be signed again at another price. Rejects with `BadEncoding` (path "rawTransaction"). */
+  /**
+   * Decodes a signed payload, so that it can be signed again at another price. Rejects with `BadEncoding` (path
+   * "rawTransaction").
+   */
   decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction>;
-  /** The same as JSON-RPC shows a transaction that is in no block yet. Rejects with `BadEncoding` too. */
+  /** The payload as JSON-RPC shows a pending transaction. Rejects with `BadEncoding`. */
   transactionObject(rawTransaction: Hex): Promise<TransactionObject>;
 }
 
-/** `eth_getTransactionByHash`: quantities in hex, and null where a block would be named. */
+/** Format of `eth_getTransactionByHash`: quantities in hex, null for the block. */
 export type TransactionObject = Readonly<Record<string, unknown>>;
 
 /**
- * A human-readable signature, an ABI with exactly one function that fits, or an ABI with the one that is meant: its name, or
- * its signature where overloads would fit too.
+ * A human-readable signature; an ABI with exactly one matching function; or an ABI with a function's name, or its
+ * signature if it is overloaded.
  */
 export type Callee = string | readonly unknown[] | { readonly abi: readonly unknown[]; readonly function: string };
 
 export interface AbiFunction {
-  /** Four bytes. */
+  /** The four-byte selector. */
   readonly selector: Hex;
   readonly inputs: readonly { readonly name?: string | undefined; readonly type: string }[];
 }
 
 export interface DecodedError {
   readonly name: string;
-  /** Integers that may outgrow a double are decimal digits. */
+  /** Integers that may exceed a double are decimal digits. */
   readonly args: readonly unknown[];
 }
 
 export interface DecodedTransaction {
-  /** Blob and delegation payloads (EIP-4844, EIP-7702) say more than `unsigned` can hold: they cannot be signed again. */
+  /**
+   * Blob and delegation payloads (EIP-4844, EIP-7702) have fields that `unsigned` lacks, so they cannot be signed
+   * again.
+   */
   readonly envelope: Fees["type"] | "eip4844" | "eip7702";
   readonly unsigned: UnsignedTransaction;
   readonly signer: Address;
   readonly txHash: Hash;
-  /** EIP-4844 alone: what a unit of blob gas may cost, and how many units its blobs take. */
+  /** EIP-4844 only: the highest price per blob gas, and the blob gas used. */
   readonly blobFeeCap?: bigint;
   readonly blobGas?: bigint;
 }

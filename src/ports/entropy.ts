@@ -1,6 +1,6 @@
-/** Chance as the application sees it: ids and jitter, replayable from one seed in simulation. */
+/** Randomness for the application: ids and jitter, replayable from a seed in simulations. */
 export interface Entropy {
-  /** UUID version 7: ordered by time of creation, so that primary keys grow to the right. */
+  /** UUID version 7: ordered by creation time, so that primary keys are appended. */
   uuid(): string;
   /** Uniform in [0, 1). */
   random(): number;

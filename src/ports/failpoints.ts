@@ -1,6 +1,6 @@
 /**
- * Names of the moments right after an effect. Production passes `noFailpoints`; crash tests pass a function that kills
- * the process or abandons the node there. There is no configuration that reaches this.
+ * Points right after an effect. Production passes `noFailpoints`; crash tests pass a function that kills the process or
+ * abandons the node. No configuration reaches this.
  */
 export const FAILPOINTS = [
   "create.prepared",

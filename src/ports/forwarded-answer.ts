@@ -2,7 +2,7 @@ import type { Lane } from "../domain/lane.ts";
 import { STATES, type State } from "../domain/transitions.ts";
 import type { ForwardedAnswer } from "./peers.ts";
 
-/** What an owner answered about one create, over the wire or through the database; or what is wrong with it, in words. */
+/** The owner's answer to one create, received over HTTP or through the database; or a text about what is malformed. */
 export function readForwardedAnswer(fields: Readonly<Record<string, unknown>>): ForwardedAnswer | string {
   const { outcome, txId, lane, requestId, nonce, state } = fields;
   const isOutcome = outcome === "created" || outcome === "existing";

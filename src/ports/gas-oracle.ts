@@ -1,7 +1,7 @@
 import type { Offer } from "../domain/fees.ts";
 
-/** Says what to offer for gas, beside the chain's own market. */
+/** Advises on gas prices, beside the chain's own market. */
 export interface GasOracle {
-  /** Null: it has nothing to say now, and the market alone decides. Never throws. */
+  /** Null if it has no advice now; then the market decides alone. Never throws. */
   offer(): Promise<Offer | null>;
 }

@@ -1,7 +1,7 @@
 import type { Address } from "../domain/lane.ts";
 import type { Quotas, Scope } from "../domain/principal.ts";
 
-/** What an API key may do and see. */
+/** Permissions of an API key. */
 export interface KeyTerms extends Quotas {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -12,24 +12,24 @@ export interface KeyTerms extends Quotas {
 
 export interface KeyRecord extends KeyTerms {
   readonly createdAt: Date;
-  /** None: nobody can show it. Two while it is rotated, the older first. */
+  /** None: nobody can use the key. Two during rotation, the older first. */
   readonly secrets: readonly KeySecret[];
 }
 
 export interface KeySecret {
-  /** SHA-256, in hex. The secret itself is kept nowhere. */
+  /** SHA-256 in hex. The secret is not stored. */
   readonly digest: string;
   readonly createdAt: Date;
 }
 
-/** API keys that are managed while the nodes run. Each change is noted with who made it, in the same transaction. */
+/** API keys that are managed while nodes run. Each change is recorded with its author in the same transaction. */
 export interface KeyStore {
   apiKeys(): Promise<readonly KeyRecord[]>;
   /**
-   * One more secret of a key, which is made where there is none of that name. "differs": it exists on other terms; "full":
-   * it has two secrets. Nothing is changed then.
+   * Adds a secret to a key, and creates the key if it does not exist. "differs": it exists with other permissions.
+   * "full": it has two secrets. Neither changes anything.
    */
   addApiSecret(key: KeyTerms, digest: string, actor: string): Promise<"added" | "differs" | "full">;
-  /** One of its secrets, by the beginning of its digest, or the key as a whole. False: there was none. */
+  /** Removes one secret, by the beginning of its digest, or the whole key. False if there was none. */
   revokeApiKey(name: string, secret: string | null, actor: string): Promise<boolean>;
 }

@@ -22,48 +22,53 @@ export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
 /**
- * The writes of a lane's owner. Each carries a fence, and `LaneStore.commit` is the only method that writes lane data:
- * there is no way to write without proving tenure in the same database transaction, under a lock on the lane row.
+ * Writes of a lane's owner. Each carries a fence, and only `LaneStore.commit` writes lane data: every write proves its
+ * term in the same database transaction, under a lock on the lane row.
  */
 export type LaneWrite = LedgerWrite | IdentifyWrite | ConfirmationsWrite;
 
-/** Notes the first block of a chain, once; every later look is compared with it. */
+/** Stores the genesis hash of a chain once; every later check compares with it. */
 export interface IdentifyWrite extends Fenced<"identify"> {
   readonly genesisHash: Hash;
 }
 
-/** The canonical blocks of a chain as the deciding node saw them, stored once per chain, kept under the fence of a lane it decides for. */
+/**
+ * Canonical blocks of a chain as the deciding node saw them, stored once per chain under the fence of one of its lanes.
+ */
 export interface ConfirmationsWrite extends Fenced<"confirmations"> {
-  /** Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: replaced from there up. */
+  /**
+   * Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: it is replaced from
+   * there up.
+   */
   readonly blocks: readonly { readonly number: number; readonly hash: Hash }[];
-  /** Blocks below are no longer needed and may be removed. */
+  /** Blocks below are no longer needed and may be deleted. */
   readonly pruneBelow: number;
 }
 
-/** What became of one write, in the order given. A fenced lane or a bad item never fails the others. */
+/** Result of one write, in the order given. A fenced lane or a bad item never fails the others. */
 export type WriteOutcome =
   | { readonly status: "fenced" }
   | { readonly status: "confirmations"; readonly newFork: boolean }
-  /** Of the end of a watch: a part is written, and the rest is to be written again. The writer does. */
+  /** For the end of a watch: only part was written, and the writer writes the rest again. */
   | { readonly status: "unfinished" }
   | LedgerOutcome;
 
-/** What one database transaction did. */
+/** Result of one database transaction. */
 export interface Committed {
   /** One for each write, in the order given. */
   readonly outcomes: readonly WriteOutcome[];
-  /** Of the lanes that stand differently now. */
+  /** Changes of the lanes that are different now. */
   readonly changes: readonly LaneChanges[];
 }
 
-/** What happened to a lane under this term, in the order in which it did: its owner folds it into what it remembers. */
+/** Changes of a lane under this term, in order. The owner applies them to its copy in memory. */
 export interface LaneChanges {
   readonly lane: Lane;
   readonly token: number;
   readonly changes: readonly Change[];
 }
 
-/** How a write is answered, unless it is fenced; those that are not named are "done". */
+/** Outcome of each kind of write, unless it is fenced; kinds without an entry are "done". */
 interface Answers {
   readonly allocate: "allocated";
   readonly align: "aligned";
@@ -78,7 +83,7 @@ interface Answers {
   readonly confirmations: "confirmations";
 }
 
-/** A write as it is planned: the fence is added by the term that lets it through. */
+/** A planned write. The term that permits it adds the fence. */
 export type Unfenced<K extends LaneWrite["kind"]> = Omit<Extract<LaneWrite, { readonly kind: K }>, "fence">;
 
 export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
@@ -86,33 +91,33 @@ export type OutcomeOf<K extends LaneWrite["kind"]> = Extract<
   { readonly status: K extends keyof Answers ? Answers[K] : "done" }
 >;
 
-/** An intent waiting in the intake table, visible because its caller's transaction has committed. */
+/** An intent in the intake table, visible because its caller's transaction has committed. */
 export interface IntakeRow {
   readonly intakeId: number;
   readonly intent: Intent;
-  /** Set where nobody has approved it in time: it ends. */
+  /** Set if it was not approved in time: it ends. */
   readonly expired?: Pick<Approval, "rule" | "expiresAt">;
-  /** It waited for approval, and has it. */
+  /** It was waiting for approval and is approved. */
   readonly approved?: true;
-  /** Its `validUntil` is over by the database's clock: it ends, too. */
+  /** Its `validUntil` is over by the database's clock: it ends as well. */
   readonly lapsed?: true;
-  /** Its sender waits to hear what becomes of it, and has told nobody of it. */
+  /** The sender waits for the result and has not answered its caller yet. */
   readonly unanswered?: true;
 }
 
-/** Everything an owner needs to take a lane up from the database alone. */
+/** Everything that an owner needs to resume a lane from the database alone. */
 export interface LaneSnapshot extends LoadedLane {
-  /** Where the lane stood when the feed's current epoch began: lower nonces were given out before that. 0: never changed. */
+  /** The lane's cursor when the feed's current epoch began: lower nonces were allocated before. 0: it never changed. */
   readonly epochFloor: number;
-  /** The first block of the chain as this database knows it; null: not noted yet. */
+  /** Genesis hash of the chain in this database; null if it is not stored yet. */
   readonly genesisHash: Hash | null;
   /** TRACKING and STUCK, ascending by nonce, with every attempt's hash. */
   readonly tracking: readonly TrackedRecord[];
-  /** How many ALLOCATED rows wait to be signed; they are read page by page. */
+  /** Number of ALLOCATED rows that wait for a signature; they are read in pages. */
   readonly allocated: number;
-  /** Blocks that hold settled transactions still under watch: height and hash, distinct. */
+  /** Blocks with settled transactions that are still watched: distinct heights and hashes. */
   readonly watched: readonly { readonly number: number; readonly hash: Hash }[];
-  /** Open reservations, with what is left of them by the database's clock. */
+  /** Open reservations, with the time left by the database's clock. */
   readonly reservations: readonly OpenReservation[];
 }
 
@@ -127,7 +132,7 @@ export interface TrackedRecord
   readonly attempts: readonly Attempt[];
   /** When sending its first payload was claimed; null: never. */
   readonly firstSentAt: Date | null;
-  /** When sight of it was lost, where it is still not known what a node made of it. */
+  /** When its payload went into the gray zone, if it is still unknown what the node did with it. */
   readonly lostSightAt?: Date;
   readonly validUntil?: Date;
   /** An operator holds it back. */
@@ -136,13 +141,15 @@ export interface TrackedRecord
   readonly expired?: true;
 }
 
-/** One that its caller wants mined by a certain time, and that is not; nobody holds it back, and nothing was done about it yet. */
+/** A transaction with a `validUntil` that is not mined, not held back, and not yet being cancelled. */
 export interface ExpiringRecord extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt"> {
   readonly state: "ALLOCATED" | "TRACKING" | "STUCK";
   readonly validUntil: Date;
-  /** What is left of it by the database's clock: nothing, where it is over. */
+  /** Time left by the database's clock; 0 if it is over. */
   readonly leftMs: number;
-  /** Never signed, and everything above it may move down (domain/ledger/may-move.ts), as it stood when it was read. */
+  /**
+   * True if it was never signed and everything above it may move down (domain/ledger/may-move.ts), when it was read.
+   */
   readonly mayGiveUp: boolean;
 }
 
@@ -151,100 +158,110 @@ export interface StoredPayload {
   readonly gas: bigint;
 }
 
-/** `payload` is what is to be signed: the caller's, or what was put in its place. */
+/** `payload` is what will be signed: the caller's, or its replacement. */
 export interface AllocatedRecord
   extends StoredPayload,
     Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil" | "held" | "expired"> {
-  /** Set where the payload is not the caller's. */
+  /** Set if the payload is not the caller's. */
   readonly changedTo?: QueuedChange["kind"];
-  /** Set where policies count it: the most that they have counted, which its first signature does not exceed. */
+  /** Set if policies count it: the amount counted, which its first signature must not exceed. */
   readonly mostCost?: bigint;
-  /** Its caller named its nonce: it is moved to no other. */
+  /** The caller chose the nonce: it is never moved to another. */
   readonly pinned?: true;
 }
 
-/** One that has a nonce and no outcome yet. */
+/** A transaction with a nonce and no outcome yet. */
 export interface OpenTransaction {
   readonly txId: string;
   readonly isMined: boolean;
 }
 
-/** Request ids of one lane; the same id of another lane is another request. */
+/** Request ids of one lane; the same id on another lane is another request. */
 export interface AskedRequests {
   readonly lane: Lane;
   readonly requestIds: readonly string[];
 }
 
-/** A request id that a pool was asked with. */
+/** A request id of a create that named a pool. */
 export interface AskedOfPool {
   readonly chainId: number;
   readonly pool: string;
   readonly requestId: string;
 }
 
-/** What a pool gave a request. */
+/** The lane that a pool chose for a request. */
 export interface PooledTransaction extends ExistingTransaction {
   readonly pool: string;
 }
 
-/** A request id whose transaction has left by retention. */
+/** A request id whose transaction was deleted by retention. */
 export interface SpentRequest extends Spent {
   readonly lane: Lane;
   readonly requestId: string;
 }
 
-/** The same of a pool, on whichever lane it was. */
+/** The same for a pool, on any of its lanes. */
 export type SpentOfPool = Spent & AskedOfPool;
 
-/** How a lane stands, for those who may choose another one. */
+/** Load of a lane, for choosing among the signers of a pool. */
 export interface LaneQueue {
   readonly lane: Lane;
   readonly suspended: boolean;
-  /** Nonces given and not mined. */
+  /** Nonces allocated and not mined. */
   readonly ahead: number;
-  /** Of the lowest of them, by the database's clock; 0 where there is none. */
+  /** Age of the lowest of them by the database's clock; 0 if there is none. */
   readonly headAgeMs: number;
-  /** That one is STUCK. */
+  /** The lowest of them is STUCK. */
   readonly isStuck: boolean;
 }
 
 export interface LaneStore {
   /**
-   * One database transaction: open with SET LOCAL timeouts, check the database's history, lock the lanes ascending and
+   * One database transaction: SET LOCAL timeouts, check the database's history, lock the lanes in ascending order and
    * prove each fence, apply every write, completions last, commit. Throws `StoreUnavailable` (nothing committed),
-   * `OutcomeUnknown`, `HistoryChanged`, or for the sake of one of the writes `BatchRefused` or `NotLoaded`.
+   * `OutcomeUnknown`, `HistoryChanged`, or because of one write `BatchRefused` or `NotLoaded`.
    */
   commit(writes: readonly LaneWrite[]): Promise<Committed>;
 
-  /** Null where the fence no longer holds. */
+  /** Null if the fence no longer holds. */
   loadLane(fence: Fence): Promise<LaneSnapshot | null>;
   /** ALLOCATED rows with nonce ≥ `fromNonce`, ascending. */
   loadAllocated(lane: Lane, fromNonce: number, limit: number): Promise<readonly AllocatedRecord[]>;
-  /** Those of a lane with a `validUntil` that are not mined, the earliest first. */
+  /** Transactions of a lane with a `validUntil` that are not mined, the earliest first. */
   loadExpiring(lane: Lane, limit: number): Promise<readonly ExpiringRecord[]>;
   /** Raw bytes of attempts, in the order asked. */
   loadRawTransactions(keys: readonly { readonly txId: string; readonly ordinal: number }[]): Promise<readonly Hex[]>;
-  /** What transactions say, for keys whose payloads are stored unsigned; in the order asked. */
+  /** Payloads of transactions whose attempts are stored unsigned, in the order asked. */
   loadPayloads(txIds: readonly string[]): Promise<readonly StoredPayload[]>;
   /** Settled and watched rows of a lane that were mined in one of these blocks. */
   loadWatched(lane: Lane, blockHashes: readonly Hash[]): Promise<readonly TrackedRecord[]>;
-  /** What is not final of all that belongs to this key on the lane. */
+  /** Transactions of this API key on the lane that are not final. */
   openOf(lane: Lane, owner: string): Promise<readonly OpenTransaction[]>;
-  /** One above the highest nonce of the lane that is settled and past its watch; 0 where none is. */
+  /** One above the highest nonce of the lane that is settled and past its watch; 0 if there is none. */
   settledBelow(lane: Lane): Promise<number>;
-  /** The idempotency pre-check: existing transactions (or intake rows, or that one was here) by request id, of any number of lanes in one look. */
+  /**
+   * Idempotency check before allocation: existing transactions, intake rows or hashes of deleted ones by request id,
+   * for any number of lanes in one query.
+   */
   findByRequestIds(asked: readonly AskedRequests[]): Promise<readonly (ExistingTransaction | SpentRequest)[]>;
-  /** What pools gave these requests, whichever lane that was; nothing of those that none has. */
+  /** The choices of pools for these requests, on any lane; a request without one is missing. */
   findPooled(asked: readonly AskedOfPool[]): Promise<readonly (PooledTransaction | SpentOfPool)[]>;
-  /** How these lanes stand; nothing of those that were never used. */
+  /** Load of these lanes; a lane that was never used is missing. */
   queues(lanes: readonly Lane[]): Promise<readonly LaneQueue[]>;
-  /** Visible intake rows of these lanes that are not consumed, in call order; not those that wait for approval, unless they have it or their time is over; none that is held back; of `resting` those alone whose `validUntil` is over. */
+  /**
+   * Visible intake rows of these lanes that are not consumed, in call order. Rows that wait for approval are left out
+   * unless they are approved or out of time; rows that are held back are left out. Of `resting` lanes only rows whose
+   * `validUntil` is over.
+   */
   loadIntake(lanes: readonly Lane[], limit: number, resting?: readonly number[]): Promise<readonly IntakeRow[]>;
 }
-/** The database could not be reached or refused the work; nothing of the batch is committed. `busy` = a lock or statement timeout, worth an immediate retry. */
+/**
+ * The database could not be reached or refused the work; nothing of the batch is committed. `busy`: a lock or statement
+ * timeout, worth an immediate retry.
+ */
 export class StoreUnavailable extends Error {
   readonly busy: boolean;
-  /** In the server's words: a disk with room, memory, a place for another connection. Null: it did not say. */
+  /** The missing resource in the server's words: disk, memory, a connection slot. Null if it named none. */
   readonly lacks: string | null;
   constructor(message: string, options: ErrorOptions & { readonly busy?: boolean; readonly lacks?: string } = {}) {
     super(message, options);
@@ -254,12 +271,12 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** The connection died at COMMIT and the database did not say in time what became of it. */
+/** The connection ended at COMMIT, and the database did not report the outcome in time. */
 export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown";
 }
 
-/** System identifier, timeline or WAL position is not the one this process knew: commits may have been lost. */
+/** System identifier, timeline or WAL position differs from what this process knew: commits may have been lost. */
 export class HistoryChanged extends Error {
   override readonly name = "HistoryChanged";
 }

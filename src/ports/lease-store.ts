@@ -2,80 +2,88 @@ import type { Address, Fence, Lane } from "../domain/lane.ts";
 import type { Member } from "../domain/placement.ts";
 import type { HeldLock } from "./session-lock.ts";
 
-/** What an instance says of itself; it may change. */
+/** Report of an instance about itself; it may change. */
 export interface Announcement extends Pick<Member, "draining" | "standsBack"> {
-  /** Chains it reaches. */
+  /** Chains that it reaches. */
   readonly chains: readonly number[];
-  /** Of its signers, those whose key it could not sign with. */
+  /** Signers whose key it could not sign with. */
   readonly keysAway: readonly Address[];
 }
 
-/** Which one it is; the same for as long as it lives. The instance id is new at each process start, and after a declared death. */
+/**
+ * Identity of an instance, fixed for its lifetime. The instance id is new at each process start, and after it was
+ * declared dead.
+ */
 interface InstanceIdentity extends Pick<Member, "instanceId" | "nodeId" | "url" | "mode"> {
   readonly version: string;
 }
 
-/** What an instance publishes, so that other nodes know its requests from those of a stranger. */
+/** Published by an instance, so that other nodes can verify its requests. */
 export interface InstanceKey {
-  /** Of the key pair of its process; the private half never leaves that. */
+  /** Public key of its process; the private key never leaves the process. */
   readonly publicKey: string;
-  /** That key, instance and URL belong together, by the secret that the nodes share outside the database; null: they share none. */
+  /**
+   * Proof that key, instance and URL belong together, made with the secret that nodes share outside the database; null
+   * if they share none.
+   */
   readonly keyProof: string | null;
 }
 
 export interface InstanceRegistration extends InstanceIdentity, InstanceKey, Omit<Announcement, "draining"> {
   readonly leaseDurationMs: number;
-  /** Whose keys it holds; the same for as long as it lives. */
+  /** Signers whose keys it holds; fixed for its lifetime. */
   readonly signers: readonly Address[];
   /**
-   * What the same process was before, or may have become without hearing of it: dead with this registration, so that
-   * no node waits for the lanes of the one, or places lanes on the other.
+   * Earlier instances of the same process, and ones that it may have become without getting the answer. They are
+   * declared dead by this registration, so that no node waits for their lanes or places lanes on them.
    */
   readonly replaces?: readonly string[];
 }
 
-/** The feed's epoch that an instance belongs to. */
+/** Epoch of the feed that an instance belongs to. */
 export interface Registered {
   readonly epoch: number;
-  /** This registration began it. */
+  /** This registration began the epoch. */
   readonly begun: boolean;
-  /** It began because commits may have been lost: lanes wait for an operator. */
+  /** The epoch began because commits may have been lost: lanes wait for an operator. */
   readonly mayHaveLost: boolean;
 }
 
-/** With what it last announced. */
+/** With its last report. */
 export interface InstanceRecord
   extends InstanceIdentity,
     Pick<InstanceKey, "keyProof">,
     Omit<Announcement, "keysAway"> {
-  /** Null: of a release that does not say. */
+  /** Null for a release that does not report it. */
   readonly keysAway: readonly Address[] | null;
-  /** Null: of a release before keys. */
+  /** Null for a release before keys. */
   readonly publicKey: string | null;
   readonly startedAt: Date;
   readonly heartbeatAt: Date;
   readonly expiresAt: Date;
-  /** Grows by one with each renewal. A counter that stands still is what a claimant watches. */
+  /** Grows by one with each renewal. A claimant watches whether it stops growing. */
   readonly counter: number;
   readonly dead: boolean;
-  /** By the database's clock, at the moment of reading. */
+  /** By the database's clock when the row was read. */
   readonly expired: boolean;
   readonly lanes: number;
-  /** How often an order to stop was given or ended in this database (kill-store.ts), told with every look at an instance. */
+  /** Counter of kills given or ended in this database (kill-store.ts), returned with every read of an instance. */
   readonly killChanges: number;
-  /** The database's clock as this was read. */
+  /** The database's clock at the read. */
   readonly readAt: Date;
-  /** "none": it has recorded no session lock. "gone": it has, and the server does not hold that lock any more. */
+  /** "none": no session lock is recorded. "gone": one is recorded, and the server no longer holds it. */
   readonly lock: "none" | "held" | "gone";
 }
 
 /**
- * Why an instance is declared dead. "expired": its heartbeat is past by the database's clock. "stood-still": a claimant
- * watched its counter on a clock of its own. "lock-gone": a claimant missed its session lock, twice.
+ * Evidence of an instance's death. "expired": its heartbeat is overdue by the database's clock. "stood-still": a
+ * claimant watched its counter with a clock of its own. "lock-gone": a claimant missed its session lock twice.
  */
 export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
 
-/** What became of telling others about a session lock. "unseen": it is not where they look, and none is told of. */
+/**
+ * Result of recording a session lock. "unseen": the lock is not on the server that others read, so it is not recorded.
+ */
 export type LockTold = "told" | "unseen" | "over";
 
 export type Acquisition =
@@ -92,51 +100,60 @@ export interface LeaseRecord {
 }
 
 /**
- * Liveness and tenure. Heartbeat and lane live in different rows: one small write renews every lane of an instance, and
- * a renewal never waits behind one's own open write. All times are `clock_timestamp()` of the database.
+ * Liveness and tenure. Heartbeat and lane are in different rows: one small write renews every lane of an instance, and
+ * a renewal never waits for the node's own open write. All times are `clock_timestamp()` of the database.
  */
 export interface LeaseStore {
   /**
-   * Begins an instance in the history of the database that it finds. Where no node has noticed yet that this is another
-   * one than before, the feed begins a new epoch in the same transaction, and every term of every lane ends with the old
-   * one. Throws SchemaTooNew where the store has moved on by more than one release.
+   * Registers an instance in the database's current history. If that history has changed and no node has noticed yet,
+   * the feed begins a new epoch in the same transaction, and every term of every lane ends. Throws SchemaTooNew if the
+   * schema is more than one release ahead.
    */
   registerInstance(registration: InstanceRegistration): Promise<Registered>;
-  /** False: the row is dead, expired or gone. The instance is over; only a new one may go on. */
+  /** False if the row is dead, expired or gone. The instance is over; only a new one may continue. */
   renewInstance(instanceId: string, leaseDurationMs: number): Promise<boolean>;
-  /** What the instance can serve, for the others to place lanes by. Advice: no write depends on it. */
+  /** Records what the instance can serve, so that others can place lanes. Advice only: no write depends on it. */
   announce(instanceId: string, announcement: Announcement): Promise<void>;
   /**
-   * From here on others may take the end of this lock for the instance's end; null: of no lock any more. It is a sign of
-   * life and moves the counter, so that no node that looked before can declare the instance dead. Only a lock that shows
-   * where the others look is told of: a direct address may lead to another server.
+   * Records a session lock: from now on others may take its end for the instance's end; null: no lock any more. It also
+   * moves the counter, so that no node that looked before can declare the instance dead. A lock is recorded only if the
+   * server that others read shows it: a direct address may lead to another server.
    */
   tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold>;
   instances(): Promise<readonly InstanceRecord[]>;
-  /** The signers an instance registered with; none where it is gone. */
+  /** The signers that an instance registered with; none if it is gone. */
   signersOf(instanceId: string): Promise<readonly Address[]>;
   /**
-   * Dead once and for all, by compare-and-set on the counter, in a transaction of its own. With `evidence: "expired"` the
-   * database's clock must agree, with "lock-gone" its list of locks; "stood-still" is the claimant's own word.
+   * Declares an instance dead for good, by compare-and-set on the counter, in its own transaction. For "expired" the
+   * database's clock must agree, for "lock-gone" its list of locks; "stood-still" is the claimant's own observation.
    */
   declareDead(instanceId: string, counter: number, evidence: DeathEvidence): Promise<boolean>;
-  /** Graceful end: all lanes released and the instance dead, in one transaction. Returns how many lanes it freed. */
+  /**
+   * Graceful end: all lanes are released and the instance is dead, in one transaction. Returns the number of lanes
+   * freed.
+   */
   retireInstance(instanceId: string): Promise<number>;
 
-  /** Absent → insert, token 1; mine → keep; owner dead or none → take over, token + 1; else not leader. The claimant must be alive. */
+  /**
+   * No row: insert, token 1. Own lane: keep. Owner dead or none: take over, token + 1. Else: not leader. The claimant
+   * must be alive.
+   */
   acquireLane(lane: Lane, instanceId: string): Promise<Acquisition>;
-  /** The same for many at once, skipping what others hold or have locked; at most `limit`. Returns what is now held. */
+  /**
+   * The same for many lanes at once, skipping those that others hold or have locked; at most `limit`. Returns the lanes
+   * now held.
+   */
   claimLanes(
     lanes: readonly Lane[],
     instanceId: string,
     limit: number,
   ): Promise<readonly Extract<Acquisition, { fence: Fence }>[]>;
-  /** Matches the exact term. False: it was not ours any more. */
+  /** Matches the exact term. False if the lane had another term already. */
   releaseLane(fence: Fence): Promise<boolean>;
   leases(): Promise<readonly LeaseRecord[]>;
 }
 
-/** The claimant's own instance is dead, expired or unknown: it may take nothing. Register a new one. */
+/** The claimant's own instance is dead, expired or unknown, so it may not take a lane. Register a new one. */
 export class InstanceOver extends Error {
   constructor(instanceId: string) {
     super(`instance ${instanceId} is over: register a new one`);
@@ -144,7 +161,7 @@ export class InstanceOver extends Error {
   }
 }
 
-/** The store was brought forward by more than one release: this program may not act on it. One line, for an operator. */
+/** The schema is more than one release ahead: this program must not use it. One line, for an operator. */
 export class SchemaTooNew extends Error {
   override readonly name = "SchemaTooNew";
 }

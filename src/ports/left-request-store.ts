@@ -1,14 +1,15 @@
 import type { Lane } from "../domain/lane.ts";
+import type { Intent } from "../domain/transaction.ts";
 
-/** Something that only the owner of a lane can do, left for it in the database. */
+/** Something that only the owner of a lane can do, enqueued for it in the database. */
 export interface LeftRequest {
   readonly leftId: string;
   readonly lane: Lane;
-  /** By the name that every node knows it under. */
+  /** Name that every node knows. */
   readonly action: string;
   /** JSON. */
   readonly body: string;
-  /** The name of the API key that the caller showed where it was heard. */
+  /** Name of the API key that the caller showed. */
   readonly owner: string | null;
   /** Carried out again after a crash it is still done once. */
   readonly repeatable: boolean;
@@ -19,7 +20,7 @@ export interface BegunRequest extends LeftRequest {
   readonly begunBefore: boolean;
 }
 
-/** How it stands with a request that was left. */
+/** State of a waiting request. */
 export interface LeftStanding {
   readonly leftId: string;
   readonly begun: boolean;
@@ -27,20 +28,24 @@ export interface LeftStanding {
   readonly answer: string | null;
 }
 
-/** Whether there is anything to take up: intents of the intake table, requests that were left. */
+/** True: there are intents in the intake table, or waiting requests. */
 export interface WhatWaits {
   readonly intents: boolean;
   readonly requests: boolean;
 }
 
 /**
- * Requests by way of the database, for lanes whose owner cannot be asked. No row of a lane is touched here: the owner carries
- * a request out under its fence, as if it had been asked itself.
+ * The table of waiting requests, for lanes whose owner has no URL. It touches no row of a lane: the owner carries a request out
+ * under its fence, as if it had been asked itself. The intake table takes creates that nobody began in time; that and sends
+ * inside a caller's own transaction are the only writes of intents without a fence.
  */
 export interface LeftRequestStore {
-  /** Durable once this resolves. It is begun within `forMs` or never. Throws `StoreUnavailable` (it was not left), `OutcomeUnknown`. */
-  leaveRequest(request: LeftRequest, forMs: number): Promise<void>;
-  /** Of any lane at all, of this node or another: the names of ten thousand lanes are not gone through many times a second to learn that none has anything. */
+  /**
+   * Durable once this resolves, in this order, all or none. Each is begun within `forMs` or never. Throws `StoreUnavailable`
+   * (nothing was written), `OutcomeUnknown`.
+   */
+  leaveRequests(requests: readonly LeftRequest[], forMs: number): Promise<void>;
+  /** For any lane, of this node or another: a node with ten thousand lanes does not send their names many times a second to learn that none has anything. */
   whatWaits(): Promise<WhatWaits>;
   /** Those of these lanes without an answer and in time, oldest first, now begun by this instance; none of `except`. */
   beginRequests(
@@ -48,12 +53,15 @@ export interface LeftRequestStore {
     instanceId: string,
     except: readonly string[],
   ): Promise<readonly BegunRequest[]>;
-  /** Kept only where the request is still this instance's: another owner may have begun it since. */
+  /** Kept only if the request is still this instance's: another owner may have begun it since. */
   answerRequest(leftId: string, instanceId: string, answer: string): Promise<void>;
   /** Nothing was done: the lane's next owner begins it anew. */
   putBackRequest(leftId: string, instanceId: string): Promise<void>;
   /** One snapshot. What is missing in the answer is nowhere. */
   leftStanding(leftIds: readonly string[]): Promise<readonly LeftStanding[]>;
-  /** True: nobody had begun it, and nobody will. */
-  withdrawRequest(leftId: string): Promise<boolean>;
+  /**
+   * True: nobody had begun it, and nobody will. The intents are then in the intake table, in this order: accepted, each reaches a
+   * final state.
+   */
+  withdrawRequest(leftId: string, accepts: readonly Intent[]): Promise<boolean>;
 }

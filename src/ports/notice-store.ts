@@ -4,27 +4,28 @@ import type { AcknowledgeOrder, AcknowledgeVerdict, Notice } from "../domain/not
 export interface NoticeFilter {
   readonly signer?: Address;
   readonly chainId?: number;
-  /** Only those that nobody acknowledged, and that are not over. */
+  /** Only notices that are neither acknowledged nor over. */
   readonly open?: boolean;
   readonly limit: number;
 }
 
-/** What became of an acknowledgement, and the notice as it stands then. */
+/** Result of an acknowledgement, with the notice after it. */
 export interface Acknowledged {
   readonly verdict: AcknowledgeVerdict;
   readonly notice: Notice;
 }
 
 /**
- * What happened once and waits for a person (domain/notices.ts). Foreign uses of a key are written with the commit that found
- * them, a node that vanished by `declareDead`, and its return by `registerInstance`; here they are read and acknowledged.
+ * Events that happened once and wait for a person (domain/notices.ts). Foreign uses of a key are written by the commit
+ * that found them, a vanished node by `declareDead`, its return by `registerInstance`. This port reads and acknowledges
+ * them.
  */
 export interface NoticeStore {
   /** Newest first. */
   notices(filter: NoticeFilter): Promise<readonly Notice[]>;
   notice(noticeId: string): Promise<Notice | null>;
-  /** Null: there is no such notice. Any node may write it: no lane's data changes. */
-  acknowledgeNotice(order: AcknowledgeOrder): Promise<Acknowledged | null>;
-  /** Acknowledged ones, and those that are over, for longer than this; how many left. */
+  /** Null if there is no such notice. Any node may write it: no lane data changes. */
+  markAcknowledged(order: AcknowledgeOrder): Promise<Acknowledged | null>;
+  /** Deletes notices that were acknowledged or over for longer than this; returns how many. */
   forgetNotices(ageMs: number, most: number): Promise<number>;
 }

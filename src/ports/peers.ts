@@ -4,14 +4,14 @@ import type { Address, Lane } from "../domain/lane.ts";
 import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
-/** One create on its way to the lane's owner. The id is given where the caller was heard, so that a repeat is the same transaction. */
+/** One create on its way to the lane's owner. The node that the caller asked gives the id, so that a repeat is the same transaction. */
 export interface ForwardedCreate {
   readonly txId: string;
-  /** The name of the API key that the caller showed where it was heard. */
+  /** Name of the API key that the caller showed. */
   readonly owner: string | null;
   /** The part of the lane's queue that this key may fill; absent: all of it. */
   readonly queueShare?: number;
-  /** Of the pool that `request` names, where it names one: the signer that was chosen where the caller was heard. */
+  /** Signer that was chosen, if `request` names a pool. */
   readonly chosen?: Address;
   /** As the caller sent it; the owner validates it again. */
   readonly request: Readonly<Record<string, unknown>>;
@@ -22,15 +22,15 @@ export interface ForwardedAnswer extends Pick<TransactionRecord, "txId" | "lane"
   readonly outcome: "created" | "existing";
 }
 
-/** Something only the owner of a lane can do, by the name that every node knows it under. JSON: it may have to travel. */
+/** Something only the owner of a lane can do, by the name that every node knows. JSON: it may have to travel. */
 export interface LaneRequest {
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** The name of the API key that the caller showed where it was heard. */
+  /** Name of the API key that the caller showed. */
   readonly owner: string | null;
-  /** For requests that are left in the database: carried out again after a crash it is still done once. */
+  /** For requests that are enqueued in the database: carried out again after a crash it is still done once. */
   readonly repeatable?: boolean;
-  /** It was begun before, by this owner or the one before it, and nobody heard whether it was done. */
+  /** It was begun before, by this owner or the one before it, and its outcome is unknown. */
   readonly again?: boolean;
 }
 
@@ -38,11 +38,11 @@ export interface LaneAnswer {
   readonly answer: unknown;
 }
 
-/** How creates are forwarded to another node. */
-export interface Telling {
+/** How a request is sent to another node. */
+export interface Sending {
   /** The same creates may have been sent before, without an answer: the receiver looks for their ids first. */
   readonly repeat: boolean;
-  /** No answer within this time is silence. */
+  /** Without an answer in this time, the node counts as silent. */
   readonly withinMs: number;
 }
 
@@ -59,10 +59,10 @@ export interface Peers {
   create(
     url: string,
     creates: readonly ForwardedCreate[],
-    telling: Telling,
+    sending: Sending,
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
   /** Hands one request to the owner of a lane, under the same rule. */
-  act(url: string, lane: Lane, telling: LaneRequest & Pick<Telling, "withinMs">): Promise<LaneAnswer | FencepostError>;
+  act(url: string, lane: Lane, request: LaneRequest & Pick<Sending, "withinMs">): Promise<LaneAnswer | FencepostError>;
   /** Tells a node of an order to stop. It holds to it once this resolves; throws `PeerUnreachable` where that is not known. */
   kill(url: string, kill: Kill, withinMs: number): Promise<void>;
   close(): Promise<void>;

@@ -3,25 +3,31 @@ import type { Policies } from "../domain/policy/policy.ts";
 
 export interface PolicyChange {
   readonly policies: Pick<Policies, "document" | "hash">;
-  /** `operator:<key name>`, or `node:<node id>` for what was seeded. */
+  /** `operator:<key name>`, or `node:<node id>` for a seeded document. */
   readonly actor: string;
   readonly reason: string;
   readonly nodeId: string;
-  /** Null: whichever is in force. */
+  /** Null: any version. */
   readonly expectedVersion: number | null;
 }
 
 export interface PolicyChanged {
-  /** "unchanged": this document was in force already. "conflict": another version than was expected is. Nothing was done then. */
+  /**
+   * "unchanged": this document was already in force. "conflict": another version than expected is in force, and nothing
+   * was changed.
+   */
   readonly outcome: "changed" | "unchanged" | "conflict";
   readonly inForce: PolicyInForce;
 }
 
 /** The one policy document of all nodes. */
 export interface PolicyStore {
-  /** As this process last read it; commits judge by it, and read it again where it is not the one in force. */
+  /**
+   * The document that this process last read. Commits check against it, and read it again if it is not the one in
+   * force.
+   */
   readonly knownPolicy: Pick<KnownPolicy, "current" | "onChange">;
   readPolicy(): Promise<PolicyInForce>;
-  /** Durable and obeyed by every commit on every node from the moment that it resolves. */
+  /** When it resolves, the change is durable, and every commit on every node obeys it. */
   changePolicy(change: PolicyChange): Promise<PolicyChanged>;
 }

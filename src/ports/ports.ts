@@ -2,7 +2,6 @@ import type { Clock } from "./clock.ts";
 import type { Codec } from "./codec.ts";
 import type { Entropy } from "./entropy.ts";
 import type { Failpoints } from "./failpoints.ts";
-import type { IntakeStore } from "./intake-store.ts";
 import type { KeyStore } from "./key-store.ts";
 import type { KillStore } from "./kill-store.ts";
 import type { LaneStore } from "./lane-store.ts";
@@ -28,7 +27,6 @@ export interface Ports {
     KeyStore &
     KillStore &
     NoticeStore &
-    IntakeStore &
     LeftRequestStore &
     PolicyStore;
   readonly signer: Signer;

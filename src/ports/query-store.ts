@@ -12,18 +12,18 @@ export interface TransactionRecord
   extends Omit<Intent, "fingerprint" | "allowNoCode">,
     Status,
     Pick<TrackedRecord, "receipt" | "lastError" | "submitAttempts" | "lastSubmittedAt" | "createdAt"> {
-  /** Null while CREATED, and for ever where refused before allocation. */
+  /** Null while CREATED, and always if it was refused before allocation. */
   readonly nonce: number | null;
   /** Given or estimated; null while CREATED. */
   readonly gas: bigint | null;
   readonly attempts: readonly AttemptRecord[];
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
-  /** While it waits for approval: its row in the intake table, by which rule, and until when. */
+  /** While it waits for approval: its intake row, the rule, and the deadline. */
   readonly awaiting?: Pick<WaitingIntent, "intakeId"> & Pick<Approval, "rule" | "expiresAt">;
-  /** From its approval until it has a nonce: its row in the intake table. */
+  /** Its intake row, from its approval until it has a nonce. */
   readonly approved?: Pick<WaitingIntent, "intakeId">;
-  /** While it has no nonce yet: its row in the intake table. */
+  /** Its intake row while it has no nonce. */
   readonly intakeId?: number;
   /** Since when an operator holds it back. */
   readonly heldSince?: Date;
@@ -37,12 +37,12 @@ export interface FirstHash {
   readonly txHash: Hash | null;
 }
 
-/** From its first claim on the network may know it. */
+/** From its first claim on, the network may know it. */
 export interface AttemptRecord extends LedgerAttempt {
   readonly createdAt: Date;
 }
 
-/** Repeats of one event are one row: how often, first and last. */
+/** Repeats of one event are one row: count, first and last time. */
 export interface HistoryRecord extends Status {
   readonly ordinal: number;
   readonly event: TransitionEvent;
@@ -50,7 +50,7 @@ export interface HistoryRecord extends Status {
   readonly nodeId: string | null;
   readonly token: number | null;
   readonly reason: string | null;
-  /** Where an operator, the hook or a policy decided this step. */
+  /** Set if an operator, the hook or a policy decided this step. */
   readonly decision?: Decision;
   readonly count: number;
   readonly firstAt: Date;
@@ -64,7 +64,7 @@ export interface ListFilter {
   readonly requestId?: string;
   readonly txHash?: Hash;
   readonly order: "newest" | "oldest";
-  /** The last transaction id of the page before. */
+  /** Last transaction id of the previous page. */
   readonly after?: string;
   readonly limit: number;
 }
@@ -72,7 +72,7 @@ export interface ListFilter {
 export interface CompletionRecord extends Completion {
   readonly lane: Lane;
   readonly seq: number;
-  /** The epoch it was written in: that of the feed, or an older one. */
+  /** Epoch in which it was written: the feed's current one, or an older one. */
   readonly epoch: number;
   readonly at: Date;
 }
@@ -80,13 +80,13 @@ export interface CompletionRecord extends Completion {
 export interface FeedPosition {
   readonly epoch: number;
   readonly lastSeq: number;
-  /** Numbers up to here are no longer kept. */
+  /** Completions up to this number are no longer kept. */
   readonly truncatedThrough: number;
-  /** The number below which the current epoch does not begin. */
+  /** First number of the current epoch, or lower. */
   readonly epochStartsAfter: number;
 }
 
-/** Where the feed stands and what it says after a number, both of one moment: no item is of a later epoch. */
+/** State of the feed and its items after a number, from one snapshot: no item is of a later epoch. */
 export interface FeedPage extends FeedPosition {
   readonly items: readonly CompletionRecord[];
 }
@@ -108,12 +108,12 @@ export interface LaneRecord extends LeaseRecord, Pick<LaneSnapshot, "cursor" | "
     | null;
 }
 
-/** Which lanes of a list; absent: all. */
+/** Filter of a list of lanes; absent: all. */
 export interface LaneFilter {
   readonly chainId?: number;
-  /** The node that acts for them. */
+  /** Owner of the lanes. */
   readonly owner?: string;
-  /** Suspended, stuck, with a nonce that nothing holds, or with something that is held back. */
+  /** Lanes that are suspended or stuck, have a hole, or have something held back. */
   readonly needsAttention?: boolean;
 }
 
@@ -124,21 +124,21 @@ export interface LaneDecisionRecord extends Omit<LaneDecision, "order"> {
 }
 
 export interface PolicyUsage {
-  /** By the database's clock, which windows are by. */
+  /** Time of the database's clock, which policy windows use. */
   readonly at: Date;
   readonly signers: readonly { readonly lane: Lane; readonly use: Use }[];
   readonly keys: readonly { readonly chainId: number; readonly owner: string; readonly use: Use }[];
 }
 
 /** Reads for callers and operators; any node answers them. */
-/** Everything by state: what is settled is counted by its outcome, however long ago. */
+/** Counts by state. Settled transactions count by their outcome, at any age. */
 export interface Census {
   readonly states: Readonly<Record<State, number>>;
-  /** Settled, and still watched: a reorg could undo them. */
+  /** Settled and still watched: a reorg could undo them. */
   readonly watched: Readonly<Record<"CONFIRMED" | "FAILED_FINAL", number>>;
-  /** Of what is neither settled nor STUCK nor awaits an approval; null: there is none. */
+  /** Age of the oldest that is neither settled, nor STUCK, nor waiting for approval; null if there is none. */
   readonly oldestPendingAgeMs: number | null;
-  /** Lanes with something open that nobody who is alive holds. */
+  /** Lanes with open transactions and no live owner. */
   readonly unownedLanes: number;
   readonly suspendedLanes: number;
 }
@@ -146,32 +146,35 @@ export interface Census {
 export interface QueryStore {
   transaction(txId: string): Promise<TransactionRecord | null>;
   transactionByRequest(lane: Lane, requestId: string): Promise<TransactionRecord | null>;
-  /** The pool that it was asked of; null: its caller named the signer. */
+  /** The pool that the caller named; null if it named the signer. */
   poolOf(txId: string): Promise<string | null>;
-  /** What holds this nonce of the lane, final or not. */
+  /** The transaction, final or not, that has this nonce of the lane. */
   transactionAt(lane: Lane, nonce: number): Promise<TransactionRecord | null>;
-  /** Those of them that have a row of their own, each with its first attempt's hash; null: not signed. */
+  /** Those that have a transaction row, each with the hash of its first attempt; null if not signed. */
   firstHashes(txIds: readonly string[]): Promise<readonly FirstHash[]>;
   transactions(filter: ListFilter): Promise<readonly TransactionRecord[]>;
   history(txId: string): Promise<readonly HistoryRecord[]>;
   reservation(reservationId: string): Promise<Reservation | null>;
   /** Stored canonical blocks above the receipt's, ascending, at most `limit`. */
   confirmations(chainId: number, aboveBlock: number, limit: number): Promise<readonly BlockPlace[]>;
-  /** One snapshot. Read apart, items of an epoch that begins in between would go out under the one before. */
+  /**
+   * Reads one snapshot. In two reads, items of an epoch that begins in between would be reported under the previous
+   * one.
+   */
   feed(after: number, limit: number): Promise<FeedPage>;
   /** The known lanes of one signer, by chain. */
   lanes(signer: Address): Promise<readonly LaneRecord[]>;
-  /** At most `limit` known lanes by signer and chain, after this one where given. */
+  /** At most `limit` known lanes by signer and chain, after this one if given. */
   lanesAfter(after: Lane | null, limit: number, filter?: LaneFilter): Promise<readonly LaneRecord[]>;
-  /** What people decided about a lane, newest first, at most `limit`. */
+  /** Decisions of people about a lane, newest first, at most `limit`. */
   laneDecisions(lane: Lane, limit: number): Promise<readonly LaneDecisionRecord[]>;
-  /** The fingerprint of the order that was carried out under this key; null: none was. */
+  /** Fingerprint of the action that was carried out under this key; null if none was. */
   carriedOut(lane: Lane, order: Pick<OrderKey, "subject" | "key">): Promise<Hex | null>;
-  /** What is used of the limits of a lane's signer and of a key: that of the transaction where one is named. */
+  /** Use of the limits of a lane's signer and of an API key: the transaction's, if one is given. */
   policyUse(lane: Lane, of: { readonly txId?: string; readonly owner?: string }): Promise<PolicyUse>;
-  /** Everything that was counted in the present hour and day, by signer and by key. */
-  policyUsage(): Promise<PolicyUsage>;
-  /** What the whole database holds, of every node's lanes; for the gauges. */
+  /** All counts of the current hour and day, by signer and by key. */
+  allPolicyUse(): Promise<PolicyUsage>;
+  /** Figures over all lanes of the database, for the gauges. */
   census(): Promise<Census>;
   /** Resolves when the database answers a trivial read. */
   ping(): Promise<void>;

@@ -1,30 +1,33 @@
 import type { Fence, Lane } from "../domain/lane.ts";
 
-/** What left the feed, and where it begins now. */
+/** Result of a deletion from the feed, and its new beginning. */
 export interface FeedShortened {
   readonly completions: number;
-  /** Of the first that is kept; null: none is. */
+  /** Age of the first completion that is kept; null if there is none. */
   readonly oldestAt: Date | null;
 }
 
 /**
- * What leaves by retention (domain/retention.ts), in batches that are over within milliseconds. Every method throws as
- * `LaneStore.commit` does; one whose outcome is unknown may be called again.
+ * Deletes by retention (domain/retention.ts), in batches of milliseconds. Every method throws like `LaneStore.commit`;
+ * after an unknown outcome it may be called again.
  */
 export interface RetentionStore {
   /**
-   * From now on no program registers that does not know the hashes of request ids: it would do a late repeat again. Null:
-   * so it is. Else the node that runs and is too old; nothing leaves before it is gone.
+   * Forbids registration of programs that do not know hashes of request ids: they would execute a late repeat again.
+   * Null if it is done. Else a running node that is too old; nothing is deleted before it is gone.
    */
   closeToOlder(): Promise<{ readonly nodeId: string; readonly version: string } | null>;
-  /** Completions older than this, lowest first, with the mark below which callers are told `FEED_TRUNCATED`. */
+  /** Deletes completions older than this, lowest first, and moves the mark below which callers get `FEED_TRUNCATED`. */
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
-  /** Those of these lanes that have transactions to leave. Nothing is locked. */
+  /** The lanes among these that have transactions to delete. Takes no lock. */
   lanesWithOld(lanes: readonly Lane[], ageMs: number): Promise<readonly Lane[]>;
-  /** Lanes that nobody owns, whose signer no live instance has, and whose history is not in doubt. Nothing is locked. */
+  /** Lanes without an owner, whose signer no live instance has, and whose history is not in doubt. Takes no lock. */
   abandonedLanes(): Promise<readonly Lane[]>;
-  /** Transactions of the lanes that these terms still hold, final and past their watch for so long; their request ids stay as hashes. How many: there are more unless it is none. */
+  /**
+   * Deletes transactions of lanes that these terms still hold, final and past their watch for this long; hashes of
+   * their request ids stay. Returns how many; unless it is 0, there may be more.
+   */
   removeOld(fences: readonly Fence[], ageMs: number, most: number): Promise<number>;
-  /** Hashes of request ids whose transactions left longer ago than this. */
+  /** Deletes hashes of request ids whose transactions were deleted longer ago than this. */
   forgetRequestIds(ageMs: number, most: number): Promise<number>;
 }

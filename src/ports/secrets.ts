@@ -1,5 +1,5 @@
-/** Makes what only its holder knows. Not `Entropy`, which a seed replays. */
+/** Generates secrets. Not part of `Entropy`, which a seed can replay. */
 export interface Secrets {
-  /** Text for a person to keep, and the SHA-256 of it in hex. */
+  /** The secret text for a person, and its SHA-256 in hex. */
   make(): { readonly secret: string; readonly digest: string };
 }

@@ -1,28 +1,30 @@
 import type { OwnSession } from "../domain/witness.ts";
 
-/** What others look for, and who on the server holds it. */
+/** Key of the lock, and the server process that holds it. */
 export interface HeldLock {
-  /** Another one for each session: what a lost session still holds on the server does not stand in the way of the next. */
+  /** New for each session: a lock that a lost session still holds on the server does not block the next one. */
   readonly key: number;
-  /** The server's own number for the session. */
+  /** The server's process id of the session. */
   readonly session: number;
 }
 
-/** `missed`: a starting process has looked once by the time that its session begins. */
+/** `missed`: a starting process has looked once before its session began. */
 export interface LockSession extends HeldLock, Omit<OwnSession, "sinceMs"> {}
 
 /**
- * A lock that lasts exactly as long as one session between this process and the database. When the process ends, its
- * connection closes, the server drops the lock, and others see that (`InstanceRecord.lock`): its death is noticed when it
- * is certain, not when its lease is overdue. It is a hint to take over sooner; the fence is what makes that safe. Where no
- * session can be had (behind a transaction pooler) nothing is ever held, and the lease alone decides.
+ * A lock that lasts as long as one session between this process and the database. When the process ends, its connection
+ * closes, the server drops the lock, and other nodes see that (`InstanceRecord.lock`) before the lease is overdue. It
+ * only hints at an earlier takeover; the fence makes that safe. Behind a transaction pooler no session exists: no lock
+ * is held, and the lease alone decides.
  */
 export interface SessionLock {
-  /** Null: none, now. */
+  /** Null if none is held now. */
   readonly held: LockSession | null;
-  /** Called with the lock that is held, and at each change: with the next lock, or with null when one is lost. One listener. */
+  /**
+   * Called with the lock that is held, and at each change: with the next lock, or null when one is lost. One listener.
+   */
   hear(listener: (held: LockSession | null) => void): void;
-  /** The server does not show the lock that we believe to hold: give the session up, and begin another. */
+  /** The server does not show the lock that this process believes to hold: it ends the session and begins another. */
   startOver(): void;
   close(): Promise<void>;
 }

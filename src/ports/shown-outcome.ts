@@ -1,35 +1,54 @@
-/** What an endpoint shows of a mined transaction beside what is kept of it. For people to look at: nothing is decided by it. */
+/**
+ * Facts about a mined transaction that are not stored, as one endpoint shows them. For display only: nothing is decided
+ * by it.
+ */
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { Call, Revert } from "./chain.ts";
+import type { Payload } from "../domain/transaction.ts";
 
 export interface OutcomeQuestion {
   readonly txHash: Hash;
-  /** Where it reverted: what was called, to be called again on the state before its block. */
+  /** Set if it reverted: the call, to be repeated on the state before its block. */
   readonly replay: { readonly call: Call; readonly onBlock: number } | null;
 }
 
 export interface ShownOutcome {
   readonly blockHash: Hash;
-  /** The first of them. */
+  /** The first logs. */
   readonly logs: readonly ShownLog[];
-  /** How many logs there are besides. */
+  /** Number of further logs. */
   readonly more: number;
-  /** Null: it did not revert when called again, or could not be called again. */
+  /** Null if the repeated call did not revert, or could not be made. */
   readonly revert: Revert | null;
 }
 
 export interface ShownLog {
   readonly address: Address;
   readonly topics: readonly Hash[];
-  /** Its first bytes; `dataLength` says of how many. */
+  /** The first bytes; `dataLength` is the full length. */
   readonly data: Hex;
   readonly dataLength: number;
-  /** Where the first topic is that of an event that everybody knows, and the rest fits it. */
+  /** Set if the first topic is that of a well-known event and the rest matches its layout. */
   readonly event: KnownEvent | null;
 }
 
 export interface KnownEvent {
   readonly name: string;
-  /** Addresses and numbers alone: numbers as digits. */
+  /** Addresses, and numbers as digits. */
   readonly args: readonly { readonly name: string; readonly value: string }[];
+}
+
+export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "accessList"> {
+  readonly from: Address;
+  /** Gas for a receiver without code, if known. Then no estimate is needed. */
+  readonly gasWithoutCode?: bigint;
+  /** Ask also whether the receiver has code. */
+  readonly asksCode?: true;
+}
+
+export interface Revert {
+  /** Name of the error or panic, if the data shows it. */
+  readonly name: string | null;
+  /** Decoded reason, if there is one. */
+  readonly message: string | null;
+  readonly data: Hex;
 }

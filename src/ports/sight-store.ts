@@ -1,40 +1,40 @@
-import type { TroubledLane, TroubledTransaction } from "../domain/attention/facts.ts";
-import type { Trouble } from "../domain/attention/troubles.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { NonceHolders } from "../domain/nonce-spans.ts";
 import type { Notice } from "../domain/notices.ts";
 import type { Limits } from "../domain/principal.ts";
 import type { ReservationState } from "../domain/reservations.ts";
 import type { State, Status } from "../domain/transitions.ts";
+import type { TroubledLane, TroubledTransaction } from "../domain/troubles/facts.ts";
+import type { Trouble } from "../domain/troubles/rows.ts";
 
-/** What the database knows of what needs a person; each list is cut at a limit, and `more` says how many are left out. */
+/** The database's facts about everything that needs a person. Each list has a limit; `more` is the number left out. */
 export interface Troubles {
   /** By the database's clock. */
   readonly at: Date;
   readonly lanes: readonly TroubledLane[];
   readonly held: readonly TroubledTransaction[];
   readonly awaiting: readonly TroubledTransaction[];
-  /** That nobody acknowledged, and that are not over. */
+  /** Notices that are neither acknowledged nor over. */
   readonly notices: readonly Notice[];
   readonly more: number;
 }
 
-/** By what is kept on the lanes' rows. */
+/** Counts kept on the lane rows. */
 export interface Totals {
   readonly at: Date;
   readonly lanes: number;
   readonly states: Readonly<Record<State, number>>;
 }
 
-/** Over the last minutes, from the newest rows alone. */
+/** Over the last minutes, from the newest rows only. */
 export interface Pulse {
   readonly createdPerMinute: number;
   readonly completedPerMinute: number;
-  /** From create to outcome, of the newest completions. */
+  /** Time from create to outcome, of the newest completions. */
   readonly secondsToFinality: readonly number[];
 }
 
-/** The oldest of a chain that has a nonce and is not over. */
+/** The oldest transaction of a chain that has a nonce and no outcome. */
 export interface OldestOpen {
   readonly lane: Lane;
   readonly txId: string;
@@ -56,7 +56,7 @@ export interface FoundReservation {
   readonly state: ReservationState;
 }
 
-/** Each of these is looked up by an index of its own; absent: not looked for. Bounds are `from` included, `to` excluded. */
+/** Each field is looked up by its own index; absent: not looked for. `from` is included, `to` excluded. */
 export interface SearchTerms {
   readonly txIds?: Between;
   readonly reservationIds?: Between;
@@ -78,11 +78,11 @@ export interface SearchHits {
   readonly lanes: readonly Lane[];
 }
 
-/** Nonces of a lane in one snapshot; those of none of the lists were never ours. */
+/** Nonces of a lane in one snapshot. A nonce in none of the lists was never used here. */
 export interface LaneNonces extends NonceHolders {
-  /** Null: the lane is unknown, or unused. */
+  /** Null if the lane is unknown or unused. */
   readonly cursor: number | null;
-  /** The lowest nonce of a transaction that is not over; null: there is none. */
+  /** Lowest nonce without an outcome; null if there is none. */
   readonly firstOpen: number | null;
 }
 
@@ -118,28 +118,30 @@ export interface ClusterPast {
   readonly database: readonly PastDatabase[];
 }
 
-/** What a living node alone knew, when it last said so. */
+/** Last report of a node about facts that only it knows. */
 export interface NodeReport {
   readonly instanceId: string;
   readonly findings: readonly Trouble[];
 }
 
-/** Reads for people who look at everything at once. None may cost by the rows: kept counts, and indexes. */
+/** Reads for overview pages. None may cost in proportion to the rows: they use stored counts and indexes. */
 export interface SightStore {
   troubles(limit: number): Promise<Troubles>;
   totals(limits: Limits): Promise<Totals>;
   pulse(): Promise<Pulse>;
   /**
-   * Of each of these chains, by the oldest that are followed at all. "unknown": so many of those are over and only watched that the
-   * look was ended.
+   * For each of these chains, the oldest transaction among those that are followed. "unknown": too many of those are
+   * over and only watched, so the search was stopped.
    */
   oldestOpen(chainIds: readonly number[]): Promise<readonly (OldestOpen | "none" | "unknown")[]>;
   search(terms: SearchTerms): Promise<SearchHits>;
   /** Both ends included. */
   nonces(lane: Lane, from: number, to: number): Promise<LaneNonces>;
   past(limit: number): Promise<ClusterPast>;
-  /** Replaces what an instance said before. Nothing is decided by it. */
+  /** Replaces the previous report of an instance. Nothing is decided by it. */
   report(report: NodeReport): Promise<void>;
-  /** Of the instances that are alive. */
+  /** Reports of live instances. */
   reports(): Promise<readonly NodeReport[]>;
+  /** Of those that ended within the last quarter of an hour: whoever owns their lanes now takes first moments from them. */
+  endedReports(): Promise<readonly NodeReport[]>;
 }

@@ -8,39 +8,44 @@ export interface SignedTransaction {
   readonly txHash: Hash;
 }
 
-/** Signs with keys that it holds, or has them sign that do; off the event loop. One instance serves every back-end that is configured. */
+/**
+ * Signs with keys in this process or in key services, off the event loop. One instance serves every configured
+ * back-end.
+ */
 export interface Signer {
   /** Every address this node can sign for, lower case. */
   addresses(): readonly Address[];
-  /** "node": the key is the chain node's own (`eth_sendTransaction`), and no signed bytes are to be had. */
+  /** "node": the chain node holds the key (`eth_sendTransaction`), and there are no signed bytes. */
   custody(address: Address): "local" | "node";
   /**
-   * Signs all, in order, for one address. The same input may give other bytes each time: key services draw a random number
-   * for each signature, and only what was committed may ever be sent. Throws for an address that is not held here;
-   * `SigningRefused` names the one that this signer will never sign, any other error means that it may later.
+   * Signs all, in order, for one address. The same input may give other bytes each time, because key services use a
+   * random number per signature: only committed bytes may be sent. Throws for an unknown address. `SigningRefused`
+   * names the payload that will never be signed; after any other error a retry may succeed.
    *
-   * `term` is the lane's fencing token. A signer that remembers what it signed for a nonce does so within one term: in
-   * between another node may have had the lane.
+   * `term` is the lane's fencing token. A signer that remembers payloads by nonce does so within one term: in another
+   * term another node may have owned the lane.
    */
   sign(address: Address, transactions: readonly ToSign[], term?: number): Promise<readonly SignedTransaction[]>;
-  /** From here on nothing is signed that these forbid, of signers by address. Absent: this signer re-checks no policy. */
+  /**
+   * Sets the policies, by signer's address, that every later signature must obey. Absent: this signer checks no policy.
+   */
   adoptPolicies?(signers: ReadonlyMap<string, Policy>): void;
   close(): Promise<void>;
 }
 
 export type DeclaredPayload = Bounded & Declared;
 
-/** The signer in the application's hands: only what has passed the ceilings is given to it, or it does not compile. */
+/** The application's signer: by its types it takes only payloads that passed the ceilings. */
 export interface BoundedSigner extends Pick<Signer, "custody"> {
   sign(address: Address, transactions: readonly DeclaredPayload[], term: number): Promise<readonly SignedTransaction[]>;
 }
 
-/** Not signed now, and perhaps the next time: who holds the key was not reached, or did something else than it was asked. */
+/** Not signed now; a retry may succeed. The key holder was not reached, or returned something else than was asked. */
 export class SignerAway extends Error {
   override readonly name = "SignerAway";
-  /** Those of the batch that come before the first that was not signed. */
+  /** Signatures of the batch before the first one that failed. */
   readonly signed: readonly SignedTransaction[];
-  /** It answered, with something else than the signature that was asked for. */
+  /** The key holder answered, but not with the requested signature. */
   readonly lies: boolean;
 
   constructor(
@@ -53,7 +58,7 @@ export class SignerAway extends Error {
   }
 }
 
-/** What was signed; or what is said instead, where the signer is away. */
+/** The signed result, or `otherwise` if the signer is away. */
 export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T | E> {
   return signing.catch((error: unknown) => {
     if (error instanceof SignerAway) return otherwise;
@@ -61,12 +66,12 @@ export function unlessAway<T, E>(signing: Promise<T>, otherwise: E): Promise<T |
   });
 }
 
-/** A signer that looks at what it signs (a policy, a limit) says no for good. Anything that may pass is any other error. */
+/** A signer that checks payloads (a policy, a limit) refuses one for good. Temporary failures are other errors. */
 export class SigningRefused extends Error {
   override readonly name = "SigningRefused";
-  /** Which of the batch. */
+  /** Index in the batch. */
   readonly index: number;
-  /** It has signed another payload for the nonce, and nothing says why this one takes its place: not for good, then. */
+  /** Another payload was signed for the nonce, and no reason for a replacement was declared: not a final refusal. */
   readonly undeclared: boolean;
 
   constructor(index: number, message: string, undeclared = false) {

@@ -1,11 +1,11 @@
+import type { AlertSeverity } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { TransactionRecord } from "./query-store.ts";
-import type { AlertSeverity } from "./telemetry.ts";
 
 export const STUCK_ACTIONS = ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"] as const;
 export type StuckAction = (typeof STUCK_ACTIONS)[number];
 
-/** Why the hook is asked now. */
+/** Reason why the hook is called now. */
 export type StuckTrigger =
   | "headAge"
   | "oldestAge"
@@ -15,7 +15,7 @@ export type StuckTrigger =
   | "rejected"
   | "operator";
 
-/** Everything that is known of the transaction; plain JSON, so that a module and an endpoint see the same. */
+/** All facts about the transaction; plain JSON, so that a module and an endpoint get the same. */
 export interface StuckContext
   extends Pick<TransactionRecord, "txId" | "requestId" | "state" | "subState" | "lastError" | "metadata"> {
   readonly trigger: StuckTrigger;
@@ -23,9 +23,9 @@ export interface StuckContext
   readonly signer: string;
   readonly nonce: number;
   readonly attempts: readonly StuckAttempt[];
-  /** How often something of it was sent: every attempt, and every repeat of one. */
+  /** Number of sends: every attempt, and every repeat. */
   readonly submitAttempts: number;
-  /** What a node last said, from the closed list of answers; null where none has answered. */
+  /** Last answer of a node, from the closed list; null if none has answered. */
   readonly lastErrorClass: SubmitAnswer | null;
   readonly ageSeconds: number;
   /** Transactions of the lane that are not mined. */
@@ -36,7 +36,7 @@ export interface StuckContext
 export interface StuckAttempt {
   readonly ordinal: number;
   readonly kind: string;
-  /** Null: a node signs it, and has not said which transaction that made. */
+  /** Null if a node signs it and has not returned the hash. */
   readonly txHash: string | null;
   readonly gas: string;
   readonly type: string;
@@ -46,27 +46,29 @@ export interface StuckAttempt {
   readonly firstSentAt: string | null;
 }
 
-/** What is to be done. CANCEL and PLACEHOLDER use the nonce up with nothing, REPLACE with another payload or price. */
+/**
+ * The decision. CANCEL and PLACEHOLDER use the nonce for an empty transaction, REPLACE for another payload or price.
+ */
 export interface StuckDecision {
   readonly action: StuckAction;
   readonly reason: string;
-  /** REPLACE: as in POST /tx. Without it, the payload that stands is signed at another price. */
+  /** REPLACE: a payload as in POST /tx. Without it, the current payload is signed at another price. */
   readonly payload?: unknown;
-  /** With `payload`: call data to an address without code is meant. */
+  /** With `payload`: call data to an address without code is intended. */
   readonly allowNoCode?: unknown;
-  /** Absent: the market's, and enough to replace what stands. */
+  /** Absent: the market's price, and enough to replace the current attempt. */
   readonly fees?: unknown;
-  /** REPLACE: signed by the hook itself, for this signer, chain and nonce. */
+  /** REPLACE: bytes signed by the hook itself, for this signer, chain and nonce. */
   readonly rawTransaction?: unknown;
-  /** `track` goes on as usual, `stuck` reports it as STUCK, `manual` leaves it to people: the hook is not asked again. */
+  /** `track` continues as usual, `stuck` reports STUCK, `manual` leaves it to people: the hook is not called again. */
   readonly then?: "track" | "stuck" | "manual";
-  /** Set: an alert of this severity is raised with the reason. */
+  /** If set, an alert of this severity is raised with the reason. */
   readonly severity?: AlertSeverity;
-  /** Kept in the history with the decision. */
+  /** Stored in the history with the decision. */
   readonly audit?: Readonly<Record<string, unknown>>;
 }
 
-/** Decides what becomes of a transaction that is stuck. It only decides: every effect is Fencepost's, under its fence. */
+/** Decides what to do with a stuck transaction. Fencepost carries the decision out, under its fence. */
 export interface StuckResolutionHook {
   decide(context: StuckContext): StuckDecision | Promise<StuckDecision>;
 }

@@ -1,13 +1,15 @@
-import type { AlertSubject } from "../domain/alerts.ts";
+import type { AlertSeverity, AlertSubject } from "../domain/alerts.ts";
 import type { SubmitAnswer } from "../domain/answers.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { SuspendedBy } from "../domain/ledger/index.ts";
 import type { ReservationState } from "../domain/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transitions.ts";
+import type { EndpointState } from "./chain.ts";
 import type { Acquisition, DeathEvidence } from "./lease-store.ts";
 import type { StuckAction } from "./stuck-hook.ts";
 
-export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";
+export type { AlertSeverity } from "../domain/alerts.ts";
+export type { EndpointState } from "./chain.ts";
 
 type OfLane = { lane: Lane };
 type OfTerm = OfLane & { token: number };
@@ -15,33 +17,40 @@ type OfTransaction = OfLane & { txId: string; nonce: number };
 type OfChain = { chainId: number };
 type OfEndpoint = OfChain & { endpoint: number };
 
-/** Everything the application reports, by its name. */
+/** Every event that the application reports, by name. */
 interface Events {
   "instance.registered": { instanceId: string; nodeId: string };
   "instance.lost": { instanceId: string };
   "instance.declaredDead": { instanceId: string; evidence: DeathEvidence };
-  /** The session lock of this process. "unseen": it is not on the server that others look at. "pooled": there is none. */
+  /**
+   * State of this process's session lock. "unseen": it is not on the server that others read. "pooled": there is none
+   * behind a pooler.
+   */
   "instance.lock": { state: "told" | "lost" | "unseen" | "pooled" };
-  /** An endpoint said so, on a database that has served no chain yet: from here on no other is taken from its word. */
+  /**
+   * An endpoint reported this chain id to a database that had served no chain yet. From now on another id is refused.
+   */
   "chain.adopted": OfChain;
   "lease.acquire": OfLane & { result: Acquisition["result"]; token: number | null };
-  /** Several lanes at once: new ones, and ones that another instance had before. */
+  /** Several lanes at once: new ones, and ones taken over from another instance. */
   "lanes.taken": { acquired: number; takenOver: number };
   "lease.released": OfTerm;
-  /** A write that came too late: refused by the database, or stopped here by what this node knew before it could ask. */
+  /** A write of an ended term: refused by the database, or stopped by this node before it was sent. */
   "lease.fenced": OfTerm & { write: string; stoppedBy: "database" | "deadline" };
   "lane.resumed": OfTerm & { tracking: number; allocated: number };
   "lane.stopped": OfLane & { reason: string };
-  /** The head of the line was not mined in time, and others wait behind it. Once for each head. */
+  /** The head of a lane was not mined in time, and others wait behind it. Once for each head. */
   "lane.blocked": OfTransaction & { behind: number };
   "writer.flushed": { items: number; writes: number; durationMs: number };
-  /** Nothing was committed, and the same is tried again: a lock or a statement took too long, or a connection ended. */
+  /** Nothing was committed, and the batch is retried: a lock or a statement took too long, or a connection ended. */
   "writer.busy": { writes: number; tries: number; reason: string };
   "writer.failed": { items: number; reason: string };
   "create.answered": { result: CreateResultLabel; durationMs: number };
-  /** "hit": the first guess named the owner. "miss": it took another stop. "failed": no owner was found in time. */
+  /**
+   * "hit": the first node asked was the owner. "miss": another had to be asked. "failed": no owner was found in time.
+   */
   forward: OfLane & { result: "hit" | "miss" | "failed"; stops: number };
-  /** A request from another node was not let in, or one to another node not sent. */
+  /** A request from another node was refused, or one to another node was not sent. */
   "peer.refused": { reason: PeerRefusal };
   "tx.transition": OfTerm & {
     txId: string;
@@ -52,13 +61,13 @@ interface Events {
     subState: SubState | null;
     txHash: Hash | null;
     nodeId: string;
-    /** Since creation; only where a final state is entered. */
+    /** Age since creation; only when a final state is entered. */
     ageMs?: number;
-    /** The trace it belongs to; only where its nonce is given. */
+    /** The transaction's trace; only at allocation. */
     traceparent?: string;
   };
   "submit.answered": OfTransaction & {
-    /** Null: a node signs it, and has not said which transaction that made. */
+    /** Null if a node signs it and has not returned the hash. */
     txHash: Hash | null;
     answer: SubmitAnswer;
     detail: string | null;
@@ -73,28 +82,28 @@ interface Events {
   "chain.unreachable": OfChain & { reason: string };
   "chain.reachable": OfChain;
   "nonce.allocated": OfLane & { first: number; count: number };
-  /** Holes that were closed: by the next transaction or reservation, or by those above moving down. */
+  /** Holes that were closed by the next transaction or reservation, or by moving transactions down. */
   "nonce.recycled": OfLane & { count: number };
   "nonce.reserved": OfTerm & { reservationId: string; nonce: number; state: ReservationState };
-  /** A lane was compared with the chain. */
+  /** Result of comparing a lane with the chain. */
   "lane.reconciled": OfLane & { result: ReconcileResult };
   "gray.zone": OfTransaction & { result: GrayZoneResult };
   "signer.balance": OfLane & { balance: bigint };
-  /** A lane that never gave a nonce begins where the chain counts to. */
+  /** A new lane starts at the chain's transaction count. */
   "nonce.firstCount": OfLane & { chainCount: number };
   "nonce.drift": OfLane & { cursor: number; chainCount: number; proved: boolean };
-  /** `calls`: so many of one request to the endpoint. */
+  /** `calls`: number of calls in one request to the endpoint. */
   "rpc.request": OfEndpoint & {
     method: string;
     result: "ok" | "error" | "unreachable";
     calls: number;
     durationMs: number;
   };
-  /** An endpoint is used, or passed over, from now on; told when first known, and at each change. */
+  /** An endpoint is used or skipped from now on; reported when first known, and at each change. */
   "rpc.endpoint": OfEndpoint & { state: EndpointState };
   "store.historyChanged": { detail: string };
   "feed.epochBegun": { epoch: number; mayHaveLost: boolean };
-  /** What has left by retention in one look at everything; `oldestAgeMs` of the oldest completion that is kept. */
+  /** Rows deleted by one pass of retention; `oldestAgeMs`: age of the oldest completion that is kept. */
   "retention.round": {
     keptMs: number;
     transactions: number;
@@ -102,11 +111,11 @@ interface Events {
     requestIds: number;
     oldestAgeMs: number | null;
   };
-  /** A node runs that would do late repeats again: until it is gone, nothing leaves. */
+  /** A running node would execute late repeats again: until it is gone, nothing is deleted. */
   "retention.waits": { olderNode: string; version: string };
-  /** `from` and `cursor`: before and after; the cursor only moves where the chain was ahead. */
+  /** `from` and `cursor`: before and after; the cursor moves only if the chain was ahead. */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
-  /** `reason`: the words of who decided, or why nothing was. */
+  /** `reason`: from whoever decided, or why nothing was decided. */
   "stuck.resolution": OfTerm & {
     txId: string;
     nonce: number | null;
@@ -118,32 +127,34 @@ interface Events {
   /** An operator set the cursor to `cursor`. */
   "lane.realigned": OfTerm & { cursor: number; actor: string; reason: string };
   alert: AlertSubject & { severity: AlertSeverity; message: string };
-  /** What was said of the same thing under the same code is over. Only alerts about what lasts are followed by one. */
+  /** A lasting alert goes on, with new figures. */
+  "alert.renewed": AlertSubject & { message: string };
+  /** The condition of an earlier alert with the same code and subject is over. Only lasting conditions have one. */
   "alert.resolved": AlertSubject & { message: string };
 }
 
-/** Logs, metrics and tests all listen to this one stream. */
+/** Logs, metrics and tests read this one stream. */
 export type TelemetryEvent = { [K in keyof Events]: Readonly<{ type: K } & Events[K]> }[keyof Events];
 
 /**
- * "applied": done. "repeated": had been done before. "movedOn": the transaction changed after the decision. "refused": it cannot
- * be done. "failed": nothing was decided. "limited": nothing was asked, it was asked too often.
+ * "applied": done. "repeated": done before. "movedOn": the transaction changed after the decision. "refused": it cannot
+ * be done. "failed": nothing was decided. "limited": not asked, because it was asked too often.
  */
 export type StuckResultLabel = "applied" | "repeated" | "movedOn" | "refused" | "failed" | "limited";
 
 /**
- * "agreed": nothing to do. "aligned": the chain was ahead, and the cursor follows. "drift": it is ahead, and not proved.
- * "distrusted": this is not, or not for sure, the chain that we know. "unavailable": it could not be asked.
+ * "agreed": nothing to do. "aligned": the chain was ahead, and the cursor follows. "drift": it is ahead, and not
+ * proved. "distrusted": it is not certain that this is our chain. "unavailable": it could not be asked.
  */
 export type ReconcileResult = "agreed" | "aligned" | "drift" | "distrusted" | "unavailable";
 
-/** What became of a payload that a node signed and whose hash was unknown. */
+/** Outcome of a payload that a node signed under an unknown hash. */
 export type GrayZoneResult = "entered" | "adopted" | "foreign" | "sentAnew";
 
 /**
- * "unreadable": not signed in our form. "receiver": for another process. "sender": of an instance that is dead, unknown or
- * without a key. "secret": its key is not vouched for by the nodes' common secret. "signature": not by that key. "stale":
- * held back. "replayed": it came before. "body": not the one that was signed. "url": advertised where no node may be.
+ * "unreadable": not signed in our format. "receiver": for another process. "sender": the instance is dead, unknown or
+ * without a key. "secret": the shared secret does not prove its key. "signature": not made by that key. "stale": too
+ * late. "replayed": received before. "body": not the signed one. "url": not allowed by the pattern.
  */
 export type PeerRefusal =
   | "unreadable"
@@ -155,9 +166,6 @@ export type PeerRefusal =
   | "replayed"
   | "body"
   | "url";
-
-/** "failing": it does not answer. "behind": it does not keep up with another one. "foreign": it serves another chain. */
-export type EndpointState = "up" | "failing" | "behind" | "foreign";
 
 export type CreateResultLabel =
   | "created"

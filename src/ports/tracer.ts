@@ -1,16 +1,13 @@
-/** Traces, where somebody records them: https://opentelemetry.io. */
+/** Traces, if an SDK records them: https://opentelemetry.io. */
 export interface Tracer {
-  /**
-   * Begins a span beneath the one that is active, or that came with the request. Null: nobody records traces, and nothing is to
-   * be done for one.
-   */
+  /** Begins a span under the active one, or under the one of the request. Null if no SDK records traces. */
   begin(name: string, count: number): TracedWork | null;
 }
 
 export interface TracedWork {
-  /** W3C Trace Context: by this, whoever goes on with the work later says that it belongs here. */
+  /** W3C Trace Context, stored so that later work joins the same trace. */
   readonly traceparent: string;
-  /** `failure`: null where it was done. */
+  /** `failure`: null on success. */
   end(failure: string | null): void;
 }
 

@@ -2,16 +2,16 @@ import type { Address, JsonRpcAccount, Transport } from "viem";
 import { type FencepostTransportOptions, fencepost } from "./fencepost-transport.ts";
 
 export interface FencepostAccountOptions extends FencepostTransportOptions {
-  /** A signer of Fencepost's. */
+  /** A signer of Fencepost. */
   readonly address: Address;
 }
 
-/** The address, and the way in which what it sends goes out. */
+/** An address with the transport of its transactions. */
 export type FencepostAccount = JsonRpcAccount & { readonly transport: Transport<"fencepost"> };
 
 /**
- * An account whose transactions Fencepost sends, with the transport that does it. Both go to the wallet client: a local account
- * of viem signs by itself before anything is sent, and Fencepost's keys never leave its nodes.
+ * An account whose transactions Fencepost sends, with its transport. Pass both to the wallet client: a local account
+ * of viem would sign by itself, and Fencepost's keys never leave its nodes.
  *
  * @example
  * const account = toFencepostAccount({ address, client, rpc: http(url) });

@@ -7,20 +7,20 @@ import { DEFAULT_TIMEOUT_MS, sendThrough } from "../wallets/send-through.ts";
 import type { FencepostSource } from "../wallets/source.ts";
 
 export interface FencepostTransportOptions {
-  /** What sends: of `createClient`, for example. */
+  /** Sends the transactions: a client of `createClient`, for example. */
   readonly client: FencepostSource;
-  /** What reads: an ordinary transport to the same chain. */
+  /** Reads the chain: an ordinary transport to the same chain. */
   readonly rpc: Transport;
-  /** How long a send may take until its hash is known; 30 s where nothing is said. What was accepted goes on beyond that. */
+  /** Time limit until a send's hash is known; default 30 s. An accepted transaction continues after that. */
   readonly timeoutMs?: number;
-  /** Takes call data to addresses without code, which does nothing; a mistyped address is no mistake then. */
+  /** Accepts call data to addresses without code, which does nothing. A mistyped address is then not detected. */
   readonly allowNoCode?: boolean;
 }
 
 type Request = (call: { readonly method: string; readonly params?: unknown }, options?: object) => Promise<unknown>;
 type Answer = (params: readonly unknown[], read: () => Promise<unknown>) => Promise<unknown>;
 
-/** Sends go through Fencepost, all else to the chain. An account of the client is named by its address alone. */
+/** A viem transport: sends through Fencepost, and reads from the chain. The client's account needs only an address. */
 export function fencepost(options: FencepostTransportOptions): Transport<"fencepost"> {
   return (parameters) => {
     const inner = options.rpc(parameters);
@@ -63,7 +63,7 @@ function answersOf(
     },
     eth_getTransactionCount: async ([address, block], onward) =>
       (block === "pending" ? await nextNonce(client, String(address), read) : null) ?? onward(),
-    ...Object.fromEntries(REFUSED.map((method) => [method, () => Promise.reject(unsupported(SIGNS_NOTHING))])),
+    ...Object.fromEntries(REFUSED.map((method) => [method, () => Promise.reject(unsupported(CANNOT_SIGN))])),
   };
 }
 
@@ -77,10 +77,10 @@ const REFUSED = [
   "wallet_sendTransaction",
 ];
 
-const SIGNS_NOTHING =
+const CANNOT_SIGN =
   "Fencepost signs only the transactions that it sends: for messages and typed data use an account with a key of its own";
 
-/** A node that does not answer says nothing about a transaction: the chain's own null stands. */
+/** If the node does not answer, the chain's null is returned. */
 async function onTransaction<T>(
   client: FencepostSource,
   hash: unknown,
@@ -90,7 +90,7 @@ async function onTransaction<T>(
   return found === null ? null : view(found);
 }
 
-/** Of the lane; null where Fencepost does not manage the account, or has not used it yet. */
+/** The lane's next nonce; null: Fencepost does not manage the account, or has not used it yet. */
 async function nextNonce(client: FencepostSource, address: string, read: Request): Promise<string | null> {
   if (client.signer === undefined) return null;
   const lanes = await client.signer(address).catch(() => []);

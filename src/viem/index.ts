@@ -1,4 +1,4 @@
-/** `fencepost/viem`: wallet clients of viem whose transactions Fencepost sends. Of viem it takes types alone. */
+/** `fencepost/viem`: viem wallet clients whose transactions Fencepost sends. It imports only types of viem. */
 export { type TransactionName, waitForFinal } from "../wallets/attempt-hashes.ts";
 export { withRequestId } from "../wallets/request-scope.ts";
 export { FencepostSendError } from "../wallets/send-error.ts";

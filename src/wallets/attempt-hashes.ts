@@ -1,9 +1,9 @@
-import type { Transaction } from "../contract/transactions.ts";
+import type { Transaction } from "../contract/transaction-schema.ts";
 import type { FencepostSource, WaitOptions } from "./source.ts";
 
 type Attempt = Transaction["attempts"][number];
 
-/** One whose hash is known. With keys that a chain node holds, that is only when the node has said it. */
+/** An attempt with a known hash. A chain node that holds the key reports the hash only after signing. */
 export type HashedAttempt = Attempt & { readonly txHash: string };
 
 export function firstAttempt({ attempts }: Transaction): HashedAttempt | null {
@@ -15,23 +15,24 @@ function isHashed(attempt: Attempt): attempt is HashedAttempt {
   return attempt.txHash !== null;
 }
 
-/** The transaction that this hash is an attempt of, old ones too; null where Fencepost has sent nothing of the kind. */
+/** The transaction with this hash among its attempts, old ones too; null: unknown to Fencepost. */
 export async function findByHash(source: FencepostSource, hash: string): Promise<Transaction | null> {
   const { items } = await source.list({ txHash: hash.toLowerCase(), limit: 1 });
   return items[0] ?? null;
 }
 
-/** As `eth_getTransactionByHash` shows one that no block holds yet; null where the hash is none of its attempts'. */
+/** A pending transaction as `eth_getTransactionByHash` shows it; null: the hash is none of its attempts'. */
 export function pendingView(transaction: Transaction, hash: string): Readonly<Record<string, unknown>> | null {
   const attempt = attemptOf(transaction, hash);
   if (attempt === undefined || transaction.nonce === null) return null;
-  // The payload of a cancel, a placeholder or a replacement is not the transaction's, and is not told: a guess would be a lie.
+  // The payload of a cancel, a placeholder or a replacement is not known here, so null is returned instead of a
+  // guess.
   if (changesPayload(attempt)) return null;
   const { payload, chainId, signer, nonce } = transaction;
   const price = attempt.gasPrice ?? attempt.maxFeePerGas ?? "0";
   return {
     hash: attempt.txHash,
-    // As nodes write them: viem compares addresses letter by letter when it looks for what replaced a transaction.
+    // In lower case, like nodes: viem compares addresses literally when it looks for a replacement.
     from: signer.toLowerCase(),
     to: payload.to?.toLowerCase() ?? null,
     input: payload.data,
@@ -56,8 +57,8 @@ function feesOf({ maxFeePerGas, maxPriorityFeePerGas }: Attempt): Readonly<Recor
 }
 
 /**
- * The hash under which the same payload was mined instead of this one, at another price. Null where it was not mined, or where
- * something else was: a cancel that succeeded is not the success of what it cancelled.
+ * The hash of another attempt of the same payload that was mined instead, at another price. Null if none was mined,
+ * or if something else was: a mined cancel is not the success of the cancelled payload.
  */
 export function minedInstead(transaction: Transaction, hash: string): string | null {
   const { receipt, attempts } = transaction;
@@ -82,7 +83,10 @@ export function hex(quantity: string | number): `0x${string}` {
   return `0x${BigInt(quantity).toString(16)}`;
 }
 
-/** The transaction once it is CONFIRMED or FAILED_FINAL, found by its id or by the hash of any attempt. */
+/**
+ * Resolves with the transaction when it is CONFIRMED or FAILED_FINAL. It is found by its id or by the hash of any
+ * attempt.
+ */
 export async function waitForFinal(
   source: FencepostSource,
   { txId, hash }: TransactionName,
@@ -93,7 +97,7 @@ export async function waitForFinal(
   return source.waitFor(found, options);
 }
 
-/** One of the two. */
+/** Give one of the two. */
 export interface TransactionName {
   readonly txId?: string;
   readonly hash?: string;

@@ -12,31 +12,31 @@ const TYPES: Readonly<Record<string, NonNullable<Payload["type"]>>> = {
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
 const KNOWN = new Set(["from", "to", "data", "input", "chainId", "type", "accessList", "nonce", ...QUANTITIES]);
 
-/** Nothing that a caller says is left out in silence: what Fencepost cannot do is refused. */
+/** Converts it to a create request. Fields that Fencepost does not support are refused, never ignored. */
 export function intentOf(given: RpcTransaction, requestId: string, allowNoCode = false): Intent {
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null));
-  const unknown = Object.keys(said).filter((name) => !KNOWN.has(name));
+  const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined && value !== null));
+  const unknown = Object.keys(fields).filter((name) => !KNOWN.has(name));
   if (unknown.length > 0) throw unsupported(`Fencepost sends no transactions with ${unknown.join(", ")}`);
-  if (typeof said.from !== "string") throw unsupported("a transaction needs the account that it is from");
-  const chain = said.chainId === undefined ? {} : { chainId: Number(said.chainId) };
-  const nonce = said.nonce === undefined ? {} : { nonce: nonceOf(said.nonce) };
+  if (typeof fields.from !== "string") throw unsupported("a transaction needs the account that it is from");
+  const chain = fields.chainId === undefined ? {} : { chainId: Number(fields.chainId) };
+  const nonce = fields.nonce === undefined ? {} : { nonce: nonceOf(fields.nonce) };
   const allowed = allowNoCode ? { allowNoCode } : {};
-  return { ...chain, signer: said.from, requestId, ...nonce, ...allowed, payload: payloadOf(said) };
+  return { ...chain, signer: fields.from, requestId, ...nonce, ...allowed, payload: payloadOf(fields) };
 }
 
-function payloadOf(said: RpcTransaction): Payload {
+function payloadOf(fields: RpcTransaction): Payload {
   const priced = {
-    ...Object.fromEntries(QUANTITIES.filter((name) => name in said).map((name) => [name, String(said[name])])),
-    ...(said.accessList === undefined ? {} : { accessList: said.accessList as NonNullable<Payload["accessList"]> }),
-    ...(said.type === undefined ? {} : { type: typeOf(said.type) }),
+    ...Object.fromEntries(QUANTITIES.filter((name) => name in fields).map((name) => [name, String(fields[name])])),
+    ...(fields.accessList === undefined ? {} : { accessList: fields.accessList as NonNullable<Payload["accessList"]> }),
+    ...(fields.type === undefined ? {} : { type: typeOf(fields.type) }),
   };
-  const data = dataOf(said);
-  if (said.to !== undefined) return { to: String(said.to), ...(data === undefined ? {} : { data }), ...priced };
+  const data = dataOf(fields);
+  if (fields.to !== undefined) return { to: String(fields.to), ...(data === undefined ? {} : { data }), ...priced };
   if (data === undefined) throw unsupported("a transaction needs a receiver, or the code of a contract to deploy");
   return { bytecode: data, ...priced };
 }
 
-/** It is some callers' only guard against a double: honoured exactly, or refused. */
+/** Used exactly or refused: for some callers it is the only protection against sending twice. */
 function nonceOf(value: unknown): number {
   const nonce = Number(value);
   if (!Number.isSafeInteger(nonce) || nonce < 0) throw unsupported(`${String(value)} is no nonce`);

@@ -1,4 +1,7 @@
-/** Wallet libraries run in the caller's process, which gives no clock: this is the only place that reads one. */
+/**
+ * A time limit with growing pauses. Wallet libraries run in the caller's process without a clock port, so this is the
+ * only file that reads the clock.
+ */
 export class Patience {
   private readonly untilMs: number;
   private pauseMs: number;
@@ -12,7 +15,7 @@ export class Patience {
     return performance.now() >= this.untilMs;
   }
 
-  /** Each a little longer than the last. */
+  /** Pauses, each time a little longer. */
   async pause(): Promise<void> {
     const ms = Math.min(this.pauseMs, Math.max(0, this.untilMs - performance.now()));
     this.pauseMs = Math.min(this.pauseMs * 1.5, LONGEST_PAUSE_MS);

@@ -1,25 +1,25 @@
 import type { Problem } from "../contract/problem.ts";
 
-/** Codes of EIP-1193, EIP-1474 and geth; a send never gets one that makes a wallet library send again by itself. */
+/** Codes of EIP-1193, EIP-1474 and geth. A send never gets a code after which a wallet library repeats it by itself. */
 const CODES = { reverted: 3, unauthorized: 4100, unsupported: 4200, otherChain: 4901, rejected: -32003 } as const;
 
 interface SendErrorOptions extends ErrorOptions {
   readonly code?: number;
-  /** What a contract said as it reverted. */
+  /** Revert data of the contract. */
   readonly data?: string;
-  /** In the words that a node would use: by them viem and ethers know what happened. */
+  /** A node's usual text, by which viem and ethers recognise the reason. */
   readonly details?: string;
   readonly requestId?: string;
   readonly txId?: string;
 }
 
-/** Why nothing was sent, or why there is no hash yet: `txId` is there where the transaction was accepted all the same. */
+/** Nothing was sent, or there is no hash yet: `txId` is set if the transaction was accepted. */
 export class FencepostSendError extends Error {
-  /** As in JSON-RPC. */
+  /** JSON-RPC error code. */
   readonly code: number;
   readonly shortMessage: string;
   readonly details: string;
-  /** Send again with this one: then it cannot be done twice. */
+  /** Repeat the send with this id: it is then performed once. */
   readonly requestId: string | null;
   readonly txId: string | null;
   declare readonly data?: string;
@@ -32,7 +32,7 @@ export class FencepostSendError extends Error {
     this.details = options.details ?? message;
     this.requestId = options.requestId ?? null;
     this.txId = options.txId ?? null;
-    // viem takes any error with this member for a revert.
+    // viem treats any error with this member as a revert.
     if (options.data !== undefined) this.data = options.data;
   }
 }
@@ -43,21 +43,21 @@ export function unsupported(what: string): FencepostSendError {
 
 type Failure = Pick<Problem, "code" | "status" | "detail"> & { readonly problem?: Problem | null };
 
-/** Whether the same request may have been accepted, or may be later: then the same id is sent again. */
+/** True if the request may have been accepted, or may be later: repeat it with the same id. */
 export function isUndecided(error: unknown): boolean {
   const code = codeOf(error);
   if (code === "UNEXPECTED_ANSWER") return (error as Failure).status >= 500;
   return code === "UNREACHABLE" || code === "UNAVAILABLE" || code === "TIMEOUT";
 }
 
-/** A failure of `send` in the words of JSON-RPC. */
+/** Converts a failure of `send` to a JSON-RPC error. */
 export function sendErrorOf(error: unknown, requestId: string): unknown {
   const code = codeOf(error);
   if (code === null) return error;
   const { detail, problem } = error as Failure;
   const about = { cause: error, requestId };
   if (isUndecided(error)) {
-    const unknown = `whether it was accepted is not known (${detail}): send it again with the request id ${requestId}`;
+    const unknown = `it may have been accepted (${detail}): send it again with the request id ${requestId}`;
     return new FencepostSendError(unknown, about);
   }
   if (problem?.reason === "REVERT") return revertError(problem, about);
@@ -78,7 +78,7 @@ function rpcCodeOf(code: string): number {
   return code === "UNKNOWN_CHAIN" ? CODES.otherChain : CODES.rejected;
 }
 
-/** Of an error of the SDK or of the library; null for any other. */
+/** The code of an error of the SDK or the library; null for any other error. */
 export function codeOf(error: unknown): string | null {
   if (!(error instanceof Error) || !("code" in error) || !("detail" in error)) return null;
   return typeof error.code === "string" ? error.code : null;

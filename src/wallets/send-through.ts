@@ -1,4 +1,4 @@
-import type { Transaction } from "../contract/transactions.ts";
+import type { Transaction } from "../contract/transaction-schema.ts";
 import { firstAttempt, type HashedAttempt } from "./attempt-hashes.ts";
 import { Patience } from "./patience.ts";
 import { FencepostSendError, isUndecided, sendErrorOf } from "./send-error.ts";
@@ -6,16 +6,16 @@ import type { FencepostSource, Intent } from "./source.ts";
 
 export interface Sent {
   readonly transaction: Transaction;
-  /** The first: `hash` is of this one. A dearer offer for the same transaction has another hash. */
+  /** The first attempt, which has `hash`. A repriced attempt has another hash. */
   readonly attempt: HashedAttempt;
 }
 
-/** How long a send may take altogether: until it is accepted, and until it is signed. */
+/** Time limit of a send: until it is accepted and signed. */
 export const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
- * Sends once, however often it has to ask: each time with the same request id. Resolves when the first attempt is signed and
- * stored, which is when its hash is known for certain.
+ * Sends once: every repeat has the same request id. Resolves when the first attempt is signed and stored, because its
+ * hash is certain then.
  */
 export async function sendThrough(source: FencepostSource, intent: Intent, timeoutMs: number): Promise<Sent> {
   const patience = new Patience(timeoutMs);
@@ -46,6 +46,6 @@ function withoutHash({ txId, state, subState, lastError }: Transaction, { reques
   const message =
     state === "FAILED_FINAL"
       ? `${txId} ended as ${where}${why} and was never signed`
-      : `accepted as ${txId}, not signed yet: it is ${where}${why}, and goes on. Wait for it with waitForFinal`;
+      : `accepted as ${txId}, not signed yet: it is ${where}${why}, and continues. Wait for it with waitForFinal`;
   return new FencepostSendError(message, { requestId, txId });
 }

@@ -1,11 +1,11 @@
-import type { Transaction } from "../contract/transactions.ts";
+import type { Transaction } from "../contract/transaction-schema.ts";
 
-/** A plain transaction, with the values as JSON-RPC has them: decimal or 0x. */
+/** A create request with JSON-RPC values: decimal or 0x. */
 export interface Intent {
   readonly chainId?: number;
   readonly signer: string;
   readonly requestId: string;
-  /** Given exactly, or refused. */
+  /** Used exactly, or refused. */
   readonly nonce?: number;
   readonly payload: Payload;
 }
@@ -22,13 +22,13 @@ type Priced = {
 
 export type Payload = Priced & ({ readonly to: string; readonly data?: string } | { readonly bytecode: string });
 
-/** As much of Fencepost as a wallet library needs: what `createClient` makes has it, and more. */
+/** The part of a Fencepost client that wallet libraries need; `createClient` returns it. */
 export interface FencepostSource {
   send(intent: Intent): Promise<{ readonly txId: string }>;
   get(txId: string): Promise<Transaction>;
   list(query: { readonly txHash: string; readonly limit: number }): Promise<{ readonly items: readonly Transaction[] }>;
   waitFor(txId: string, options?: WaitOptions): Promise<Transaction>;
-  /** Where it is there, `eth_getTransactionCount(…, "pending")` is answered from the lane. */
+  /** If present, `eth_getTransactionCount(…, "pending")` is answered from the lane. */
   signer?(address: string): Promise<readonly { readonly chainId: number; readonly cursor: number | null }[]>;
 }
 

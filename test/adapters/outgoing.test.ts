@@ -45,7 +45,7 @@ async function askPeer(url: string, clock = createHastyClock()): Promise<unknown
 }
 
 describe.each([
-  ["an endpoint", askEndpoint, /answered with more than is taken/],
+  ["an endpoint", askEndpoint, /answered with more bytes than allowed/],
   ["another node", askPeer, /UND_ERR_RES_EXCEEDED_MAX_SIZE/],
 ])("%s", (who, ask, tooMuch) => {
   it(`${who}: follows no redirect`, async () => {
@@ -73,7 +73,7 @@ describe.each([
     await expect.poll(() => closed).toBe(1);
   });
 
-  it(`${who}: waits for no slow one`, async () => {
+  it(`${who}: does not wait for a slow answer`, async () => {
     const url = await serve((_, response) => void response.write("{"));
     await expect(ask(url)).rejects.toThrow(/within|in \d+ ms/);
   });

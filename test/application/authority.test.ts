@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { FencepostApi } from "../../src/application/api.ts";
 import { KeyRates } from "../../src/application/key-rates.ts";
-import type { Explanation } from "../../src/domain/explain/situation.ts";
+import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import type { Lane } from "../../src/domain/lane.ts";
 import { ANYBODY, NO_QUOTAS, type Principal, SCOPES } from "../../src/domain/principal.ts";
+import type { Explanation } from "../../src/domain/troubles/situation.ts";
 import { limitedTo } from "../support/limited-api.ts";
 import {
   sampleCompletion,

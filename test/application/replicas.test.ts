@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { CreateRequest } from "../../src/application/api.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
+import type { Address } from "../../src/domain/lane.ts";
 import { type EmbeddedPair, startPair } from "../support/embedded-pair.ts";
 import { checkInvariants } from "../support/invariants.ts";
-import { SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
+import { anIntent } from "../support/lane-samples.ts";
+import { CHAIN_ID, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../support/world.ts";
 
 /** Several processes that embed a node: none can be asked by another, and each takes every send. */
 
@@ -16,6 +18,8 @@ function pair(options: WorldOptions = {}): Promise<EmbeddedPair> {
 }
 
 const send = ({ node }: WorldNode, request: CreateRequest) => node.api.create(request);
+const left = () => [...world.database.state.leftRequests.values()];
+const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
 const intakeRows = () => [...world.database.state.intake.values()].filter(({ aliasOf }) => aliasOf === null);
 
 describe("a send at a replica that does not own the lane", () => {
@@ -263,23 +267,42 @@ describe("two replicas that accept one request id for an owner that is silent", 
   });
 });
 
-it("makes the transaction of the intent that somebody was told of, not of one whose sender still waits", async () => {
-  const { owner, other, signer } = await pair();
-  owner.store.pause();
-  const request = transfer({ signer, requestId: "told" });
-  const unheard = other.node.api.create(request);
-  await world.until(() => intakeRows().length === 1);
-  const [row] = intakeRows();
-  if (row === undefined) throw new Error("nothing was left");
-  const told = { ...row.intent, txId: "00000000-0000-4000-8000-00000000000a" };
-  world.database.insertIntake(told);
-  owner.store.resume();
-  expect(await world.settle(unheard)).toMatchObject({ outcome: "existing", txId: told.txId });
-  await world.allSettled(1);
-  expect(world.rows()).toMatchObject([{ txId: told.txId }]);
+describe("creates that a node of the release before left in the intake table", () => {
+  const intentOf = (signer: Address, overrides = {}) =>
+    asIntent(anIntent({ chainId: CHAIN_ID, signer }, { payload: { to: TO, gasPrice: 2_000_000_000n }, ...overrides }));
+
+  it("are taken up, or declined without a trace but the reason", async () => {
+    const { signer } = await pair();
+    const doomed = `0x${"dd".repeat(20)}` as const;
+    world.chain.revertCallsTo(doomed, "0x");
+    const taken = intentOf(signer);
+    const refused = intentOf(signer, { requestId: "free", payload: { to: doomed, gasPrice: 2_000_000_000n } });
+    for (const intent of [refused, taken]) world.database.insertIntake(intent, true);
+    await world.allSettled(1);
+    expect(world.rows()).toMatchObject([{ txId: taken.txId, nonce: 0, state: "CONFIRMED" }]);
+    expect(world.database.state.declined.get(refused.txId)).toMatchObject({
+      code: "SUBMISSION_REJECTED",
+      reason: "REVERT",
+    });
+    expect(intakeRows()).toEqual([]);
+    checkInvariants(world);
+  });
+
+  it("makes the transaction of the intent that somebody was told of, not of one whose sender still waits", async () => {
+    const { owner, signer } = await pair();
+    owner.store.pause();
+    const unheard = intentOf(signer, { requestId: "told" });
+    const told = { ...unheard, txId: "00000000-0000-4000-8000-00000000000a" };
+    world.database.insertIntake(unheard, true);
+    world.database.insertIntake(told);
+    owner.store.resume();
+    await world.allSettled(1);
+    expect(world.rows()).toMatchObject([{ txId: told.txId }]);
+    expect(await owner.node.api.transaction(unheard.txId)).toMatchObject({ txId: told.txId });
+  });
 });
 
-describe("a write into the intake table without an answer", () => {
+describe("a write into the table of waiting requests without an answer", () => {
   it("is told as unknown, with the id, and the repeat of its request id is the same transaction", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
@@ -307,7 +330,7 @@ describe("a replica that closes while its sends wait", () => {
     const { owner, other, signer } = await pair();
     owner.store.pause();
     const sent = Array.from({ length: 3 }, () => send(other, transfer({ signer })));
-    await world.until(() => intakeRows().length === 3);
+    await world.until(() => left().length > 0);
     const closing = other.node.close();
     const answers = await world.settle(Promise.all(sent), 1_000);
     expect(answers.map(({ state }) => state)).toEqual(["CREATED", "CREATED", "CREATED"]);

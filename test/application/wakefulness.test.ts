@@ -76,7 +76,7 @@ describe("what a caller is told", () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_480);
     expect(await answerTo(silent)).toEqual([
-      "this node was not scheduled for 3480 ms and did not hear the database in time; nothing was accepted",
+      "this node was not scheduled for 3480 ms and did not get the answer of the database in time; nothing was accepted",
       { retryAfterSeconds: 1 },
     ]);
     expect((await answerTo(new LeaseLapsed()))[0]).toBe(

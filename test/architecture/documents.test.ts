@@ -21,7 +21,7 @@ const facts: Facts = {
   variables: variablesInCode(),
 };
 
-/** What the parser of the command line is told: `.command("dev")`, `new Option("--port <number>")`. */
+/** Commands and options of the command line: `.command("dev")`, `.option("--port <number>")`. */
 function commandLine(): { readonly commands: ReadonlySet<string>; readonly options: ReadonlySet<string> } {
   const words = (match: (node: Node) => boolean) =>
     readCode("src/adapters/cli").flatMap(({ program }) => {
@@ -36,6 +36,7 @@ function commandLine(): { readonly commands: ReadonlySet<string>; readonly optio
     node.type === "CallExpression" && nameOf((node.callee as Node).property) === name;
   const isOption = (node: Node) =>
     calls("option")(node) ||
+    calls("requiredOption")(node) ||
     calls("version")(node) ||
     (node.type === "NewExpression" && nameOf(node.callee) === "Option");
   const flags = words(isOption).flatMap((text) => /--[a-z-]+/.exec(text)?.[0] ?? []);

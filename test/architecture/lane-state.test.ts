@@ -1,8 +1,55 @@
 import { describe, expect, it } from "vitest";
-import { assignmentsOf, memoriesBeside, mutableFields, sentinelTimes } from "./rules/mutable-fields.ts";
+import { laneMemories } from "./rules/lane-memories.ts";
+import { assignmentsOf, mutableFields, nonAnswers, sentinelTimes } from "./rules/mutable-fields.ts";
 import { parseSource, readCode } from "./tree.ts";
 
 const AT_MOST = 11;
+
+/** The lane itself, and the road to its owner, which is about lanes of other nodes. */
+const AT_HOME = /^src\/application\/(lane|cluster)\//;
+
+/** Collections by lane, signer, transaction or an unnamed string that are elsewhere, and why each cannot be a lane's field. */
+const BESIDE: Readonly<Record<string, string>> = {
+  // About signers that no lane of this node may have: anybody may ask for them.
+  "ChainContext.balances": "questions to the chain about any address, shared for a poll interval",
+  "ChainContext.knownBalances": "the chain's last answer about any address, for lists of signers",
+  "Counts.asked": "questions to the chain about any address, shared for a poll interval",
+  "Counts.told": "the chain's last answer about any address, for lists of signers",
+  "KnownCode.addresses": "receivers of calls, not signers",
+  "PoolMembers.queues": "queues of lanes that other nodes own",
+  "PoolMembers.balancesAskedAtMs": "members of a pool that other nodes own",
+  "PoolMembers.chosen": "choices among members that other nodes own",
+  "AttentionDesk.explained": "explanations of transactions of every node, kept for three seconds",
+  "ChainLooks.kept": "questions of people about transactions of every node",
+  "FirstHashes.waiting": "callers that wait for a transaction of any node",
+  known: "the EIP-55 spelling of any address (domain/checksum.ts)",
+  // Found by lanes, and filled by them: LaneIndex in lane/owned-lane.ts.
+  "ChainContext.hashes": "one look-up by hash for all lanes of a chain",
+  "ChainContext.onChain": "the lanes of a chain that a new block may concern",
+  // Must outlive the reading of a lane.
+  "HookRunner.perLane": "a limit that a reload of the lane resets is no limit",
+  "HookRunner.perTransaction": "a limit that a reload of the lane resets is no limit",
+  "HookRunner.underWay": "a question to the hook goes on while the lane is read again",
+  "HookRunner.noops": "a decision that is in the history already is not written again after a reload",
+  "WaitingRoom.lanes": "writes that wait to be committed, also of a lane that has been dropped",
+  "RequestIds.asking": "requests are looked up before it is known who owns their lane",
+  // Of another process, or behind a port that does not know lanes in memory.
+  "PayloadMemory.lanes": "what the signing process signed, which it checks by itself",
+  "RememberedLanes.rows": "lane rows as the last commits left them; the server compares them under its lock",
+  "RememberedLanes.failed": "how often those rows were out of date",
+  open: "the gauge of nonce drift is set to 0 when a drift is over (adapters/system/metrics.ts)",
+  "StageSpans.resumedMs": "spans are made from events, after the lane may be gone",
+  // By another key than a lane's.
+  "BlockProver.proved": "by block",
+  "Disputes.open": "by block",
+  "KeyRates.fullAtMs": "by API key",
+  "LiveKeys.principals": "by the hash of an API key",
+  "NodeReports.first": "by row of a report, also about chains and endpoints",
+  "OverviewBoard.dear": "by what an API key may see",
+  "RecentAlerts.standing": "by alert",
+  "RecentAlerts.past": "by alert",
+  "StandingAlerts.standing": "by alert",
+};
 
 const source = readCode("src");
 const inside = source.filter(({ path }) => /^src\/(domain|application)\//.test(path));
@@ -31,14 +78,20 @@ describe("what a lane is in memory", () => {
     expect(inside.flatMap((file) => assignmentsOf(file, field))).toHaveLength(1);
   });
 
-  it("is remembered nowhere beside it", () => {
-    expect(source.flatMap(memoriesBeside)).toEqual([]);
+  it("is remembered nowhere beside it, except for a reason", () => {
+    const beside = laneMemories(source).filter(({ path }) => !AT_HOME.test(path));
+    expect(beside.map(({ name }) => name).sort()).toEqual(Object.keys(BESIDE).sort());
   });
 });
 
 describe("times", () => {
   it("are moments, and what is no moment has a name", () => {
     expect(inside.flatMap(sentinelTimes)).toEqual([]);
+  });
+
+  it("are no invalid dates, and no answer is infinity", () => {
+    const elsewhere = source.filter(({ path }) => !path.startsWith("src/adapters/postgres/commit/"));
+    expect(elsewhere.flatMap(nonAnswers)).toEqual([]);
   });
 });
 
@@ -79,15 +132,35 @@ describe("the rules about a lane's state", () => {
     expect(assignmentsOf(parseSource("src/a.ts", text), "Lane.a")).toHaveLength(places);
   });
 
-  it.each(["const by = new WeakMap<OwnedLane, Look>();", "const by: WeakMap<Tracked, Search> = make();"])(
-    "find the memory in %s",
-    (text) => {
-      expect(memoriesBeside(parseSource("src/a.ts", text))).toHaveLength(1);
-    },
-  );
+  const memoriesIn = (text: string, path = "src/application/a.ts") =>
+    laneMemories([parseSource(path, text)]).map(({ name, key }) => `${name}: ${key}`);
 
-  it("let other memories be", () => {
-    expect(memoriesBeside(parseSource("src/a.ts", "new WeakMap<FeeMarket, Digest>();"))).toEqual([]);
+  it.each([
+    ["const by = new WeakMap<OwnedLane, Look>();", "by: OwnedLane"],
+    ["const by: WeakMap<Tracked, Search> = make();", "by: Tracked"],
+    ["class A { private readonly b = new Map<LaneKey, number>(); }", "A.b: LaneKey"],
+    ["class A { #b = new Set<string>(); }", "A.b: string"],
+    ["class A { private readonly b: Lane[] = []; }", "A.b: Lane"],
+    ["class A { private b: ReadonlyMap<Address, number> = EMPTY; }", "A.b: Address"],
+    ["class A { readonly b = { c: new Map<Address, number>() }; }", "A.b: Address"],
+    ["class A { readonly b: Other['c'] = new Map(); }", "A.b: not declared"],
+    ["function make() { const by = new Map<LaneKey, number>(); return { get: (key) => by.get(key) }; }", "by: LaneKey"],
+    ["class By<K> { private readonly c = new Map<K, number>(); } class A { b = new By<LaneKey>(); }", "A.b: LaneKey"],
+  ])("find the memory in %s", (text, memory) => {
+    expect(memoriesIn(text)).toEqual([memory]);
+  });
+
+  it.each([
+    "new WeakMap<FeeMarket, Digest>();",
+    "class A { private readonly b: ReadonlySet<Address>; }",
+    "class A { private readonly b = new Map<number, string>(); }",
+    "function count(rows) { const by = new Map<LaneKey, number>(); rows.forEach((row) => by.set(row.key, 1)); return by; }",
+  ])("let %s be", (text) => {
+    expect(memoriesIn(text)).toEqual([]);
+  });
+
+  it("let strings be in adapters, which name lanes by their types", () => {
+    expect(memoriesIn("class A { b = new Set<string>(); }", "src/adapters/http/a.ts")).toEqual([]);
   });
 
   it.each([
@@ -104,6 +177,22 @@ describe("the rules about a lane's state", () => {
     "let %s be",
     (text) => {
       expect(sentinelTimes(parseSource("src/a.ts", text))).toEqual([]);
+    },
+  );
+
+  it.each([
+    "function a() { return b ?? Number.POSITIVE_INFINITY; }",
+    "const a = (b) => (b === null ? Infinity : b.ms);",
+    "class A { #next = Number.NEGATIVE_INFINITY; }",
+    "const at = row?.at ?? new Date(Number.NaN);",
+  ])("find the answer that is none in %s", (text) => {
+    expect(nonAnswers(parseSource("src/a.ts", text))).toHaveLength(1);
+  });
+
+  it.each(["function a(most = Number.POSITIVE_INFINITY) { return Math.min(most, b ?? Infinity); }", "new Date(text);"])(
+    "let %s be an answer",
+    (text) => {
+      expect(nonAnswers(parseSource("src/a.ts", text))).toEqual([]);
     },
   );
 });

@@ -74,8 +74,8 @@ describe("whoever wants the page to stay green", () => {
     lost.signal("SIGKILL");
     await shows(page, ".trouble.error", `Node ${lost.nodeId} vanished without draining`);
     await page.locator(".trouble[data-code=NODE_VANISHED] button", { hasText: "Acknowledge" }).click();
-    await page.locator("#order-dialog textarea").fill("the machine was taken away");
-    await page.locator("#order-dialog button[type=submit]").click();
+    await page.locator("#action-dialog textarea").fill("the machine was taken away");
+    await page.locator("#action-dialog button[type=submit]").click();
     await page.locator(".trouble[data-code=NODE_VANISHED]").waitFor({ state: "detached" });
     const [notice] = await node.client.notices();
     expect(notice).toMatchObject({

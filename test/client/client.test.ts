@@ -2,7 +2,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHttpServer, type HttpServer } from "../../src/adapters/http/server.ts";
-import type { CompletionsQuery, CreateRequest, FencepostApi, TransactionView } from "../../src/application/api.ts";
+import type { CompletionsQuery, CreateRequest, TransactionView } from "../../src/application/api.ts";
+import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import { type ClientErrorCode, createClient, FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
 import { FencepostError, invalid } from "../../src/domain/errors.ts";
 import { SCOPES } from "../../src/domain/principal.ts";
@@ -50,7 +51,7 @@ async function failureOf(call: Promise<unknown>): Promise<FencepostApiError> {
 const intent = { signer: SIGNER_EIP55, requestId: "order-42", payload: { to: RECIPIENT_EIP55, value: 10n ** 20n } };
 
 describe("send", () => {
-  it("asks for nothing else where the intent is missing", async () => {
+  it("sends no further request if the intent is missing", async () => {
     const error = await failureOf(client.send(undefined as unknown as typeof intent));
     expect(error).toMatchObject({ code: "INVALID_REQUEST", status: 400 });
   });
@@ -79,7 +80,7 @@ describe("send", () => {
     expect(error.problem).toMatchObject({ path: "payload.to" });
   });
 
-  it("sends a batch and returns each fate", async () => {
+  it("sends a batch and returns each item's result", async () => {
     script.createBatch = async (requests) =>
       requests.map((_, n) => (n === 1 ? new FencepostError("UNKNOWN_SIGNER", "nobody") : sampleCreated()));
     const results = await client.sendBatch([intent, intent, intent]);
@@ -89,7 +90,7 @@ describe("send", () => {
 });
 
 describe("reads", () => {
-  it("reads one, with what is asked for", async () => {
+  it("reads a transaction with the requested parts", async () => {
     const asked: unknown[] = [];
     script.transaction = async (...call) => {
       asked.push(call);
@@ -103,7 +104,7 @@ describe("reads", () => {
     ]);
   });
 
-  it("reads by request id, whatever characters it is made of", async () => {
+  it("reads by request id with any characters", async () => {
     const asked: unknown[] = [];
     script.transactionByRequest = async (query) => {
       asked.push(query);
@@ -143,12 +144,12 @@ describe("reads", () => {
     expect(await failureOf(client.explain("nonsense"))).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("cannot be led to another route by an id", async () => {
+  it("encodes ids, so that none reaches another route", async () => {
     expect(await failureOf(client.get("completions?after=1"))).toMatchObject({ code: "NOT_FOUND" });
     expect(await failureOf(client.get("../signers"))).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("lists pages", async () => {
+  it("lists transactions page by page", async () => {
     script.transactions = async ({ after }) => ({
       items: [sampleTransaction()],
       next: after === undefined ? "more" : null,
@@ -196,7 +197,7 @@ describe("completions", () => {
     ]);
   });
 
-  it("throws where the epoch changed, with the way on", async () => {
+  it("throws if the epoch changed, with the position to continue at", async () => {
     script.completions = () =>
       Promise.reject(new FencepostError("EPOCH_CHANGED", "new", { epoch: 6, resumeAfter: 90 }));
     const error = await failureOf(client.completions({ epoch: 5 }).next());
@@ -221,7 +222,7 @@ describe("waitFor", () => {
     return () => looks;
   };
 
-  it("looks until the transaction is settled; STUCK is not", async () => {
+  it("polls until the transaction is final; STUCK is not final", async () => {
     const looks = states(
       { state: "ALLOCATED", subState: null },
       { state: "STUCK", subState: null },
@@ -237,7 +238,7 @@ describe("waitFor", () => {
     expect(await client.waitFor(sampleTxId(1))).toMatchObject({ state: "FAILED_FINAL", subState: "REVERTED" });
   });
 
-  it("gives up when told to", async () => {
+  it("stops at the caller's abort", async () => {
     states({ state: "TRACKING", subState: "PENDING" });
     await expect(client.waitFor(sampleTxId(1), { timeoutMs: 30, pollIntervalMs: 5 })).rejects.toMatchObject({
       name: "TimeoutError",
@@ -253,7 +254,7 @@ describe("waitFor", () => {
     await expect(client.waitFor(sampleTxId(1), { signal: controller.signal })).rejects.toThrow("enough");
   });
 
-  it("fails where the transaction does not exist", async () => {
+  it("fails if the transaction does not exist", async () => {
     script.transaction = () => Promise.reject(new FencepostError("NOT_FOUND", "no"));
     expect(await failureOf(client.waitFor(sampleTxId(1)))).toMatchObject({ code: "NOT_FOUND", status: 404 });
   });
@@ -268,7 +269,7 @@ describe("the cluster", () => {
   });
 });
 
-describe("what is not Fencepost", () => {
+describe("the client, called wrongly or without a node", () => {
   it("a wrong key", async () => {
     expect(await failureOf(createClient({ url, apiKey: "wrong" }).signers())).toMatchObject({
       code: "UNAUTHENTICATED",
@@ -288,7 +289,7 @@ describe("what is not Fencepost", () => {
     [200, ""],
     [500, '{"error":"x"}'],
     [404, "null"],
-  ])("a proxy that answers %i %s", async (status, body) => {
+  ])("reports a proxy's answer: %i %s", async (status, body) => {
     const proxy = createServer((_, response) => response.writeHead(status).end(body));
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
     const { port } = proxy.address() as AddressInfo;
@@ -297,7 +298,7 @@ describe("what is not Fencepost", () => {
     proxy.close();
   });
 
-  it("takes another fetch", async () => {
+  it("uses a given fetch", async () => {
     const seen: string[] = [];
     const fetch: typeof globalThis.fetch = async (input) => {
       seen.push(String(input));
@@ -362,7 +363,7 @@ describe("operator actions", () => {
     ]);
   });
 
-  it("tells what was mined where the race was lost", async () => {
+  it("name the mined transaction if the action came too late", async () => {
     const txHash = `0x${"1".repeat(64)}`;
     script.act = () => Promise.reject(new FencepostError("CONFLICT", "it was mined", { txHash }));
     const error = await failureOf(client.cancel(sampleTxId(1), { reason: "r" }));

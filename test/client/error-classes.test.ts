@@ -11,7 +11,7 @@ const problemOf = (code: string, members: object = {}): Problem =>
   ({ type: "t", title: "t", status: 400, code, detail: "d", ...members }) as Problem;
 
 describe("a failure", () => {
-  it.each(CODES)("has a class of its own, of the same name in both faces: %s", (code) => {
+  it.each(CODES)("has a class of its own, with the same name in SDK and library: %s", (code) => {
     const error = fromProblem(problemOf(code));
     const name = `${code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Error`;
     const Class = (sdk as unknown as Record<string, typeof sdk.FencepostError>)[name];
@@ -22,14 +22,14 @@ describe("a failure", () => {
     expect(error).toMatchObject({ name, code, status: 400, detail: "d", message: `${code}: d` });
   });
 
-  it("has the members of the problem, and the whole of it", () => {
+  it("has the members of the problem document, and the document itself", () => {
     const members = { reason: "REVERT", revert: { name: "Short", message: null, data: "0x", args: ["1"] } };
     const error = fromProblem(problemOf("SUBMISSION_REJECTED", members));
     expect(error).toMatchObject(members);
     expect(error.problem).toMatchObject(members);
   });
 
-  it("takes nothing of the problem for its own: neither its words, nor its stack, nor its prototype", () => {
+  it("does not let a problem overwrite its message, stack or prototype", () => {
     const hostile =
       '{"message":"m","stack":"s","name":"n","toString":"t","constructor":"c","__proto__":{"admin":true}}';
     const error = fromProblem(problemOf("CONFLICT", JSON.parse(hostile) as object));

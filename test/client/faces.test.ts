@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, it } from "vitest";
 import { createHttpServer, type HttpServer } from "../../src/adapters/http/server.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
-import type { FencepostApi, TransactionView } from "../../src/application/api.ts";
+import type { TransactionView } from "../../src/application/api.ts";
+import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import { createClient, type FencepostClient, type FencepostFace, SentTransaction } from "../../src/client/index.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
 import { createMask } from "../../src/domain/mask.ts";
@@ -281,7 +282,7 @@ const CALLS: Readonly<Record<string, (face: FencepostFace) => Promise<unknown>>>
 };
 
 describe("the library and the SDK", () => {
-  it("are one interface, and each has a little more", () => {
+  it("share one interface, and each adds a few members", () => {
     expectTypeOf<FencepostClient>().toExtend<FencepostFace>();
     expectTypeOf<library.Fencepost>().toExtend<FencepostFace>();
     const shared = Object.keys(embedded).sort();
@@ -289,7 +290,7 @@ describe("the library and the SDK", () => {
     expect(shared.filter((name) => !(name in CALLS))).toEqual(["waitFor"]);
   });
 
-  it.each(Object.keys(CALLS))("answer alike, and with nothing that the contract does not name: %s", async (name) => {
+  it.each(Object.keys(CALLS))("return the same answers, with only the members of the contract: %s", async (name) => {
     Object.assign(script, everything);
     const call = CALLS[name] as (typeof CALLS)[string];
     const [here, there] = [await call(embedded), await call(sdk)];
@@ -323,14 +324,14 @@ describe("the library and the SDK", () => {
     ["a search for nothing", (face: FencepostFace) => face.search({ q: "" }), "q"],
     ["a hold that is too long", (face: FencepostFace) => face.attention({ revision: "r", wait: 99 }), "wait"],
     ["a page that is too long", (face: FencepostFace) => face.signersPage({ limit: 9_999 }), "limit"],
-  ])("refuse alike what the compiler did not see: %s", async (_, call, path) => {
+  ])("refuse the same invalid input: %s", async (_, call, path) => {
     Object.assign(script, everything);
     for (const face of [embedded, sdk]) {
       await expect(call(face)).rejects.toMatchObject({ name: "InvalidRequestError", path });
     }
   });
 
-  it("give each of many its own fate, in order", async () => {
+  it("give each of many sends its own result, in order", async () => {
     script.createBatch = async (requests) =>
       requests.map((_, at) =>
         at === 1 ? new FencepostError("UNKNOWN_SIGNER", "nobody") : sampleCreated({ txId: sampleTxId(at) }),
@@ -345,7 +346,7 @@ describe("the library and the SDK", () => {
     }
   });
 
-  it("end any call in time, and by the caller's own abort", async () => {
+  it("end any call at its timeout, and at the caller's abort", async () => {
     script.transaction = () => new Promise(() => undefined);
     script.create = () => new Promise(() => undefined);
     const mine = new Error("enough");
@@ -380,7 +381,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     script.transaction = async () => sampleTransaction(views[Math.min(looks++, views.length - 1)]);
   };
 
-  it("is the create's answer, and more", async () => {
+  it("has the members of the create's answer", async () => {
     life({});
     const tx = await face().send(intent);
     expect(tx).toBeInstanceOf(SentTransaction);
@@ -396,7 +397,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(JSON.parse(JSON.stringify(tx))).toEqual({ ...tx });
   });
 
-  it("tells the hash once it is signed, the receipt once it is mined, and the end", async () => {
+  it("resolves with the hash when signed, the receipt when mined, and the final state", async () => {
     const fast = { pollIntervalMs: 1 };
     life({ txHash: null, state: "ALLOCATED" }, {}, { receipt: mined, txHash: sampleHash(2) }, { state: "CONFIRMED" });
     const tx = await face().send(intent);
@@ -407,7 +408,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(tx.state).toBe("CONFIRMED");
   });
 
-  it("does not tell of a revert before that is verified: until it is final, it is one endpoint's word", async () => {
+  it("does not report a revert before it is verified by a second endpoint or final", async () => {
     const fast = { pollIntervalMs: 1 };
     const reverted = { receipt: { ...mined, status: "reverted" } } as const;
     life({}, reverted, reverted, { state: "CONFIRMED", receipt: mined });
@@ -419,7 +420,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(await tx.mined(fast)).toMatchObject({ receipt: { status: "reverted", verified: true } });
   });
 
-  it("has no hash where it ended unsigned, and says so; neither is an end an error", async () => {
+  it("has no hash if it ended unsigned; a final state is no error", async () => {
     life({ state: "FAILED_FINAL", subState: "REJECTED", txHash: null, nonce: null });
     const tx = await face().send(intent);
     await expect(tx.hash()).rejects.toMatchObject({
@@ -430,7 +431,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(tx.nonce).toBeNull();
   });
 
-  it("is iterated over: how it is, each change once, until the end", async () => {
+  it("iterates over its current state and each change, until it is final", async () => {
     life(
       { state: "ALLOCATED", txHash: null },
       { state: "ALLOCATED", txHash: null },
@@ -464,7 +465,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(await tx.explain()).toMatchObject({ summary: "it waits" });
   });
 
-  it("stops waiting when told to, and may be made again from the id", async () => {
+  it("stops waiting at an abort, and can be created again from the id", async () => {
     life({});
     const tx = await face().handle(TX);
     await expect(tx.final({ timeoutMs: 20, pollIntervalMs: 1 })).rejects.toMatchObject({ code: "TIMEOUT" });

@@ -36,7 +36,7 @@ async function read(answering: Answering, store: FeedStore, count: number, query
 }
 
 describe("completions with a store", () => {
-  it("begin where the store says, and save a place only when the item was taken", async () => {
+  it("begin at the stored position, and save a position only after its item was consumed", async () => {
     const store = new MemoryFeedStore();
     const feed: Answering = (_, turn) => (turn === 0 ? page(5, [1, 2], 2) : page(5, [3], 3));
     expect(await read(feed, store, 3)).toEqual({ taken: [1, 2, 3], asked: ["wait=0", "wait=0&epoch=5&after=2"] });
@@ -46,12 +46,12 @@ describe("completions with a store", () => {
     expect(again).toEqual({ taken: [3], asked: ["wait=0&after=2&epoch=5"] });
   });
 
-  it("begin where the caller says as long as nothing was saved", async () => {
+  it("begin at the caller's position if nothing was saved", async () => {
     const { asked } = await read(() => page(5, [8], 8), new MemoryFeedStore(), 1, { after: 7 });
     expect(asked).toEqual(["wait=0&after=7"]);
   });
 
-  it("go on in the new epoch where the history changed, from where the node says", async () => {
+  it("continue in a new epoch at the position that the node names", async () => {
     const store = new MemoryFeedStore();
     store.place = { seq: 40, epoch: 5 };
     const feed: Answering = ({ path }) =>
@@ -62,7 +62,7 @@ describe("completions with a store", () => {
     expect(store.saved).toEqual(["90@6"]);
   });
 
-  it("outlive lost connections, and silence for longer than a call may take", async () => {
+  it("continue after lost connections and timeouts", async () => {
     const store = new MemoryFeedStore();
     store.place = { seq: 1, epoch: 5 };
     const feed: Answering = (_, turn) => {
@@ -75,7 +75,7 @@ describe("completions with a store", () => {
     expect(new Set(asked)).toEqual(new Set(["wait=0&after=1&epoch=5"]));
   });
 
-  it("save the place past what a limited key may not see", async () => {
+  it("save the position after items that a limited key may not see", async () => {
     const store = new MemoryFeedStore();
     await read((_, turn) => (turn === 0 ? page(5, [2], 60) : page(5, [61], 61)), store, 2);
     expect(store.saved).toEqual(["2@5", "60@5"]);
@@ -84,7 +84,7 @@ describe("completions with a store", () => {
   it.each([
     ["UNAUTHENTICATED", 401],
     ["FEED_TRUNCATED", 410],
-  ])("end with what asking again does not help: %s", async (code, status) => {
+  ])("end with errors that a repeat does not help: %s", async (code, status) => {
     const store = new MemoryFeedStore();
     const failed = read(() => problem(code, status, { resumeAfter: 9 }), store, 1).catch((error: unknown) => error);
     expect((await failed) as FencepostError).toMatchObject({ code });
@@ -92,7 +92,7 @@ describe("completions with a store", () => {
     expect(store.saved, "nobody skips on the reader's behalf").toEqual([]);
   });
 
-  it("end with a store that cannot be written, and with the caller's abort", async () => {
+  it("end if the store cannot be written, and at the caller's abort", async () => {
     const store = new MemoryFeedStore();
     store.save = () => Promise.reject(new Error("disk full"));
     await expect(read(() => page(5, [1, 2], 2), store, 2)).rejects.toThrow("disk full");

@@ -45,7 +45,7 @@ function committing() {
 }
 
 describe("send", () => {
-  it("makes a request id, and sends the same one again after the answer was lost: one transaction", async () => {
+  it("creates a request id and repeats it after a lost answer, so that one transaction is sent", async () => {
     const { made, commit } = committing();
     const { client, asked } = clientOf(({ body }, turn) => {
       const answer = commit(body);
@@ -57,7 +57,7 @@ describe("send", () => {
     expect(tx.requestId).toBe([...made][0]);
   });
 
-  it("keeps the caller's request id, and makes another for each call without one", async () => {
+  it("keeps the caller's request id, and creates one for each call without", async () => {
     const { client, asked } = clientOf(({ body }) => created(body));
     await client.send({ ...intent, requestId: "order-42" });
     await client.send(intent);
@@ -92,7 +92,7 @@ describe("send", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("waits as long as Retry-After says, and gives up at once where that is past the deadline", async () => {
+  it("waits for Retry-After, and gives up at once if that is past the deadline", async () => {
     const { client, asked } = clientOf(({ body }, turn) =>
       turn === 0 ? problem("QUEUE_FULL", 429, {}, { "retry-after": "1" }) : created(body),
     );
@@ -106,7 +106,7 @@ describe("send", () => {
     expect(hour.asked).toHaveLength(1);
   });
 
-  it("tells the request id it made where it fails, so that the transaction can be looked for", async () => {
+  it("reports its request id in an error, so that the transaction can be looked up", async () => {
     const { client, asked } = clientOf(lost, { timeoutMs: 300 });
     const error = await failureOf(client.send(intent));
     expect(error).toBeInstanceOf(UnreachableError);
@@ -114,7 +114,7 @@ describe("send", () => {
     expect(asked.length).toBeGreaterThan(1);
   });
 
-  it("is one request, to the first address, where repeats are turned off", async () => {
+  it("makes one request to the first address if repeats are switched off", async () => {
     const { client, asked } = clientOf(lost, { url: [A, B], repeat: false });
     expect(await failureOf(client.send(intent))).toBeInstanceOf(UnreachableError);
     expect(asked.map(({ base }) => base)).toEqual([A]);
@@ -122,7 +122,7 @@ describe("send", () => {
 });
 
 describe("the deadline", () => {
-  it("ends a call that nobody answers, with a TimeoutError", async () => {
+  it("ends an unanswered call with a TimeoutError", async () => {
     const { client } = clientOf(silence, { timeoutMs: 50 });
     const error = await failureOf(client.send({ ...intent, requestId: "r" }));
     expect(error).toBeInstanceOf(TimeoutError);
@@ -130,7 +130,7 @@ describe("the deadline", () => {
     expect(error.message).toContain("/tx after 50 ms");
   });
 
-  it("is of the whole call, however often it is repeated, and may be said for one call", async () => {
+  it("covers the whole call with its repeats, and can be set per call", async () => {
     const { client, asked } = clientOf(() => problem("UNAVAILABLE", 503));
     const startedMs = performance.now();
     expect(await failureOf(client.get(TX_ID, { timeoutMs: 400 }))).toBeInstanceOf(UnavailableError);
@@ -138,12 +138,12 @@ describe("the deadline", () => {
     expect(asked.length).toBeGreaterThan(1);
   });
 
-  it("is later by what a node was asked to hold a page of the feed for", async () => {
+  it("is extended by the time that a node may hold a page of the feed", async () => {
     const { client } = clientOf(silence, { timeoutMs: 50 });
     expect((await failureOf(client.completionsPage({ wait: 0.2 }))).message).toContain("after 250 ms");
   });
 
-  it("gives way to the caller's own abort, while a request is under way and between two", async () => {
+  it("yields to the caller's abort, during a request and between two", async () => {
     const mine = new Error("enough");
     const controller = new AbortController();
     const { client } = clientOf(() => {
@@ -162,14 +162,14 @@ describe("the deadline", () => {
 });
 
 describe("several addresses", () => {
-  it("are tried in turn where one does not answer, and the one that does is asked first from then on", async () => {
+  it("are tried in turn, and the one that answers is preferred from then on", async () => {
     const { client, asked } = clientOf(({ base, body }) => (base === A ? lost() : created(body)), { url: [A, B] });
     await client.send(intent);
     await client.send(intent);
     expect(asked.map(({ base }) => base)).toEqual([A, B, B]);
   });
 
-  it("include the owner: it is asked at once, and remembered for that signer", async () => {
+  it("that include the lane's owner: it is called at once, and remembered for that signer", async () => {
     const { client, asked } = clientOf(
       ({ base, body }) => (base === A ? problem("NOT_LEADER", 409, { ownerUrl: `${B}/` }) : created(body)),
       { url: [A, B] },
@@ -191,7 +191,7 @@ describe("several addresses", () => {
     expect(asked.map(({ base }) => base)).toEqual([A, B, B, A, A]);
   });
 
-  it("do not include the owner: it is never asked, each of them is once, and the refusal names it", async () => {
+  it("without the lane's owner: it is never called, and the error names it", async () => {
     const ownerUrl = "http://evil.example:3000";
     const { client, asked } = clientOf(
       () => problem("NOT_LEADER", 409, { ownerUrl }, { "fencepost-owner": ownerUrl }),
@@ -206,7 +206,7 @@ describe("several addresses", () => {
     expect(one.asked.map(({ base }) => base)).toEqual([A]);
   });
 
-  it("that name each other as the owner are asked until one of them is, with pauses", async () => {
+  it("that name each other as the owner are retried with pauses until one accepts", async () => {
     const { client, asked } = clientOf(
       ({ base, body }, turn) =>
         turn < 6 ? problem("NOT_LEADER", 409, { ownerUrl: base === A ? B : A }) : created(body),
@@ -216,7 +216,7 @@ describe("several addresses", () => {
     expect(asked).toHaveLength(7);
   });
 
-  it("are at least one", () => {
+  it("must have at least one entry", () => {
     expect(() => createClient({ url: [] })).toThrow("at least one url");
   });
 });
@@ -224,7 +224,7 @@ describe("several addresses", () => {
 describe("an operator's action", () => {
   const transaction = () => Response.json({ txId: TX_ID, state: "TRACKING", nonce: 7 }, { status: 202 });
 
-  it("is sent under a key of its own, and again under the same one after the answer was lost", async () => {
+  it("is repeated after a lost answer with the same idempotency key", async () => {
     const { client, asked } = clientOf((_, turn) => (turn === 0 ? lost() : transaction()));
     await client.cancel(TX_ID, { reason: "r" });
     await client.cancel(TX_ID, { reason: "r" });
@@ -238,7 +238,7 @@ describe("an operator's action", () => {
     ["revokeKey", (client: ReturnType<typeof createClient>) => client.revokeKey("k")],
     ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
     ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
-  ])("that would be two things if it were done twice is repeated only where nothing was done: %s", async (_, call) => {
+  ])("that is not idempotent is repeated only if nothing was done: %s", async (_, call) => {
     const silent = clientOf(lost);
     expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
     expect(silent.asked).toHaveLength(1);
@@ -283,7 +283,7 @@ describe("the key", () => {
     },
   );
 
-  it("is not carried to an owner that only an answer named", async () => {
+  it("is never sent to an owner's URL that is not configured", async () => {
     const seen: unknown[] = [];
     const ownerUrl = await listening((request, response) => {
       seen.push(request.headers.authorization);
@@ -303,7 +303,7 @@ describe("an answer that is not a node's", () => {
   const saying = (body: unknown) => clientOf(() => Response.json(body)).client;
 
   it.each([[{}], [[]], ["ok"], [null], [{ ok: true }]])(
-    "is not taken for a transaction, although its status is 200: %j",
+    "is refused as a transaction although its status is 200: %j",
     async (body) => {
       const error = await failureOf(saying(body).send({ ...intent, requestId: "order-7" }));
       expect(error).toBeInstanceOf(UnexpectedAnswerError);
@@ -311,7 +311,7 @@ describe("an answer that is not a node's", () => {
     },
   );
 
-  it("is an UnexpectedAnswerError of every call that reads a part of it", async () => {
+  it("is an UnexpectedAnswerError in every call that reads a part of it", async () => {
     const client = saying([1]);
     const calls = [
       () => client.signers(),

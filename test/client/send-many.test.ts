@@ -38,7 +38,7 @@ describe("sendMany", () => {
       }),
     });
 
-  it("makes handles in order, with an error in the place of what was refused", async () => {
+  it("returns handles in order, with an error in place of each refused item", async () => {
     const refusal = { status: 422, code: "UNKNOWN_SIGNER", title: "t", type: "t", detail: "nobody" };
     const { client, asked } = clientOf(({ body }) => results(body, (at) => (at === 1 ? refusal : {})));
     const [first, second, third] = await client.sendMany(intents(3));
@@ -50,7 +50,7 @@ describe("sendMany", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("sends again only what a node was too busy for, under the same ids", async () => {
+  it("repeats only the items that a busy node refused, with the same ids", async () => {
     const busy = { status: 429, code: "QUEUE_FULL", title: "t", type: "t", detail: "full" };
     const { client, asked } = clientOf(({ body }, turn) => results(body, (at) => (turn === 0 && at > 0 ? busy : {})));
     const made = await client.sendMany(intents(3));
@@ -61,7 +61,7 @@ describe("sendMany", () => {
     expect((await never.client.sendMany(intents(1)))[0]).toBeInstanceOf(QueueFullError);
   });
 
-  it("takes more than one request can carry, by number and by size", async () => {
+  it("splits items that exceed one request, by number or size", async () => {
     const sizes: number[] = [];
     const { client } = clientOf(({ body }) => {
       const count = itemsIn(body).length;
@@ -73,7 +73,7 @@ describe("sendMany", () => {
     expect(sizes).toEqual([1_000, 500, 250, 250, 500, 250, 250, 100]);
   });
 
-  it("has an error with its own request id for each where no answer came", async () => {
+  it("returns an error with its own request id for each item without an answer", async () => {
     const { client, asked } = clientOf(lost, { timeoutMs: 50 });
     const made = await client.sendMany(intents(2));
     const ids = idsOf(asked[0]);
@@ -81,7 +81,7 @@ describe("sendMany", () => {
     for (const each of made) expect(each).toBeInstanceOf(UnreachableError);
   });
 
-  it("does not take a list of another length for an answer", async () => {
+  it("refuses an answer of another length", async () => {
     const { client } = clientOf(() => Response.json({ results: [] }));
     expect((await client.sendMany(intents(1)))[0]).toBeInstanceOf(UnexpectedAnswerError);
   });

@@ -31,7 +31,7 @@ describe("withNonce", () => {
   it.each([
     ["submit", { rawTransaction: "0x02" }],
     ["used", { txHash: `0x${"a".repeat(64)}` }],
-  ])("reports what was done: %s", async (path, use) => {
+  ])("reports the use of the nonce: %s", async (path, use) => {
     const { client, asked } = served();
     const made = await client.withNonce(lane, async ({ nonce }) => {
       expect(nonce).toBe(7);
@@ -44,13 +44,13 @@ describe("withNonce", () => {
     ]);
   });
 
-  it("gives the nonce back where nothing was sent", async () => {
+  it("releases the nonce if nothing was sent", async () => {
     const { client, asked } = served();
     expect(await client.withNonce(lane, async () => neverSent())).toBeNull();
     expect(asked.at(-1)).toEqual({ path: "/api/v1/nonces/r-1/release", body: {} });
   });
 
-  it("gives nothing back where the callback throws: it may have signed", async () => {
+  it("keeps the nonce reserved if the callback throws, because it may have signed", async () => {
     const { client, asked } = served();
     const failing = client.withNonce(lane, () => Promise.reject(new Error("half-way")));
     await expect(failing).rejects.toThrow("half-way");

@@ -9,11 +9,11 @@ import {
   type LaneRequest,
   type Peers,
   PeerUnreachable,
-  type Telling,
+  type Sending,
 } from "../../src/ports/peers.ts";
 
-export const ONCE: Telling = { repeat: false, withinMs: 5_000 };
-export const AGAIN: Telling = { repeat: true, withinMs: 5_000 };
+export const ONCE: Sending = { repeat: false, withinMs: 5_000 };
+export const AGAIN: Sending = { repeat: true, withinMs: 5_000 };
 
 export type Receive = (
   creates: readonly ForwardedCreate[],

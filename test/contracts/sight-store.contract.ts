@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NOWHERE } from "../../src/domain/attention/troubles.ts";
 import { type Address, laneKey } from "../../src/domain/lane.ts";
+import { NOWHERE } from "../../src/domain/troubles/rows.ts";
 import {
   AT,
   aLane,
@@ -268,6 +268,30 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
         [one, other].some((each) => each.instanceId === instanceId),
       );
       expect(own).toEqual([{ instanceId: one.instanceId, findings: [{ ...finding, since }] }]);
+    });
+
+    it("keeps the report of an instance that ended a moment ago, for the first moments of its rows", async () => {
+      const [gone, living] = [anInstance(), anInstance()];
+      const since = new Date("2026-11-02T09:30:00.000Z");
+      const row = {
+        ...NOWHERE,
+        id: "tx:t",
+        severity: "ERROR",
+        code: "STUCK",
+        sentence: "s",
+        since,
+        asOf: since,
+      } as const;
+      for (const each of [gone, living]) {
+        await store.registerInstance(each);
+        await store.report({ instanceId: each.instanceId, findings: [row] });
+      }
+      await subject.expire(gone.instanceId);
+      await store.registerInstance(anInstance());
+      const own = (await store.endedReports()).filter(({ instanceId }) =>
+        [gone, living].some((each) => each.instanceId === instanceId),
+      );
+      expect(own).toEqual([{ instanceId: gone.instanceId, findings: [row] }]);
     });
   });
 }

@@ -1,6 +1,6 @@
 import type { Policies } from "../../src/domain/policy/policy.ts";
+import type { Problem } from "../../src/domain/refusal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
-import type { IntakeStore } from "../../src/ports/intake-store.ts";
 import type { KeyStore } from "../../src/ports/key-store.ts";
 import type { KillStore } from "../../src/ports/kill-store.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
@@ -19,9 +19,18 @@ export type Store = LeaseStore &
   KeyStore &
   KillStore &
   NoticeStore &
-  IntakeStore &
   LeftRequestStore &
   PolicyStore & { close(): Promise<void> };
+
+/** A node of the release before, which leaves creates in the intake table and waits there for their results. */
+export interface OlderSender {
+  /** In this order. */
+  leave(...intents: readonly Intent[]): Promise<void>;
+  /** Tells its caller that they are accepted. Returns those that were neither taken up nor declined before. */
+  accept(...txIds: readonly string[]): Promise<readonly string[]>;
+  /** Why it was declined; null: it was not. */
+  declined(txId: string): Promise<Problem | null>;
+}
 
 /** One database, fresh for each suite, that several stores can be connected to. */
 export interface StoreSubject {
@@ -41,6 +50,7 @@ export interface StoreSubject {
   tick(): Promise<void>;
   /** A caller's own transaction, committed, with these intents in this order. */
   intake(...intents: readonly Intent[]): Promise<void>;
+  readonly older: OlderSender;
   /** The database comes back as another one, which may lack commits. */
   changeHistory(): Promise<void>;
   close(): Promise<void>;

@@ -17,7 +17,7 @@ function attempts(...kinds: readonly (AttemptKind | "foreign")[]): readonly Atte
   }));
 }
 
-describe("what may be sent", () => {
+describe("the list of attempts that may be sent", () => {
   it.each<[readonly (AttemptKind | "foreign")[], readonly number[]]>([
     [["initial"], [1]],
     [
@@ -47,7 +47,7 @@ describe("what may be sent", () => {
   });
 });
 
-describe("the attempt to send", () => {
+describe("the attempt to send next", () => {
   it.each<[readonly (AttemptKind | "foreign")[], number | null, number | null]>([
     [["initial", "reprice"], null, 2],
     [["initial", "reprice"], 1, 1],

@@ -12,13 +12,13 @@ it.each([
   [7, 5_000],
   [8, 5_000],
   [1_000_000, 5_000],
-])("failure %i waits up to %i ms, and at least half of that", (failures, full) => {
+])("the back-off after failure %i is up to %i ms, and at least half of that", (failures, full) => {
   expect(backoffMs(RULE, failures, 0)).toBe(full / 2);
   expect(backoffMs(RULE, failures, 0.5)).toBe(full * 0.75);
   expect(backoffMs(RULE, failures, 0.999_999)).toBeLessThan(full);
 });
 
-it("is finite, within its bounds, and grows, whatever the rule", () => {
+it("a back-off is finite, within its limits, and grows, for any rule", () => {
   const rules = fc.record({
     firstMs: fc.integer({ min: 1, max: 60_000 }),
     mostMs: fc.integer({ min: 1, max: 3_600_000 }),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { BlockBuffer } from "../../src/domain/block-buffer.ts";
 
-it("gives what it was given, in order, once", () => {
+it("a block buffer returns its items in order, once", () => {
   const buffer = new BlockBuffer<string>(3);
   buffer.push("a");
   buffer.push("b");
@@ -11,7 +11,7 @@ it("gives what it was given, in order, once", () => {
   expect(buffer.drain()).toEqual({ items: [], gapPotential: false });
 });
 
-it("loses the oldest when it is full, says so once, and begins anew", () => {
+it("a full block buffer drops the oldest items, reports that once, and starts again", () => {
   const buffer = new BlockBuffer<number>(2);
   for (const item of [1, 2, 3, 4]) buffer.push(item);
   expect(buffer.drain()).toEqual({ items: [3, 4], gapPotential: true });
@@ -19,7 +19,7 @@ it("loses the oldest when it is full, says so once, and begins anew", () => {
   expect(buffer.drain()).toEqual({ items: [5], gapPotential: false });
 });
 
-it("passes on a gap that was marked, with or without items", () => {
+it("a block buffer passes on a marked gap, with or without items", () => {
   const buffer = new BlockBuffer<number>(2);
   buffer.markGap();
   expect(buffer.drain()).toEqual({ items: [], gapPotential: true });
@@ -28,7 +28,7 @@ it("passes on a gap that was marked, with or without items", () => {
   expect(buffer.drain()).toEqual({ items: [1], gapPotential: true });
 });
 
-it("does not change what it has handed out", () => {
+it("a block buffer does not change items that it has returned", () => {
   const buffer = new BlockBuffer<number>(5);
   buffer.push(1);
   const { items } = buffer.drain();
@@ -39,7 +39,7 @@ it("does not change what it has handed out", () => {
 
 type Step = { readonly push: number } | "drain" | "markGap";
 
-it("against a plain list: the last items since the drain before, and a gap exactly where some are missing", () => {
+it("a block buffer equals a plain list: the last items since the drain before, and a gap exactly if some are missing", () => {
   const steps = fc.array(
     fc.oneof(
       { weight: 6, arbitrary: fc.record({ push: fc.integer() }) },

@@ -9,8 +9,8 @@ function block(number: number, hash: number, parent: number): BlockRef {
 
 const THREE = [block(10, 1, 0), block(11, 2, 1), block(12, 3, 2)];
 
-describe("a window", () => {
-  it("that is empty says nothing about anything", () => {
+describe("a block window", () => {
+  it("that is empty knows nothing", () => {
     const { empty } = BlockWindow;
     expect([empty.tip, empty.oldest, empty.size, empty.hashAt(0)]).toEqual([null, null, 0, null]);
     expect(empty.above(-1)).toEqual([]);
@@ -24,7 +24,7 @@ describe("a window", () => {
     ["a wrong parent", [block(1, 1, 0), block(2, 2, 9)]],
     ["descending blocks", [block(2, 2, 1), block(1, 1, 0)]],
     ["the same block twice", [block(1, 1, 0), block(1, 1, 0)]],
-  ])("is not made of %s, nor extended by it", (_, blocks) => {
+  ])("is not built from %s, nor extended by it", (_, blocks) => {
     expect(isLinked(blocks)).toBe(false);
     expect(() => BlockWindow.of(blocks)).toThrow("are not one chain");
     expect(() => BlockWindow.of(THREE).extend(blocks, 10)).toThrow("are not one chain");
@@ -45,12 +45,12 @@ describe("a window", () => {
     expect(window.above(12)).toEqual([]);
   });
 
-  it("keeps nothing but number and hashes of the blocks it is given", () => {
+  it("keeps only numbers and hashes of its blocks", () => {
     const heavy = { ...block(1, 1, 0), transactionHashes: Array(1_000).fill("0x") };
     expect(Object.keys(BlockWindow.of([heavy]).tip ?? {})).toEqual(["number", "hash", "parentHash"]);
   });
 
-  it("is frozen: its holder sees the same, whatever comes after", () => {
+  it("is immutable: its holder keeps the same view", () => {
     const window = BlockWindow.of(THREE);
     const change = window.extend([block(11, 7, 1), block(12, 8, 7)], 10);
     expect(change?.window.hashAt(12)).toBe(hashNumber(8));
@@ -73,8 +73,8 @@ describe("a window", () => {
   });
 });
 
-describe("against a plain list", () => {
-  it("every fork within reach gives what the list gives; one beyond it, null", () => {
+describe("a block window, compared with a plain list,", () => {
+  it("has the same result for every fork within reach, and null beyond it", () => {
     fc.assert(
       fc.property(forks, fc.integer({ min: 1, max: 12 }), fc.nat(1_000), (steps, capacity, first) => {
         const chain = new NaiveChain(first);
@@ -98,7 +98,7 @@ describe("against a plain list", () => {
     );
   });
 
-  it("holds at most its capacity, contiguous and linked, after any growth", () => {
+  it("has at most its capacity, contiguous and linked, after any growth", () => {
     fc.assert(
       fc.property(forks, fc.integer({ min: 8, max: 40 }), (steps, capacity) => {
         const chain = new NaiveChain(0, capacity);

@@ -57,13 +57,13 @@ describe("the ceilings of a chain", () => {
     expect(ceilings({}, chainId)).toEqual({ feePerGas, isFeeSet: false, gasCost, cost: null });
   });
 
-  it("are what was configured, each by itself", () => {
+  it("are the configured values, each by itself", () => {
     expect(ceilings({ maxFeeWei: 7n }, 1)).toEqual({ feePerGas: 7n, isFeeSet: true, gasCost: ETHER, cost: null });
     expect(ceilings({ maxGasCostWei: 0n }, 1)).toMatchObject({ feePerGas: 500n * GWEI, gasCost: 0n });
     expect(ceilings({ maxCostWei: 9n }, 1)).toMatchObject({ isFeeSet: false, cost: 9n });
   });
 
-  it("leave a plain transfer on any chain room at the ceiling of its fee", () => {
+  it("allow a plain transfer on any chain at the ceiling of its fee", () => {
     for (const group of [...CEILING_GROUPS, UNKNOWN_CHAIN]) {
       expect(21_000n * group.feeGwei * GWEI).toBeLessThanOrEqual((group.gasCostMilli * ETHER) / 1_000n);
     }
@@ -88,7 +88,7 @@ describe("the ceilings of a chain", () => {
   });
 });
 
-describe("the most for a unit of gas", () => {
+describe("the highest price per gas", () => {
   const own = ceilings({ maxFeeWei: 100n, maxGasCostWei: 10_000n, maxCostWei: 15_000n });
   it.each<[string, Ceilings, Content, FeeLimit]>([
     ["is the fee's", own, { gas: 10n, value: 0n }, { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" }],
@@ -108,7 +108,7 @@ describe("the most for a unit of gas", () => {
       { most: 10n, variable: "FENCEPOST_MAX_GAS_COST_WEI" },
     ],
     [
-      "leaves the value unbounded where no setting bounds it",
+      "does not limit the value without a setting",
       ceilings({ maxFeeWei: 100n }),
       { gas: 10n, value: ETHER * ETHER },
       { most: 100n, variable: "FENCEPOST_MAX_FEE_GWEI" },
@@ -117,7 +117,7 @@ describe("the most for a unit of gas", () => {
     expect(feeLimit(given, content)).toEqual(expected);
   });
 
-  it("of another payload is five times the first price, under the chain's default, unless a ceiling is configured", () => {
+  it("of a replacement is five times the first price, under the chain's default, unless a ceiling is configured", () => {
     const transfer = { gas: 21_000n, value: 0n };
     expect(repricingLimit(ceilings(), transfer, dynamic(7n * GWEI))).toEqual({
       ...{ most: 35n * GWEI, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: 5n },
@@ -129,7 +129,7 @@ describe("the most for a unit of gas", () => {
     });
   });
 
-  it("is told with the variable that changes it", () => {
+  it("is reported with the variable that changes it", () => {
     expect(limitInWords({ most: 7n, variable: "FENCEPOST_MAX_COST_WEI" })).toBe(
       "the ceiling of 7 wei per gas (FENCEPOST_MAX_COST_WEI)",
     );
@@ -182,7 +182,7 @@ describe("fees that a caller named", () => {
   });
 });
 
-describe("whatever is wanted", () => {
+describe("for any input,", () => {
   const amount = fc.bigInt({ min: 0n, max: 10n ** 24n });
   const settings = fc.record({
     ...{ maxFeeWei: fc.option(amount), maxGasCostWei: fc.option(amount), maxCostWei: fc.option(amount) },
@@ -194,7 +194,7 @@ describe("whatever is wanted", () => {
   );
   const chainId = fc.constantFrom(1, 10, 30, 137, 314, 369, 31_337, 424_242);
 
-  it("a price is kept under every ceiling, lowered no more than needed, and passes the gate unless its value cannot", () => {
+  it("a price is kept under every ceiling, lowered no more than needed, and passes the check unless its value cannot", () => {
     fc.assert(
       fc.property(chainId, settings, content, wanted, (id, given, what, fees) => {
         const own = ceilingsOf(id, given);
@@ -214,7 +214,7 @@ describe("whatever is wanted", () => {
     );
   });
 
-  it("the gate lets nothing through that is over any ceiling", () => {
+  it("the check passes nothing that is over any ceiling", () => {
     fc.assert(
       fc.property(chainId, settings, content, wanted, (id, given, what, fees) => {
         const own = ceilingsOf(id, given);

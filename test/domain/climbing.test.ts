@@ -22,8 +22,8 @@ function climbed(first: Fees, market: FeeMarket): readonly Fees[] {
   return offers;
 }
 
-describe("an offer that blocks pass over", () => {
-  it("stays where the endpoints do not differ", () => {
+describe("an offer that blocks leave out", () => {
+  it("stays if the endpoints do not differ", () => {
     const market = { baseFees: [30n * GWEI], priorityFees: [GWEI], gasPrice: 31n * GWEI };
     expect(nextStep(dynamic(GWEI, 0n), market)).toBeNull();
   });
@@ -47,14 +47,14 @@ describe("an offer that blocks pass over", () => {
       { baseFees: [], priorityFees: [], gasPrice: 1n },
       { baseFee: 0n, tip: 0n, gasPrice: 5n * GWEI },
     ],
-  ])("reaches the dearer market in three steps where the lower one lies about %s", (_, first, lower, dearer) => {
+  ])("reaches the higher market in three steps if the lower one is false about %s", (_, first, lower, dearer) => {
     const offers = climbed(first, { ...lower, dearer });
     expect(offers.length).toBeLessThanOrEqual(4);
     const price = first.type === "legacy" ? dearer.gasPrice : 2n * dearer.baseFee + dearer.tip;
     expect(feeCap(offers.at(-1) as Fees)).toBe(price);
   });
 
-  it("at most doubles the lower price at first, and never exceeds the dearer one", () => {
+  it("at most doubles the lower price at first, and never exceeds the higher one", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 13n });
     fc.assert(
       fc.property(wei, wei, wei, wei, (baseFee, tip, moreTip, moreBase) => {
@@ -75,7 +75,7 @@ describe("an offer that blocks pass over", () => {
     );
   });
 
-  it("rises by the replacement minimum at least, whatever the strategy says, and under the ceiling", () => {
+  it("rises by the replacement minimum at least, whatever the strategy, and under the ceiling", () => {
     const market = { baseFees: [30n * GWEI], priorityFees: [GWEI], gasPrice: 31n * GWEI };
     const standing = dynamic(61n * GWEI, GWEI);
     const view = { first: standing, standing, refused: false, market, attempts: 1 };

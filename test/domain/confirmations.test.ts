@@ -7,24 +7,24 @@ function list(...blocks: readonly (readonly [number: number, hash: number])[]): 
   return blocks.map(([number, hash]) => ({ number, hash: hashNumber(hash) }));
 }
 
-describe("a stored list, revised by what the chain says now", () => {
+describe("a stored list of confirmations, compared with the chain,", () => {
   it.each([
     ["nothing is stored and nothing seen", list(), list()],
     ["both are the same", list([1, 1], [2, 2]), list([1, 1], [2, 2])],
     ["less is seen than was", list([1, 1], [2, 2]), list([1, 1])],
     ["nothing is seen any more", list([1, 1]), list()],
-  ])("stays the same where %s", (_, stored, observed) => {
+  ])("stays the same if %s", (_, stored, observed) => {
     expect(reviseConfirmations(stored, observed)).toEqual({ kind: "same" });
   });
 
-  it("is extended where the prefix is the same", () => {
+  it("is extended if the prefix is the same", () => {
     expect(reviseConfirmations(list([1, 1], [2, 2]), list([1, 1], [2, 2], [3, 3]))).toEqual({
       kind: "extend",
       blocks: list([3, 3]),
     });
   });
 
-  it("is extended where the two do not overlap, below as well as above", () => {
+  it("is extended if the two do not overlap, below as well as above", () => {
     expect(reviseConfirmations(list([5, 5]), list([3, 3], [4, 4], [5, 5]))).toEqual({
       kind: "extend",
       blocks: list([3, 3], [4, 4]),
@@ -32,7 +32,7 @@ describe("a stored list, revised by what the chain says now", () => {
     expect(reviseConfirmations(list([1, 1]), list([7, 7]))).toEqual({ kind: "extend", blocks: list([7, 7]) });
   });
 
-  it("is replaced from the first height that differs, also where the new branch is shorter", () => {
+  it("is replaced from the first height that differs, also if the new branch is shorter", () => {
     expect(reviseConfirmations(list([1, 1], [2, 2], [3, 3]), list([1, 1], [2, 9], [3, 8], [4, 7]))).toEqual({
       kind: "replace",
       fromNumber: 2,
@@ -53,8 +53,8 @@ function apply(stored: readonly Confirmation[], change: ConfirmationChange): rea
   return [...kept, ...change.blocks].sort((a, b) => a.number - b.number);
 }
 
-describe("against a plain list", () => {
-  it("following every head, the stored list is the chain's, and a new fork is counted exactly when one reached it", () => {
+describe("the stored list, compared with a plain list,", () => {
+  it("equals the chain after every head, and a new fork is counted exactly when one reached it", () => {
     fc.assert(
       fc.property(forks, (steps) => {
         const chain = new NaiveChain(10);
@@ -72,7 +72,7 @@ describe("against a plain list", () => {
     );
   });
 
-  it("revising once more changes nothing: a repeat after an unknown commit is harmless", () => {
+  it("does not change when revised again: a repeat after an unknown commit is harmless", () => {
     fc.assert(
       fc.property(forks, fc.nat(5), (steps, missed) => {
         const chain = new NaiveChain(0, 5);

@@ -11,11 +11,11 @@ function departures(pace: Departures, count: number, fromMs = 0): readonly numbe
   });
 }
 
-it("lets a few leave at once after a rest, then one at a time", () => {
+it("departures leave in a small burst after a pause, then one at a time", () => {
   expect(departures(new Departures(10, 4), 7)).toEqual([0, 0, 0, 0, 10, 20, 30]);
 });
 
-it("keeps no work waiting that comes no more often than that", () => {
+it("departures do not delay work that comes no more often than the interval", () => {
   const pace = new Departures(10, 1);
   for (let nowMs = 0; nowMs < 200; nowMs += 10) {
     expect(pace.waitMs(nowMs)).toBe(0);
@@ -23,25 +23,25 @@ it("keeps no work waiting that comes no more often than that", () => {
   }
 });
 
-it("earns its reserve back with time, and no more than that", () => {
+it("the reserve of departures refills with time, up to its size", () => {
   const pace = new Departures(10, 3);
   departures(pace, 3);
   expect(departures(pace, 2, 10)).toEqual([10, 20]);
   expect(departures(pace, 4, 1_000)).toEqual([1_000, 1_000, 1_000, 1_010]);
 });
 
-it("without an interval nothing ever waits", () => {
+it("departures without an interval never wait", () => {
   expect(departures(new Departures(0, 1), 3)).toEqual([0, 0, 0]);
 });
 
-it("never has the next one pay for those that left out of turn", () => {
+it("an early departure does not delay the next one", () => {
   const pace = new Departures(10, 4);
   for (let full = 0; full < 1_000; full++) pace.left(0);
   expect(pace.waitMs(0)).toBe(10);
   expect(departures(pace, 3)).toEqual([10, 20, 30]);
 });
 
-describe("a flow", () => {
+describe("the flow of work", () => {
   /** So many a second, one at a time, for five seconds. */
   function flowOf(perSecond: number): { readonly flow: Flow; readonly nowMs: number } {
     const flow = new Flow(1_000);
@@ -58,7 +58,7 @@ describe("a flow", () => {
     [850, 0.5],
     [1_000, 1],
     [5_000, 1],
-  ])("of %i a second, where a thousand are plenty, has %f of the interval waited for", (perSecond, share) => {
+  ])("of %i a second, with a thousand as plenty, uses %f of the interval", (perSecond, share) => {
     const { flow, nowMs } = flowOf(perSecond);
     expect(flow.share(nowMs)).toBeCloseTo(share, 1);
   });
@@ -71,12 +71,12 @@ describe("a flow", () => {
     expect(burst.share(0)).toBe(0.1);
   });
 
-  it("that is thin lets departures follow each other ten times as fast", () => {
+  it("at a low rate lets departures follow ten times as fast", () => {
     const { flow, nowMs } = flowOf(100);
     expect(departures(new Departures(10, 1, flow), 4, nowMs)).toEqual([0, 1, 2, 3].map((ms) => nowMs + ms));
   });
 
-  it("that is thick has them wait for the whole interval", () => {
+  it("at a high rate makes them wait for the whole interval", () => {
     const { flow, nowMs } = flowOf(2_000);
     expect(departures(new Departures(10, 1, flow), 3, nowMs)).toEqual([0, 10, 20].map((ms) => nowMs + ms));
   });

@@ -19,7 +19,7 @@ describe("doubt about a chain", () => {
     expect(having(...sights).stopped).toBe(stopped);
   });
 
-  it("is one and the same thing when there is none", () => {
+  it("is the same object while there is none", () => {
     expect(having("nothing")).toBe(NO_DOUBT);
     expect(having("evidence", "nothing")).toBe(NO_DOUBT);
     expect(having("evidence", "evidence", "nothing", "nothing")).toBe(NO_DOUBT);

@@ -31,12 +31,12 @@ const CONTRACT: Readonly<Record<ErrorCode, number>> = {
 };
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 
-describe("the catalogue", () => {
+describe("the error catalogue", () => {
   it("has the contract's codes and statuses", () => {
     expect(Object.fromEntries(CODES.map((code) => [code, ERROR_CATALOGUE[code].status]))).toEqual(CONTRACT);
   });
 
-  it.each(CODES)("tells of %s what it means, in words", (code) => {
+  it.each(CODES)("explains %s in words", (code) => {
     const { title, status } = ERROR_CATALOGUE[code];
     expect(title).toMatch(/^[A-Z].{10,}[^.]$/);
     expect(new FencepostError(code, "why").status).toBe(status);
@@ -58,7 +58,7 @@ describe("the catalogue", () => {
 });
 
 describe("an error", () => {
-  it("carries its code, its words, its members and its cause", () => {
+  it("carries its code, message, members and cause", () => {
     const cause = new Error("the socket broke");
     const error = new FencepostError("NOT_LEADER", "ask node 2", { ownerUrl: "http://node-2", cause });
     expect(error).toBeInstanceOf(Error);
@@ -72,7 +72,7 @@ describe("an error", () => {
     expect("cause" in error).toBe(false);
   });
 
-  it("of bad input names the field, or the body where it is the whole", () => {
+  it("about bad input names the field, or the body as a whole", () => {
     expect(invalid("payload.to", "is required")).toMatchObject({
       code: "INVALID_REQUEST",
       message: "payload.to: is required",
@@ -84,7 +84,7 @@ describe("an error", () => {
     });
   });
 
-  it("of something that is away says when to come back", () => {
+  it("about a service that is away says when to retry", () => {
     const cause = new Error("ECONNREFUSED");
     expect(unavailable("gone", cause)).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 }, cause });
     expect("cause" in unavailable("gone")).toBe(false);

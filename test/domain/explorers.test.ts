@@ -6,6 +6,6 @@ it.each([
   [31_337, null, null],
   [31_337, "http://localhost:4000/", "http://localhost:4000"],
   [1, "https://mine.example/eth", "https://mine.example/eth"],
-])("chain %i with the setting %s is looked up at %s", (chainId, configured, found) => {
+])("the explorer of chain %i with the setting %s is %s", (chainId, configured, found) => {
   expect(explorerOf(chainId, configured)).toBe(found);
 });

@@ -36,7 +36,7 @@ describe("the median", () => {
     expect(median(values)).toBe(expected);
   });
 
-  it("is one of the values, with no more than half of them on either side, and sorts nothing in place", () => {
+  it("is one of the values, with at most half of them on either side, and sorts nothing in place", () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt({ min: 0n, max: 10n ** 20n }), { minLength: 1 }), (values) => {
         const before = [...values];
@@ -50,7 +50,7 @@ describe("the median", () => {
   });
 });
 
-describe("the first price", () => {
+describe("the first price of a transaction", () => {
   const cases: readonly [string, FeeMarket, FeeWishes, bigint | null, Fees][] = [
     [
       "follows the newest base fee, twice, and the median tip",
@@ -60,7 +60,7 @@ describe("the first price", () => {
       { type: "eip1559", maxFeePerGas: 26n * GWEI, maxPriorityFeePerGas: 2n * GWEI },
     ],
     [
-      "tips one gwei where no block held anything",
+      "tips one gwei if no block had transactions",
       market({ priorityFees: [] }),
       {},
       null,
@@ -74,7 +74,7 @@ describe("the first price", () => {
       { type: "eip1559", maxFeePerGas: 40n * GWEI, maxPriorityFeePerGas: 3n * GWEI },
     ],
     [
-      "has the market's tip where an oracle offers none",
+      "has the market's tip if an oracle offers none",
       market({ offer: { maxFeePerGas: 40n * GWEI, isFixed: true } }),
       {},
       null,
@@ -110,20 +110,14 @@ describe("the first price", () => {
     ],
     ["is the gas price on a chain without a base fee", BEFORE_1559, {}, null, { type: "legacy", gasPrice: 14n * GWEI }],
     [
-      "is dynamic there only where the caller wants it",
+      "is dynamic there only if the caller wants it",
       BEFORE_1559,
       { type: "eip1559" },
       null,
       { type: "eip1559", maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI },
     ],
-    ["is legacy where that is asked for", market(), { type: "legacy" }, null, { type: "legacy", gasPrice: 14n * GWEI }],
-    [
-      "is of type 2930 where that is asked for",
-      market(),
-      { type: "eip2930" },
-      null,
-      { type: "eip2930", gasPrice: 14n * GWEI },
-    ],
+    ["is legacy if asked", market(), { type: "legacy" }, null, { type: "legacy", gasPrice: 14n * GWEI }],
+    ["is of type 2930 if asked", market(), { type: "eip2930" }, null, { type: "eip2930", gasPrice: 14n * GWEI }],
     ["is the caller's gas price, whatever it is", market(), { gasPrice: 1n }, GWEI, { type: "legacy", gasPrice: 1n }],
     [
       "is the caller's gas price under type 2930 too",
@@ -190,7 +184,7 @@ describe("the first price", () => {
       { type: "eip1559", maxFeePerGas: 101n * GWEI, maxPriorityFeePerGas: 101n * GWEI },
     ],
     [
-      "has nothing to compare with where the base fee is zero",
+      "has no limit from blocks if the base fee is zero",
       market({ baseFees: [0n, 0n], gasPrice: 5n * GWEI }),
       { type: "legacy" },
       null,
@@ -214,7 +208,7 @@ describe("the first price", () => {
     ),
   );
 
-  it("of whatever market and wishes can be signed, keeps the wishes, and exceeds no limit that is not the caller's own", () => {
+  it("of any market and wishes can be signed, keeps the wishes, and exceeds no limit that is not the caller's own", () => {
     fc.assert(
       fc.property(markets, wishes, fc.option(wei), (given, wanted, ceiling) => {
         const fees = priceFirstAttempt(given, wanted, ceiling);
@@ -234,7 +228,7 @@ describe("the first price", () => {
     );
   });
 
-  it("covers the base fee after six full blocks, where nothing limits it", () => {
+  it("covers the base fee after six full blocks, if nothing limits it", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1_000n, max: 10n ** 13n }), (baseFee) => {
         const fees = priceFirstAttempt(market({ baseFees: [baseFee] }), {}, null);
@@ -246,25 +240,25 @@ describe("the first price", () => {
   });
 });
 
-describe("what gas costs now", () => {
+describe("the current price of gas", () => {
   it.each<[string, readonly bigint[], bigint | undefined]>([
     ["is nothing that is known on a chain without base fees", [], undefined],
     ["is all there is of one block", [5n], 5n],
     ["is what the next block is foretold to cost", [9n, 3n, 5n], 5n],
-    ["is the newest block's where the next is foretold to be cheaper", [9n, 5n, 4n], 5n],
+    ["is the newest block's if the next is forecast to be cheaper", [9n, 5n, 4n], 5n],
   ])("%s", (_, baseFees, now) => {
     expect(baseFeeNow(market({ baseFees }))).toBe(now);
   });
 });
 
-describe("a market that talks nonsense", () => {
-  it("never makes an offer below nothing", () => {
+describe("a market with invalid values", () => {
+  it("never makes a negative offer", () => {
     const fees = priceFirstAttempt(market({ baseFees: [90n], priorityFees: [-70n, -70n] }), {}, null);
     expect(fees).toMatchObject({ maxFeePerGas: 180n, maxPriorityFeePerGas: 0n });
   });
 });
 
-describe("what is known without a market", () => {
+describe("without a market,", () => {
   it.each<[FeeWishes, boolean]>([
     [{}, false],
     [{ type: "eip1559" }, false],
@@ -284,7 +278,7 @@ describe("what is known without a market", () => {
     }
   });
 
-  it("the most a unit of gas can cost is the cap", () => {
+  it("the highest cost per gas is the fee cap", () => {
     expect(feeCap({ type: "eip1559", maxFeePerGas: 9n, maxPriorityFeePerGas: 1n })).toBe(9n);
     expect(feeCap({ type: "legacy", gasPrice: 7n })).toBe(7n);
     expect(feeCap({ type: "eip2930", gasPrice: 6n })).toBe(6n);

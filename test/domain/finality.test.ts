@@ -19,7 +19,7 @@ describe("confirmations", () => {
     expect(isFinal(blockNumber, { finality: "confirmations", confirmations }, view(head))).toBe(final);
   });
 
-  it("count blocks on top and look at no tag", () => {
+  it("count blocks above and use no tag", () => {
     const settings = { finality: "confirmations", confirmations: 5 } as const;
     expect(isFinal(10, settings, view(14, 1_000, 1_000))).toBe(false);
     expect(isFinal(10, settings, view(15, 0, 0))).toBe(true);
@@ -48,7 +48,7 @@ describe.each(["safe", "finalized"] as const)("the tag %s", (finality) => {
   });
 });
 
-describe("what every endpoint must have on top of what is decided", () => {
+describe("the depth that every endpoint must have reached", () => {
   it.each([
     ["confirmations", 20, 20],
     ["confirmations", 0, 0],
@@ -59,7 +59,7 @@ describe("what every endpoint must have on top of what is decided", () => {
   });
 });
 
-describe("the watch", () => {
+describe("the watch of a settled outcome", () => {
   it.each([
     [0, 64],
     [20, 64],
@@ -76,7 +76,7 @@ describe("the watch", () => {
     expect(watchedThrough(20, view(1_000, 90, 90))).toBe(936);
   });
 
-  it("has nothing behind it on a young chain", () => {
+  it("covers nothing yet on a young chain", () => {
     expect(watchedThrough(20, view(10))).toBe(-1);
     expect(watchedThrough(20, view(-1))).toBe(-1);
   });

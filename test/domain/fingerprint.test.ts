@@ -13,7 +13,7 @@ const KEY = `0x${"0a".repeat(32)}` as Hash;
 
 const of = (payload: unknown) => fingerprint(normalisePayload(codec, payload));
 
-describe("equal payloads in other notation are equal", () => {
+describe("two notations of one payload have equal fingerprints:", () => {
   it.each<[string, unknown, unknown]>([
     ["casing of the address", { to: TO }, { to: CHECKSUMMED }],
     ["casing of data", { to: TO, data: "0xABCDEF" }, { to: TO, data: "0xabcdef" }],
@@ -41,7 +41,7 @@ describe("equal payloads in other notation are equal", () => {
   });
 });
 
-describe("every field that the caller chose takes part", () => {
+describe("every field that the caller chose takes part in the fingerprint,", () => {
   const base: Payload = { to: TO, data: "0xab", value: 1n };
   const variants: readonly Payload[] = [
     base,
@@ -79,7 +79,7 @@ describe("every field that the caller chose takes part", () => {
     for (const print of prints) expect(print).toMatch(/^0x[0-9a-f]{64}$/);
   });
 
-  it("and a value is never taken for another field's", () => {
+  it("and a value is never mistaken for another field's", () => {
     expect(fingerprint({ ...base, gas: 7n })).not.toBe(fingerprint({ ...base, gasPrice: 7n }));
     expect(fingerprint({ ...base, maxFeePerGas: 7n })).not.toBe(fingerprint({ ...base, maxPriorityFeePerGas: 7n }));
   });
@@ -101,7 +101,7 @@ const payloads: fc.Arbitrary<Payload> = fc.record(
   { requiredKeys: ["to", "data", "value"] },
 );
 
-it("is a function of the payload, and of nothing else", () => {
+it("a fingerprint depends on the payload only", () => {
   fc.assert(
     fc.property(payloads, payloads, (one, other) => {
       expect(fingerprint({ ...one })).toBe(fingerprint(structuredClone(one)));

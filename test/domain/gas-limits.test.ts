@@ -5,7 +5,7 @@ const TO = `0x${"ab".repeat(20)}` as const;
 const ARBITRUM = 42_161;
 const POLYGON = 137;
 
-describe("the cap of one transaction that is known by chain id", () => {
+describe("the known gas cap per transaction of a chain", () => {
   it.each([
     ["Ethereum", 1],
     ["Sepolia", 11_155_111],
@@ -24,12 +24,12 @@ describe("the cap of one transaction that is known by chain id", () => {
     ["Polygon, whose cap is another", POLYGON],
     ["a chain for development", 31_337],
     ["a private chain", 987_654],
-  ])("is nothing on %s", (_, chainId) => {
+  ])("does not exist on %s", (_, chainId) => {
     expect(knownGasCap(chainId)).toBeNull();
   });
 });
 
-describe("what a transfer costs without asking", () => {
+describe("the known cost of a transfer", () => {
   const transfer = { to: TO, data: "0x" } as const;
 
   it.each([1, 11_155_111, 10, 56, 100, POLYGON, 8_453, 43_114, 31_337])("is 21,000 on chain %i", (chainId) => {
@@ -57,12 +57,12 @@ describe("what a transfer costs without asking", () => {
     expect(plainTransferGas(1, payload)).toBeNull();
   });
 
-  it("is known with an empty access list", () => {
+  it("exists with an empty access list", () => {
     expect(plainTransferGas(1, { ...transfer, accessList: [] })).toBe(21_000n);
   });
 });
 
-describe("the most gas that a transaction may ask for", () => {
+describe("the gas limit of a transaction", () => {
   it.each<[string, bigint | null, bigint | null, ReturnType<typeof lowerLimit>]>([
     ["nothing is known", null, null, null],
     ["the block's limit", 30n, null, { gas: 30n, of: "block" }],
@@ -73,7 +73,7 @@ describe("the most gas that a transaction may ask for", () => {
     expect(lowerLimit(block, cap)).toEqual(expected);
   });
 
-  it("is named with its owner where it is passed", () => {
+  it("is named with its source if it is exceeded", () => {
     expect(gasOverLimit(17n, { gas: 16n, of: "transaction" })).toMatch(/17 .*this chain for one transaction, 16/);
     expect(gasOverLimit(31n, { gas: 30n, of: "block" })).toMatch(/31 .*block's limit, 30/);
     expect(gasOverLimit(16n, { gas: 16n, of: "transaction" })).toBeNull();

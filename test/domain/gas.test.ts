@@ -23,7 +23,7 @@ describe("intrinsic gas", () => {
     expect(intrinsicGas(payload)).toBe(gas);
   });
 
-  it("of any data is what counting bytes one by one gives", () => {
+  it("of any data equals a count byte by byte", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, deploys) => {
         const data: Hex = `0x${Buffer.from(bytes).toString("hex")}`;
@@ -45,7 +45,7 @@ describe("the margin over an estimate", () => {
     ["a fifth for a deployment, also of nothing", 100_000n, { to: null, data: "0x" }, 30_000_000n, 120_000n],
     ["what is left below the block's limit", 28_000_000n, { to: TO, data: "0xaa" }, 30_000_000n, 30_000_000n],
     ["nothing at the limit itself", 30_000_000n, { to: TO, data: "0xaa" }, 30_000_000n, 30_000_000n],
-    ["a fifth where the limit is not known", 28_000_000n, { to: TO, data: "0xaa" }, null, 33_600_000n],
+    ["a fifth if the limit is not known", 28_000_000n, { to: TO, data: "0xaa" }, null, 33_600_000n],
     ["what is left below a cap of EIP-7825", 14_191_170n, { to: TO, data: "0xaa" }, 16_777_216n, 16_777_216n],
     ["a fifth just below it", 13_981_013n, { to: TO, data: "0xaa" }, 16_777_216n, 16_777_215n],
   ])("is %s", (_, estimate, payload, limit, expected) => {

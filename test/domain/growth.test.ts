@@ -12,21 +12,21 @@ function seen(minutes: number, sizeAt: (minute: number, second: number) => numbe
   return growth;
 }
 
-describe("growth of a backlog", () => {
-  it("is what is left over at best, and rises minute after minute", () => {
+describe("a backlog", () => {
+  it("grows if its minimum rises minute after minute", () => {
     expect(seen(5, (minute) => 10 * (minute + 1)).grown).toEqual({ from: 10, to: 50 });
   });
 
-  it("is not a backlog that is worked off once in each minute, however high it was between", () => {
+  it("does not grow if it is emptied once a minute, however high it was in between", () => {
     expect(seen(10, (minute, second) => (second === 30 ? 0 : 1_000 * minute)).grown).toBeNull();
   });
 
-  it("is not a backlog that is large and stays so", () => {
+  it("does not grow if it is large and stays so", () => {
     expect(seen(10, () => 5_000).grown).toBeNull();
     expect(seen(10, () => 5_000).stopped).toBe(true);
   });
 
-  it("is not said before five minutes are over, and has not stopped while it goes on", () => {
+  it("is not reported before five minutes, and stays reported while it grows", () => {
     expect(seen(4, (minute) => 10 * (minute + 1)).grown).toBeNull();
     expect(seen(7, (minute) => 10 * (minute + 1)).stopped).toBe(false);
   });

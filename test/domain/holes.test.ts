@@ -6,7 +6,7 @@ const at = (nonce: number, movable = true): Holder => ({ txId: `tx-${nonce}`, no
 const moves = (free: readonly number[], holders: readonly Holder[]) =>
   planShiftDown(free, holders).map(({ from, to }) => [from, to]);
 
-describe("shift-down", () => {
+describe("moving transactions down into holes", () => {
   it("moves everything above a hole down by one, in order", () => {
     expect(moves([5], [at(6), at(7), at(8)])).toEqual([
       [6, 5],
@@ -23,7 +23,7 @@ describe("shift-down", () => {
     ]);
   });
 
-  it("leaves what is below the hole alone", () => {
+  it("leaves transactions below the hole alone", () => {
     expect(moves([5], [at(3), at(4)])).toEqual([]);
   });
 
@@ -33,14 +33,14 @@ describe("shift-down", () => {
     expect(moves([5, 9], [at(6, false), at(8), at(10)])).toEqual([[10, 9]]);
   });
 
-  it("steps over a nonce that is reserved: no transaction may take it", () => {
+  it("skips a reserved nonce: no transaction may take it", () => {
     expect(moves([5], [at(7), at(8)])).toEqual([
       [7, 5],
       [8, 7],
     ]);
   });
 
-  it("keeps order, holds no nonce twice, touches nothing claimed, and leaves no movable above a free nonce", () => {
+  it("keeps order, uses no nonce twice, moves nothing claimed, and leaves nothing movable above a free nonce", () => {
     const standing = fc.uniqueArray(
       fc.record({ nonce: fc.nat(40), kind: fc.constantFrom("free", "movable", "claimed", "reserved") }),
       { selector: ({ nonce }) => nonce, maxLength: 30 },
@@ -80,8 +80,8 @@ describe("shift-down", () => {
   });
 });
 
-describe("who may have a hole", () => {
-  it("is any transaction, but where a caller may have signed", () => {
+describe("a hole", () => {
+  it("is free for any transaction, unless a caller may have signed for it", () => {
     expect(["released", "givenUp", "shiftedDown", "expired"].map((why) => isFree({ why: why as "expired" }))).toEqual([
       true,
       true,

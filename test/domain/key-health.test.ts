@@ -17,20 +17,20 @@ describe("a key of a node", () => {
     expect(isAway(failedAt(times), times.at(-1) as number)).toBe(away);
   });
 
-  it("counts failures in a row alone: a signature begins anew, and removes the mark", () => {
+  it("counts only failures in a row: a signature resets them, and removes the mark", () => {
     expect(afterSignature(failedAt([0, 500]), 600, LEASE)).toBeUndefined();
     const signed = afterSignature(failedAt([0, 500, 1_000]), 1_100, LEASE) as KeyHealth;
     expect(isAway(signed, 1_100)).toBe(false);
   });
 
-  it("is marked once in ten leases at most, though it signs and fails by turns", () => {
+  it("is marked once in ten leases at most, even if it signs and fails in turn", () => {
     const marked = failedAt([0, 500, 1_000]);
     const signed = afterSignature(marked, 1_100, LEASE);
     expect(isAway(failedAt([2_000, 3_000, 4_000, 10_900], signed), 10_900)).toBe(false);
     expect(isAway(failedAt([2_000, 3_000, 4_000, 11_000], signed), 11_000)).toBe(true);
   });
 
-  it("is untried again after ten leases without a failure, then after twice as many, up to 640", () => {
+  it("is tried again after ten leases without a failure, then after twice as many, up to 640", () => {
     let health = failedAt([0, 500, 1_000]);
     let [nowMs, leases] = [1_000, 10];
     for (const _ of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
@@ -43,7 +43,7 @@ describe("a key of a node", () => {
     }
   });
 
-  it("stays marked while it goes on failing", () => {
+  it("stays marked while it keeps failing", () => {
     const health = failedAt([0, 500, 1_000, 9_000]);
     expect(isAway(health, 18_999)).toBe(true);
     expect(isAway(health, 19_000)).toBe(false);

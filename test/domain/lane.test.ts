@@ -34,7 +34,7 @@ describe("the order of lanes", () => {
   });
 });
 
-describe("shards", () => {
+describe("writer shards", () => {
   it("are stable and in range for any number of them", () => {
     fc.assert(
       fc.property(lanes, fc.integer({ min: 1, max: 10_000 }), (lane, shards) => {
@@ -55,13 +55,13 @@ describe("shards", () => {
     for (const count of counts.values()) expect(count).toBeLessThan(2_000);
   });
 
-  it("tell chains of one signer apart", () => {
+  it("differ for the chains of one signer", () => {
     const signer: Address = `0x${"a".repeat(40)}`;
     const shards = [1, 10, 137, 8453, 42161].map((chainId) => shardOf(laneKey({ chainId, signer }), 256));
     expect(new Set(shards).size).toBeGreaterThan(1);
   });
 
-  it("follow FNV-1a as it is published", () => {
+  it("follow the published FNV-1a", () => {
     expect(shardOf("", 2 ** 32)).toBe(0x811c9dc5);
     expect(shardOf("a", 2 ** 32)).toBe(0xe40c292c);
     expect(shardOf("foobar", 2 ** 32)).toBe(0xbf9cf968);

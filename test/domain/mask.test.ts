@@ -17,7 +17,7 @@ describe("a mask", () => {
     [`{"privateKey":"${HASH}"}`, '{"privateKey":"***"}'],
     [`{\\"secret\\":\\"0x${HASH}\\"}`, '{\\"secret\\":\\"0x***\\"}'],
     [`keys: ["0x${HASH}"]`, 'keys: ["0x***"]'],
-  ])("knows what a secret looks like: %s", (text, masked) => {
+  ])("recognises a secret by its shape: %s", (text, masked) => {
     expect(maskOfShapes(text)).toBe(masked);
     expect(createMask(["some other secret"])(text)).toBe(masked);
   });
@@ -29,12 +29,12 @@ describe("a mask", () => {
     "nonce too low: next nonce 5, tx nonce 4",
     "somebody@example.com",
     "https://rpc.example/eth?x=1",
-  ])("leaves alone what is none: %s", (text) => {
+  ])("leaves text without a secret unchanged: %s", (text) => {
     expect(createMask(["hunter2hunter2", "4d".repeat(32)])(text)).toBe(text);
   });
 
   it.each(["fencepost", "FENCEPOST", "signer", "API_KEYS", "transaction", "postgres", "not_leader", "action"])(
-    "leaves our own words alone where somebody chose one as a secret: %s",
+    "does not mask our own words if one was chosen as a secret: %s",
     (secret) => {
       const said = "fencepost: FENCEPOST_API_KEYS: is required; the signer of a transaction; NOT_LEADER; PostgreSQL";
       const mask = createMask([secret]);
@@ -44,7 +44,7 @@ describe("a mask", () => {
     },
   );
 
-  it("knows a secret in the spelling of JSON and of URLs", () => {
+  it("recognises a secret in the spelling of JSON and of URLs", () => {
     const secret = 'p"a\\ss/wörd';
     const mask = createMask([secret]);
     for (const text of [
@@ -57,7 +57,7 @@ describe("a mask", () => {
     }
   });
 
-  it("lets no secret through in any spelling, in whatever text", () => {
+  it("hides a secret in any spelling, in any text", () => {
     const secret = fc.string({ minLength: 8, maxLength: 40, unit: "grapheme" });
     fc.assert(
       fc.property(secret, fc.string(), fc.string(), (one, before, after) => {
@@ -84,7 +84,7 @@ describe("a mask", () => {
     }
   });
 
-  it("reaches every text of an error object, leaves bytes as they are, and stops somewhere", () => {
+  it("covers every text of an error object, leaves bytes unchanged, and has a depth limit", () => {
     const mask = createMask(["hunter2hunter2"]);
     const data = { a: ["hunter2hunter2", 1, null], data: "0x08c379a0", b: { c: true } };
     expect(maskTexts(mask, data)).toEqual({ a: ["***", 1, null], data: "0x08c379a0", b: { c: true } });

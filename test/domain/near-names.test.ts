@@ -5,7 +5,7 @@ import { nearestName, unknownName } from "../../src/domain/near-names.ts";
 const CREATE = ["chainId", "signer", "requestId", "payload", "metadata"];
 const RAW = ["to", "data", "value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "accessList", "type"];
 
-describe("a name that is not known", () => {
+describe("an unknown name", () => {
   it.each([
     ["from", CREATE, "signer"],
     ["request_id", CREATE, "requestId"],
@@ -20,7 +20,7 @@ describe("a name that is not known", () => {
     ["maxPriorityFee", RAW, "maxPriorityFeePerGas"],
     ["max_fee_per_gas", RAW, "maxFeePerGas"],
     ["gasprice", RAW, "gasPrice"],
-  ])("%s is probably meant as one that is", (name, known, meant) => {
+  ])("%s is probably meant as a known one", (name, known, meant) => {
     expect(nearestName(name, known)).toBe(meant);
   });
 
@@ -31,12 +31,12 @@ describe("a name that is not known", () => {
     },
   );
 
-  it("is offered nothing that its place does not know", () => {
+  it("gets no suggestion that is invalid at its place", () => {
     expect(nearestName("from", RAW)).toBeNull();
     expect(nearestName("signer", [])).toBeNull();
   });
 
-  it("gets a guess among the known ones, or none, whatever it is", () => {
+  it("gets a suggestion among the known names, or none, for any input", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (name) => {
         const near = nearestName(name, RAW);
@@ -46,16 +46,16 @@ describe("a name that is not known", () => {
   });
 });
 
-describe("the refusal of such a name", () => {
+describe("the refusal of an unknown name", () => {
   const complaint = "is not a known field";
 
-  it("has its path, and the hint in words and by itself", () => {
+  it("has its path, and the suggestion in the text and separately", () => {
     const refused = unknownName({ name: "from", path: "from", known: CREATE, complaint });
     expect(refused.message).toBe("from: is not a known field; did you mean `signer`?");
     expect(refused.extras).toEqual({ path: "from", hint: "did you mean `signer`?" });
   });
 
-  it("says where the field belongs that stands in the wrong place, also misspelt", () => {
+  it("says where a misplaced field belongs, also if it is misspelt", () => {
     const elsewhere = new Map([["value", "payload.value"]]);
     for (const name of ["value", "vlaue", "amount"]) {
       const { extras } = unknownName({ name, path: name, known: CREATE, complaint, elsewhere });
@@ -63,7 +63,7 @@ describe("the refusal of such a name", () => {
     }
   });
 
-  it("lists what there is where no guess is near", () => {
+  it("lists the valid names if no suggestion is close", () => {
     const refused = unknownName({ name: "colour", path: "colour", known: CREATE, complaint });
     expect(refused.message).toBe("colour: is not a known field (known: chainId, signer, requestId, payload, metadata)");
     expect(refused.extras).toEqual({ path: "colour" });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ofNotice } from "../../src/domain/attention/from-notices.ts";
 import { isVanished, judgeAcknowledgement, type Notice, timesOf } from "../../src/domain/notices.ts";
+import { ofNotice } from "../../src/domain/troubles/find.ts";
 
 const AT = new Date("2026-11-02T10:00:00.000Z");
 const SIGNER = `0x${"a".repeat(40)}` as const;
@@ -20,7 +20,7 @@ const vanished: Notice = {
 const asked = { noticeId: "n", by: "operator:ada", why: "known", times: null, order: null };
 
 describe("a notice", () => {
-  it("of a foreign use is the worst there is, names the evidence, and offers to suspend and to stop beside the word", () => {
+  it("of a foreign use has the highest severity, names the evidence, and offers to suspend and to stop", () => {
     const trouble = ofNotice(foreign);
     expect(trouble).toMatchObject({
       ...{ id: "notice:n", severity: "CRITICAL", code: "EXTERNAL_KEY_USE", since: AT, over: false },
@@ -34,13 +34,13 @@ describe("a notice", () => {
     ]);
   });
 
-  it("tells nonces that the chain counts and no transaction shows", () => {
+  it("lists nonces that the chain counts and no transaction shows", () => {
     const evidence = [{ at: AT, nonce: 31, through: 33, txHash: null, txId: null }];
     expect(ofNotice({ ...foreign, evidence, times: 3 }).sentence).toContain("the chain counts nonces 31 to 33");
     expect(timesOf({ nonce: 31, through: 33 })).toBe(3);
   });
 
-  it("of a node that vanished is red as well, and ends by a word or by its return", () => {
+  it("of a vanished node is critical too, and ends by an acknowledgement or its return", () => {
     expect(ofNotice(vanished)).toMatchObject({
       severity: "ERROR",
       code: "NODE_VANISHED",
@@ -54,7 +54,7 @@ describe("a notice", () => {
     [{ draining: false, lanes: 0 }, true],
     [{ draining: true, lanes: 2 }, true],
     [{ draining: true, lanes: 0 }, false],
-  ])("of a node is made of %o: %s", (instance, expected) => expect(isVanished(instance)).toBe(expected));
+  ])("of a vanished node is made for %o: %s", (instance, expected) => expect(isVanished(instance)).toBe(expected));
 });
 
 describe("an acknowledgement", () => {
@@ -62,21 +62,27 @@ describe("an acknowledgement", () => {
   const order = { key: "k", fingerprint };
 
   it.each([
-    ["is written where nobody made one", { acknowledged: null, times: 2 }, null, asked, "acknowledge"],
+    ["is written if there is none", { acknowledged: null, times: 2 }, null, asked, "acknowledge"],
     [
-      "is written where nothing happened since",
+      "is written if nothing happened since",
       { acknowledged: null, times: 2 },
       null,
       { ...asked, times: 2 },
       "acknowledge",
     ],
-    ["is not of what happened since", { acknowledged: null, times: 3 }, null, { ...asked, times: 2 }, "grown"],
-    ["stands where the same person said the same", done, null, asked, "stands"],
-    ["is somebody else's", done, null, { ...asked, by: "operator:bob" }, "taken"],
-    ["is another one with other words", done, null, { ...asked, why: "stolen" }, "taken"],
-    ["stands under its key", done, order, { ...asked, order }, "stands"],
-    ["has a key of its own", done, order, { ...asked, order: { ...order, fingerprint: HASH } }, "reused"],
-    ["is not known by another key", done, order, { ...asked, order: { ...order, key: "l" } }, "taken"],
+    ["is refused if it happened again since", { acknowledged: null, times: 3 }, null, { ...asked, times: 2 }, "grown"],
+    ["is unchanged if the same person repeats it", done, null, asked, "stands"],
+    ["is refused if somebody else made one", done, null, { ...asked, by: "operator:bob" }, "taken"],
+    ["is refused with another text", done, null, { ...asked, why: "stolen" }, "taken"],
+    ["is repeated under its key", done, order, { ...asked, order }, "stands"],
+    [
+      "is refused if its key belongs to another action",
+      done,
+      order,
+      { ...asked, order: { ...order, fingerprint: HASH } },
+      "reused",
+    ],
+    ["is refused under another key", done, order, { ...asked, order: { ...order, key: "l" } }, "taken"],
   ] as const)("%s", (_, notice, kept, words, expected) => {
     expect(judgeAcknowledgement(notice, kept, words)).toBe(expected);
   });

@@ -28,59 +28,59 @@ function offered(made: Order, limits = WIDE): Fees {
   return price.fees;
 }
 
-describe("what is ordered without a price", () => {
+describe("the price of a requested payload without a price", () => {
   it.each<[string, Fees | null, Fees]>([
-    ["follows the market where that is dearer than the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
+    ["follows the market if that is above the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
     ["follows it field by field", dynamic(100n, 50n), dynamic(205n, 55n)],
-    ["is the minimum where the market fell below it", dynamic(1_000n, 100n), dynamic(1_100n, 110n)],
-    ["pays like any other where nothing stands", null, dynamic(205n, 5n)],
+    ["is the minimum if the market fell below it", dynamic(1_000n, 100n), dynamic(1_100n, 110n)],
+    ["is the market's if there is no current offer", null, dynamic(205n, 5n)],
     ["stays legacy", legacy(100n), legacy(120n)],
     ["keeps the envelope of an access list", legacy(1_000n, "eip2930"), legacy(1_100n, "eip2930")],
   ])("%s", (_, standing, fees) => {
     expect(offered(order(standing))).toEqual(fees);
   });
 
-  it("changes the envelope where another is asked for", () => {
+  it("uses another envelope if asked", () => {
     expect(offered(order(legacy(100n), { like: dynamic(0n, 0n) }))).toEqual(dynamic(205n, 110n));
     expect(offered(order(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
   });
 
-  it("as a legacy payload covers base fee and tip, and no more than twice the base fee whatever gas is said to cost", () => {
+  it("of a legacy payload covers base fee and tip, and at most twice the base fee, whatever the market says", () => {
     expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
     expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
   });
 
-  it("does not count on a fall that is only foretold", () => {
+  it("does not rely on a forecast fall of the base fee", () => {
     const market = { ...MARKET, baseFees: [100n, 88n], gasPrice: 0n };
     expect(offered(order(legacy(1n), { market }))).toEqual(legacy(105n));
     expect(offered(order(dynamic(1n, 1n), { market }))).toEqual(dynamic(205n, 5n));
   });
 
-  it("tips something where no block says what is taken", () => {
+  it("has a tip even if no block shows one", () => {
     expect(offered(order(null, { market: { ...MARKET, priorityFees: [] } }))).toEqual(dynamic(200n + GWEI, GWEI));
   });
 
   it.each([
     [150n, dynamic(150n, 5n)],
     [110n, dynamic(110n, 5n)],
-  ])("is cut at the ceiling of %d", (absolute, fees) => {
+  ])("is limited by the ceiling of %d", (absolute, fees) => {
     expect(offered(order(dynamic(100n, 1n)), { relative: absolute, absolute })).toEqual(fees);
   });
 
-  it("is refused where the minimum is above the limit", () => {
+  it("is refused if the minimum is above the limit", () => {
     const limits = { relative: 109n, absolute: 109n };
     expect(orderedPrice(order(dynamic(100n, 1n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
     expect(orderedPrice(order(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
   });
 
-  it("is refused above what the loop may offer where gas does not cost so much: pressing again is no reason", () => {
+  it("is refused above the automatic limit if gas does not cost that much: asking again is no reason", () => {
     const limits = { relative: 400n, absolute: 10_000n };
     expect(orderedPrice(order(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
     expect(offered(order(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
   });
 });
 
-describe("a base fee above what the loop may offer", () => {
+describe("a base fee above the automatic limit", () => {
   const limits = { relative: 70n, absolute: 10_000n };
   const dear = { ...MARKET, baseFees: [7n, 7n, 300n], gasPrice: 330n };
 
@@ -88,7 +88,7 @@ describe("a base fee above what the loop may offer", () => {
     ["as much", [7n, 300n]],
     ["half of it", [7n, 150n]],
     ["more", [7n, 900n]],
-  ])("is believed where the newest block had %s", (_, seenBaseFees) => {
+  ])("is believed if the newest block had %s", (_, seenBaseFees) => {
     expect(offered(order(dynamic(14n, 1n), { market: dear, seenBaseFees }), limits)).toEqual(dynamic(605n, 5n));
     expect(offered(order(legacy(14n), { market: dear, seenBaseFees }), limits)).toEqual(legacy(330n));
   });
@@ -96,7 +96,7 @@ describe("a base fee above what the loop may offer", () => {
   it.each<[string, readonly bigint[]]>([
     ["the newest block had less than half of it", [300n, 149n]],
     ["no block was followed", []],
-  ])("is not where %s", (_, seenBaseFees) => {
+  ])("is not believed if %s", (_, seenBaseFees) => {
     const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees });
     expect(orderedPrice(made, limits)).toEqual({
       verdict: "unconfirmed",
@@ -107,13 +107,13 @@ describe("a base fee above what the loop may offer", () => {
     expect(orderedPrice(stuck, limits)).toMatchObject({ verdict: "unconfirmed", allowed: null });
   });
 
-  it("is no matter where the loop's own limit covers it, or is the ceiling itself", () => {
+  it("does not matter if the automatic limit covers it, or is the ceiling itself", () => {
     const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees: [7n] });
     expect(offered(made, { relative: 400n, absolute: 10_000n })).toEqual(dynamic(400n, 5n));
     expect(offered(made, { relative: 70n, absolute: 70n })).toEqual(dynamic(70n, 5n));
   });
 
-  it("does not lift the tip, which no block confirms, nor what has to be paid for a second order", () => {
+  it("raises neither the tip, which no block confirms, nor the price of a second request", () => {
     const greedy = { ...dear, priorityFees: [HIGH] };
     const seenBaseFees = [300n];
     expect(offered(order(dynamic(14n, 1n), { market: greedy, seenBaseFees }), limits)).toEqual(dynamic(670n, 70n));
@@ -123,7 +123,7 @@ describe("a base fee above what the loop may offer", () => {
     });
   });
 
-  it("is enough reason to outbid what stands just below it", () => {
+  it("is reason enough to outbid a current offer just below it", () => {
     const seenBaseFees = [300n];
     const market = { ...dear, gasPrice: 0n };
     expect(offered(order(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
@@ -157,13 +157,13 @@ describe("a gas oracle", () => {
     expect(offered(order(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
   });
 
-  it("of the operator's own is what counts where the market is not confirmed", () => {
+  it("of the operator's own counts if the market is not confirmed", () => {
     const market = { ...advising(500n, true), baseFees: [9_000n] };
     expect(offered(order(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
   });
 });
 
-describe("whatever an endpoint says", () => {
+describe("for any answer of an endpoint,", () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const fees: fc.Arbitrary<Fees> = fc.oneof(
     fc.tuple(wei, wei).map(([cap, tip]) => dynamic(cap + tip, tip)),
@@ -175,7 +175,7 @@ describe("whatever an endpoint says", () => {
     gasPrice: wei,
   });
 
-  it("no order offers more than the ceiling, nor less than replaces what stands", () => {
+  it("no request offers more than the ceiling, nor less than a replacement needs", () => {
     fc.assert(
       fc.property(fees, market, fc.array(wei, { maxLength: 5 }), wei, wei, (standing, said, seenBaseFees, a, b) => {
         const [relative, absolute] = a < b ? [a, b] : [b, a];
@@ -190,7 +190,7 @@ describe("whatever an endpoint says", () => {
     );
   });
 
-  it("a base fee that the newest block had is always reached, where the ceiling allows it", () => {
+  it("a base fee of the newest block is always reached, if the ceiling allows it", () => {
     fc.assert(
       fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {
         // From block to block a base fee falls by an eighth at most.

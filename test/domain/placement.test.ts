@@ -50,8 +50,8 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
   return among.map((each) => placed.filter((owner) => owner === each).length);
 }
 
-describe("placement", () => {
-  it("gives a lane to a member that finds its key away only where every other does, too", () => {
+describe("the placement of lanes", () => {
+  it("gives a lane to a member that finds its key away only if every other does too", () => {
     const lane = { chainId: 1, signer: signer(3) };
     const away = { keysAway: new Set([lane.signer]) };
     const names = (list: readonly Member[]) => rank(lane, list).map(({ nodeId }) => nodeId);
@@ -64,7 +64,7 @@ describe("placement", () => {
     expect(names([member(first, away), member(second, { keysAway: null })])).toEqual([first, second]);
   });
 
-  it("gives every lane to a member that serves it, and none where there is no such member", () => {
+  it("gives every lane to a member that serves it, and none if there is no such member", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -79,7 +79,7 @@ describe("placement", () => {
     );
   });
 
-  it("gives a lane to a member without a URL only where no other serves it", () => {
+  it("gives a lane to a member without a URL only if no other serves it", () => {
     fc.assert(
       fc.property(members, (list) => {
         const lanes = servedLanes(list);
@@ -96,7 +96,7 @@ describe("placement", () => {
     );
   });
 
-  it("gives a lane to one that stands back only where no other serves it", () => {
+  it("gives a lane to a member that stands back only if no other serves it", () => {
     fc.assert(
       fc.property(members, (list) => {
         for (const lane of servedLanes(list)) {
@@ -116,7 +116,7 @@ describe("placement", () => {
     expect(loads(lanes, allBack), "where all of them do, none does").toEqual([50, 50]);
   });
 
-  it("is the same on every node, in whatever order the rows came", () => {
+  it("is the same on every node, in any order of the rows", () => {
     fc.assert(
       fc.property(members, fc.integer(), (list, seed) => {
         const shuffled = [...list].sort((a, b) => hash(a.nodeId, seed) - hash(b.nodeId, seed));
@@ -127,7 +127,7 @@ describe("placement", () => {
     );
   });
 
-  it("shares evenly among those that serve the same, embedded ones left aside", () => {
+  it("is even among members that serve the same, embedded ones left aside", () => {
     const lanes = servedLanes([member("a")]);
     const nodes = ["a", "b", "c"].map((name) => member(name));
     expect(Math.max(...loads(lanes, nodes))).toBe(34);
@@ -136,7 +136,7 @@ describe("placement", () => {
     expect(loads(lanes, embedded).every((load) => load === 50)).toBe(true);
   });
 
-  it("shares evenly also where one holds all keys and another only some: lanes that have no choice come first", () => {
+  it("is even also if one has all keys and another only some: lanes without a choice come first", () => {
     const lanes = SIGNERS.map((each) => ({ chainId: 1, signer: each }));
     const some = (name: string, from: number, to: number) =>
       member(name, { signers: new Set(SIGNERS.slice(from, to)) });
@@ -145,7 +145,7 @@ describe("placement", () => {
     expect(loads(lanes, [member("a"), some("b", 90, 100)])).toEqual([90, 10]);
   });
 
-  it("moves few lanes beside its own when a member joins or leaves", () => {
+  it("moves few other lanes when a member joins or leaves", () => {
     const lanes = servedLanes([member("a")]);
     const four = ["a", "b", "c", "d"].map((name) => member(name));
     const before = place(lanes, four.slice(0, 3));
@@ -155,7 +155,7 @@ describe("placement", () => {
     expect(moved.length).toBeLessThanOrEqual(50);
   });
 
-  it("favours a node that restarts as before", () => {
+  it("keeps the rank of a node that restarts", () => {
     const lanes = servedLanes([member("a")]);
     const before = place(lanes, [member("a"), member("b")]);
     const after = place(lanes, [member("a"), member("b", { instanceId: "another life" })]);

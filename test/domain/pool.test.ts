@@ -29,24 +29,24 @@ const anyPool = fc
   .array(anyMember, { minLength: 1, maxLength: 6 })
   .map((all) => all.map((facts, n) => member(n + 1, facts)));
 
-describe("the member of a pool that a request gets", () => {
+describe("the chosen member of a pool", () => {
   it.each<[string, readonly MemberFacts[], number | string]>([
     ["has fewest before it", [member(1, { ahead: 2 }), member(2, { ahead: 1 })], 2],
     ["of equals, has the younger head", [member(1, { ahead: 1, headAgeMs: 9 }), member(2, { ahead: 1 })], 2],
     ["of equals, was chosen longest ago", [member(1, { lastChosen: 7 }), member(2, { lastChosen: 6 })], 2],
     ["sends, however many stand before it", [member(1, { passage: "blocked" }), member(2, { ahead: 99 })], 2],
     ["is blocked sooner than stopped", [member(1, { passage: "stopped" }), member(2, { passage: "blocked" })], 2],
-    ["is stopped where all are", [member(1, { passage: "stopped" }), member(2, { passage: "outOfReach" })], 1],
+    ["is stopped if all are", [member(1, { passage: "stopped" }), member(2, { passage: "outOfReach" })], 1],
     ["can pay", [member(1, { balance: 99n }), member(2, { balance: 100n, ahead: 50 })], 2],
     ["may be one whose balance is not known", [member(1, { balance: 99n }), member(2)], 2],
     ["has room", [member(1, { isFull: true }), member(2, { passage: "stopped" })], 2],
-    ["is none where those that can pay are full", [member(1, { isFull: true }), member(2, { balance: 1n })], "full"],
-    ["is none where none can pay", [member(1, { balance: 1n, isFull: true }), member(2, { balance: 99n })], "funds"],
+    ["is none if those that can pay are full", [member(1, { isFull: true }), member(2, { balance: 1n })], "full"],
+    ["is none if none can pay", [member(1, { balance: 1n, isFull: true }), member(2, { balance: 99n })], "funds"],
   ])("%s", (_, members, expected) => {
     expect(chosen(...members)).toBe(expected);
   });
 
-  it("has room, can pay as far as is known, and no other such has a shorter wait", () => {
+  it("has space in its queue, can pay as far as known, and no other such has a shorter wait", () => {
     fc.assert(
       fc.property(anyPool, (members) => {
         const fit = members.filter(({ isFull, balance }) => !isFull && (balance === null || balance >= 100n));
@@ -73,7 +73,7 @@ describe("a sticky key", () => {
   const members = Array.from({ length: 10 }, (_, n) => signer(n + 1));
   const keys = Array.from({ length: 1_000 }, (_, n) => `customer-${n}`);
 
-  it("has one member, in whatever order they are; keys spread over all", () => {
+  it("has one member, in any order of members; keys spread over all", () => {
     const counts = new Map<Address | null, number>();
     for (const key of keys) {
       const kept = stickyMember(members, key);
@@ -96,8 +96,8 @@ describe("a sticky key", () => {
   });
 });
 
-describe("the key of a pool's request", () => {
-  it("is none without a pool or a request id, and two requests never share one", () => {
+describe("the key of a pool request", () => {
+  it("is null without a pool or a request id, and two requests never share one", () => {
     expect(poolKeyOf({ requestId: "a" })).toBeNull();
     expect(poolKeyOf({ pool: "p", requestId: null })).toBeNull();
     expect(poolKeyOf({ pool: "a", requestId: "b\nc" })).not.toBe(poolKeyOf({ pool: "a.b", requestId: "c" }));

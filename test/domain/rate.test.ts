@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { draw } from "../../src/domain/rate.ts";
 import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 
-describe("a rate of so many a second", () => {
+describe("a rate limit", () => {
   it.each([
     ["as much as a second holds, of a bucket that was never drawn from", 10, null, 10, { given: 10, left: 0 }],
     ["and no more", 10, null, 11, { given: 10, left: 0 }],
-    ["nothing where it was emptied this moment", 10, 2_000, 1, { given: 0, left: 0 }],
+    ["nothing if it was just emptied", 10, 2_000, 1, { given: 0, left: 0 }],
     ["one after the time that one takes", 10, 1_900, 5, { given: 1, left: 0 }],
     ["half of it after half a second", 10, 1_500, 3, { given: 3, left: 2 }],
     ["all of it after a second, however long ago it was emptied", 10, 500, 12, { given: 10, left: 0 }],
@@ -17,7 +17,7 @@ describe("a rate of so many a second", () => {
     expect(draw(perSecond, fullAtMs, { wanted, nowMs: 1_000 })).toMatchObject(expected);
   });
 
-  it("is never exceeded: in any stretch of time, its length in seconds and one more", () => {
+  it("is never exceeded: in any interval, its length in seconds plus one", () => {
     const entropy = createSeededEntropy(7);
     for (let world = 0; world < 200; world++) {
       const perSecond = 1 + Math.floor(entropy.random() * 300);
@@ -45,7 +45,7 @@ describe("a rate of so many a second", () => {
     }
   });
 
-  it("is had in full by one who asks all the time", () => {
+  it("is used in full by constant demand", () => {
     let fullAtMs: number | null = null;
     let total = 0;
     for (let nowMs = 0; nowMs <= 10_000; nowMs += 7) {

@@ -4,8 +4,8 @@ import { RecentCount } from "../../src/domain/recent-count.ts";
 
 const WINDOW_MS = 300_000;
 
-describe("a count of what was lately", () => {
-  it("holds what came within the window, and forgets it after", () => {
+describe("a count of recent events", () => {
+  it("includes events within the window, and drops them after", () => {
     const count = new RecentCount(WINDOW_MS);
     count.add(1_000_000, 3);
     expect(count.within(1_000_000)).toBe(3);
@@ -13,7 +13,7 @@ describe("a count of what was lately", () => {
     expect(count.within(1_000_000 + WINDOW_MS)).toBe(0);
   });
 
-  it("never says less than came in the last window less a slice, nor more than in the window", () => {
+  it("is never below the events of the last window minus a slice, nor above those of the window", () => {
     const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 400_000 }), fc.integer({ min: 0, max: 5 })), {
       maxLength: 60,
     });

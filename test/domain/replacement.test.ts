@@ -9,7 +9,7 @@ const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
   maxPriorityFeePerGas,
 });
 
-describe("the least that replaces", () => {
+describe("the minimum replacement", () => {
   it.each([
     [0n, 1n],
     [1n, 2n],
@@ -18,7 +18,7 @@ describe("the least that replaces", () => {
     [11n, 13n],
     [100n, 110n],
     [101n, 112n],
-  ])("is a tenth over %d, rounded up, and never the same", (before, after) => {
+  ])("is a tenth above %d, rounded up, and never equal", (before, after) => {
     expect(leastReplacement(legacy(before))).toEqual(legacy(after));
     expect(leastReplacement(dynamic(1_000n, before))).toEqual(dynamic(1_100n, after));
   });
@@ -28,11 +28,11 @@ describe("the least that replaces", () => {
   });
 });
 
-describe("a payload signed elsewhere in the place of another", () => {
+describe("a payload signed elsewhere that replaces another", () => {
   const blob = (cap: bigint, tip: bigint, blobFeeCap: bigint) => ({ fees: dynamic(cap, tip), blobFeeCap });
   const standing = blob(100n, 10n, 7n);
 
-  it("offers a tenth more on both fields", () => {
+  it("offers a tenth more in both fields", () => {
     const least = leastInPlaceOf({ fees: dynamic(100n, 10n) });
     expect(reaches({ fees: dynamic(110n, 11n) }, least)).toBe(true);
     expect(reaches({ fees: dynamic(109n, 11n) }, least)).toBe(false);
@@ -44,11 +44,11 @@ describe("a payload signed elsewhere in the place of another", () => {
     [blob(199n, 20n, 14n), false],
     [blob(200n, 19n, 14n), false],
     [blob(200n, 20n, 13n), false],
-  ])("with blobs offers twice as much on each of three: case %#", (offered, enough) => {
+  ])("with blobs offers twice as much in each of three fields: case %#", (offered, enough) => {
     expect(reaches(offered, leastInPlaceOf(standing))).toBe(enough);
   });
 
-  it("is of the same kind: no pool takes a blob for another payload, or another payload for a blob", () => {
+  it("is of the same kind: no pool replaces a blob transaction with another kind, or the reverse", () => {
     expect(reaches({ fees: dynamic(900n, 900n) }, leastInPlaceOf(standing))).toBe(false);
     expect(reaches(blob(900n, 900n, 900n), leastInPlaceOf({ fees: dynamic(100n, 10n) }))).toBe(false);
   });

@@ -39,7 +39,7 @@ const PLENTY = 10n ** 24n;
 describe("the market strategy", () => {
   it.each<[string, Fees, FeeMarket]>([
     ["covers the base fee and tips like the last blocks", dynamic(30n, 2n), market(10n, [1n, 2n])],
-    ["covers the base fee where blocks hold no tips", dynamic(10n, 1n), market(10n)],
+    ["covers the base fee if blocks have no tips", dynamic(10n, 1n), market(10n)],
     ["is legacy and pays the base fee and the tip", legacy(12n), market(10n, [2n])],
     ["is legacy on a chain without base fees, at its price", legacy(5n), market(null, [], 5n)],
   ])("keeps an offer that %s", (_, standing, now) => {
@@ -60,7 +60,7 @@ describe("the market strategy", () => {
     ],
     ["is legacy and under the gas price of an old chain", legacy(2n), market(null, [], 9n), legacy(9n)],
     ["is dynamic on a chain that shows no base fee", dynamic(2n, 1n), market(null, [], 9n), dynamic(9n, 9n)],
-  ])("goes to the market where the offer %s, and a tenth more at least", (_, standing, now, wanted) => {
+  ])("follows the market if the offer %s, with a tenth more at least", (_, standing, now, wanted) => {
     expect(isBelowMarket(standing, now)).toBe(true);
     const verdict = reprice(marketRepricing, view(standing, { market: now }), PLENTY);
     if (verdict.verdict !== "reprice") throw new Error(verdict.verdict);
@@ -69,31 +69,31 @@ describe("the market strategy", () => {
     expect(feeCap(verdict.fees) * 10n).toBeGreaterThanOrEqual(feeCap(standing) * 11n);
   });
 
-  it("raises a tip above the market's as well: a node wants a tenth more on both fields", () => {
+  it("raises a tip above the market's as well: a node needs a tenth more in both fields", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 8n), { market: market(40n, [1n]) }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 8_800_000_000n } });
   });
 
-  it("raises also a tip of nothing, by the least there is", () => {
+  it("raises a zero tip too, by the minimum", () => {
     const verdict = reprice(marketRepricing, view(dynamic(20n, 0n), { market: market(40n) }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxPriorityFeePerGas: 1n } });
   });
 
-  it("goes on from an offer that a node refused, whatever the market says, and by more than a tenth", () => {
+  it("raises an offer that a node refused, whatever the market, and by more than a tenth", () => {
     const standing = dynamic(100n, 10n);
     expect(isBelowMarket(standing, market(10n))).toBe(false);
     const verdict = reprice(marketRepricing, view(standing, { refused: true }), PLENTY);
     expect(verdict).toMatchObject({ fees: { maxFeePerGas: 125n * GWEI, maxPriorityFeePerGas: 12_500_000_000n } });
   });
 
-  it("does not count on a fall that is only foretold: what the newest block cost is the market", () => {
+  it("does not rely on a forecast fall: the newest block is the market", () => {
     const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };
     const verdict = reprice(marketRepricing, view(legacy(28n), { market: falling }), PLENTY);
     expect(verdict).toMatchObject({ verdict: "reprice", fees: legacy(31n) });
     expect(reprice(marketRepricing, view(legacy(31n), { market: falling }), PLENTY).verdict).toBe("keep");
   });
 
-  it("looks at the last blocks' tips, not at those of long ago", () => {
+  it("uses the tips of the last blocks, not older ones", () => {
     const tips = [...Array.from({ length: 90 }, () => 50n), ...Array.from({ length: 10 }, () => 1n)];
     expect(isBelowMarket(dynamic(100n, 2n), market(10n, tips))).toBe(false);
     expect(isBelowMarket(dynamic(100n, 2n), market(10n, [...tips].reverse()))).toBe(true);
@@ -111,31 +111,31 @@ describe("the linear strategy", () => {
     });
   });
 
-  it("is raised to what nodes ask for where its step is too small", () => {
+  it("is raised to the minimum of nodes if its step is too small", () => {
     const verdict = reprice(linearRepricing(1), view(dynamic(100n, 10n)), PLENTY);
     expect(verdict).toMatchObject({ fees: dynamic(110n, 11n) });
   });
 
-  it("is what `linear` names, with a quarter; `on` is the market", () => {
+  it("is named `linear`, with a quarter; `on` is the market", () => {
     expect(REPRICING_STRATEGIES.linear.propose(view(dynamic(100n, 4n)))).toEqual(dynamic(125n, 5n));
     expect(REPRICING_STRATEGIES.on).toBe(marketRepricing);
   });
 });
 
-describe("the ceiling", () => {
-  it("cuts what the market wants, and says so where that is not enough", () => {
+describe("the ceiling of a reprice", () => {
+  it("limits the market's price, and reports if that is not enough", () => {
     const at = (baseFee: bigint) =>
       reprice(marketRepricing, view(dynamic(20n, 1n), { market: market(baseFee, [2n]) }), 100n * GWEI);
     expect(at(99n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: true });
     expect(at(90n)).toEqual({ verdict: "reprice", fees: dynamic(100n, 2n), reached: false });
   });
 
-  it("ends it where even the least replacement is above", () => {
+  it("ends repricing if even the minimum replacement is above", () => {
     const verdict = reprice(marketRepricing, view(dynamic(95n, 1n), { market: market(200n) }), 100n * GWEI);
     expect(verdict).toEqual({ verdict: "ceiling", needed: 104_500_000_000n });
   });
 
-  it("holds for a strategy that knows no measure", () => {
+  it("limits any strategy", () => {
     const greedy = { name: "greedy", propose: () => dynamic(10n ** 9n, 10n ** 9n) };
     const verdict = reprice(greedy, view(dynamic(20n, 1n)), 100n * GWEI);
     expect(verdict).toMatchObject({ fees: dynamic(100n, 100n) });
@@ -151,19 +151,19 @@ describe("offers", () => {
     fees,
   });
 
-  it("are the highest field by field; nothing where nothing was offered", () => {
+  it("are combined to the highest value per field, and to none if nothing was offered", () => {
     expect(highestOffer([attempt(1, dynamic(9n, 1n)), attempt(2, dynamic(8n, 3n))])).toEqual(dynamic(9n, 3n));
     expect(highestOffer([])).toBeNull();
   });
 
-  it("cover what they are at least as good as in both fields", () => {
+  it("cover another one if they are at least as high in both fields", () => {
     expect(covers(dynamic(9n, 3n), dynamic(9n, 3n))).toBe(true);
     expect(covers(dynamic(10n, 2n), dynamic(9n, 3n))).toBe(false);
     expect(covers(dynamic(8n, 3n), dynamic(9n, 3n))).toBe(false);
   });
 });
 
-describe("whatever a strategy proposes", () => {
+describe("any proposal of a strategy", () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const fees: fc.Arbitrary<Fees> = fc.oneof(
     fc.record({ cap: wei, tip: wei }).map(({ cap, tip }): Fees => {
@@ -173,7 +173,7 @@ describe("whatever a strategy proposes", () => {
     wei.map((gasPrice): Fees => ({ type: "legacy", gasPrice })),
   );
 
-  it("replaces what stands by a tenth on both fields, in the same envelope, never above the ceiling", () => {
+  it("becomes a replacement with a tenth more in both fields, in the same envelope, under the ceiling", () => {
     fc.assert(
       fc.property(fees, fees, wei, fc.boolean(), (standing, proposed, ceiling, refused) => {
         const strategy = { name: "any", propose: () => proposed };
@@ -195,7 +195,7 @@ function tipOf(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
 }
 
-describe("a strategy that somebody else wrote", () => {
+describe("a user's own strategy", () => {
   const failures: string[] = [];
   const guarded = (propose: () => unknown) => {
     failures.length = 0;
@@ -205,7 +205,7 @@ describe("a strategy that somebody else wrote", () => {
   const refused = view(dynamic(100n, 10n), { refused: true });
   const asked = marketRepricing.propose(refused);
 
-  it("is asked, and keeps its name", () => {
+  it("is used, and keeps its name", () => {
     const strategy = guarded(() => dynamic(500n, 50n));
     expect(strategy.name).toBe("own");
     expect(strategy.propose(refused)).toEqual(dynamic(500n, 50n));
@@ -213,7 +213,7 @@ describe("a strategy that somebody else wrote", () => {
     expect(failures).toEqual([]);
   });
 
-  it("may name fees alone: they are of the kind that stands", () => {
+  it("may return fees without a type: they have the current type", () => {
     const { type: _, ...fees } = dynamic(500n, 50n);
     expect(guarded(() => fees).propose(refused)).toEqual(dynamic(500n, 50n));
     expect(guarded(() => ({ gasPrice: 5n })).propose(view(legacy(1n)))).toEqual({ type: "legacy", gasPrice: 5n });
@@ -226,12 +226,12 @@ describe("a strategy that somebody else wrote", () => {
     ["answers with less than nothing", () => ({ type: "legacy", gasPrice: -1n })],
     ["knows an envelope of its own", () => ({ type: "eip4844", gasPrice: 1n })],
     ["forgets to answer", () => undefined],
-  ])("and %s, does not stop the lane: the market decides in its place", (_, propose) => {
+  ])("that %s does not stop the lane: the market decides instead", (_, propose) => {
     expect(guarded(propose).propose(refused)).toEqual(asked);
     expect(failures).toEqual(["it proposed neither null nor fees in wei (bigint)"]);
   });
 
-  it("and throws, is reported with its own words", () => {
+  it("that throws is reported with its message", () => {
     const strategy = guarded(() => {
       throw new Error("no table for this chain");
     });
@@ -239,7 +239,7 @@ describe("a strategy that somebody else wrote", () => {
     expect(failures).toEqual(["no table for this chain"]);
   });
 
-  it("follows an oracle where there is one, in the envelope that stands", () => {
+  it("can follow an oracle, in the current envelope", () => {
     const advised = {
       ...market(40n, [1n]),
       offer: { maxFeePerGas: 90n * GWEI, maxPriorityFeePerGas: 9n * GWEI, isFixed: false },

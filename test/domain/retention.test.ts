@@ -7,17 +7,17 @@ const NOW = new Date(1_800_000_000_000);
 const HOUR_MS = 3_600_000;
 const ago = (ms: number) => new Date(NOW.getTime() - ms);
 
-describe("a transaction may leave", () => {
+describe("a transaction is deleted", () => {
   const old = { state: "CONFIRMED", live: false, updatedAt: ago(100 * HOUR_MS) } as const;
   const moment = { now: NOW, ageMs: 90 * HOUR_MS, oldestInFeed: null };
 
-  it("where it is final, past its watch, and older than the retention", () => {
+  it("if it is final, past its watch, and older than the retention", () => {
     expect(mayLeave(old, moment)).toBe(true);
     expect(mayLeave({ ...old, live: true }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(89 * HOUR_MS) }, moment)).toBe(false);
   });
 
-  it("only some time behind its completion, and never while the feed has one as old", () => {
+  it("only some time after its completion, and never while the feed has one as old", () => {
     const edge = moment.ageMs + BEHIND_ITS_COMPLETION_MS;
     expect(mayLeave({ ...old, updatedAt: ago(edge) }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(edge + 1) }, moment)).toBe(true);
@@ -25,7 +25,7 @@ describe("a transaction may leave", () => {
     expect(mayLeave(old, { ...moment, oldestInFeed: ago(99 * HOUR_MS) })).toBe(true);
   });
 
-  it("in no other case, whatever the numbers", () => {
+  it("in no other case, for any numbers", () => {
     const ms = fc.integer({ min: 0, max: 1_000 * HOUR_MS });
     fc.assert(
       fc.property(fc.constantFrom(...STATES), fc.boolean(), ms, ms, fc.option(ms), (state, live, age, kept, oldest) => {
@@ -40,10 +40,10 @@ describe("a transaction may leave", () => {
   });
 });
 
-describe("completions leave", () => {
+describe("completions are deleted", () => {
   const feed = fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 30 });
 
-  it("from the beginning of the feed, up to the first that is young, however their times lie", () => {
+  it("from the beginning of the feed, up to the first that is young, in any order of their times", () => {
     fc.assert(
       fc.property(feed, fc.integer({ min: 0, max: 20 }), (times, limit) => {
         const lowest = times.map((at, index) => ({ seq: index * 2 + 7, at: new Date(at) }));
@@ -58,7 +58,7 @@ describe("completions leave", () => {
   });
 });
 
-it("an age is said in days where it is long, and never less than it is", () => {
+it("an age is shown in days if it is long, and never rounded down", () => {
   expect([HOUR_MS, 1.5 * HOUR_MS, 47 * HOUR_MS, 48 * HOUR_MS, 90 * 24 * HOUR_MS].map(ageInWords)).toEqual([
     "1 hour",
     "2 hours",

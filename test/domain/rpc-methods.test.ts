@@ -21,7 +21,7 @@ describe("a method that an operator adds to /rpc", () => {
     ["eth_resend", "send"],
     ["eth_sendrawtransaction", "send"],
     ["klay_SeNdTx", "send"],
-  ])("is refused for the word of %s: %s", (method, word) => {
+  ])("is refused because of the word in %s: %s", (method, word) => {
     expect(actingWordIn(method)).toBe(word);
   });
 
@@ -35,11 +35,11 @@ describe("a method that an operator adds to /rpc", () => {
     "eth_mining",
     "arb_important",
     "signer_status",
-  ])("is taken where none of its words acts: %s", (method) => {
+  ])("is accepted if none of its words acts: %s", (method) => {
     expect(actingWordIn(method)).toBeNull();
   });
 
-  it("stands beside reads that none of the words is in", () => {
+  it("is added to reads that contain none of the words", () => {
     expect([...READ_METHODS].filter((method) => actingWordIn(method) !== null)).toEqual([]);
   });
 });

@@ -37,7 +37,7 @@ function judged(asked: ToSign, policy: Partial<Policy> | null = null): string | 
   return beyondBounds({ ceilings: new Map([[1, CEILINGS]]), policies }, SIGNER, asked);
 }
 
-describe("whoever holds a key signs, whatever it is told, nothing", () => {
+describe("a key holder signs nothing, whatever it is asked,", () => {
   it("for a chain that is not configured", () => {
     expect(judged(TRANSFER)).toBeNull();
     expect(judged({ ...TRANSFER, chainId: 5 })).toMatch(/chain 5 is not one of those/);
@@ -49,7 +49,7 @@ describe("whoever holds a key signs, whatever it is told, nothing", () => {
     ["of a gas price", { fees: { type: "legacy", gasPrice: 101n * GWEI } }, /FENCEPOST_MAX_FEE_GWEI/],
     ["of gas times fee", { gas: 10_000_000n }, /FENCEPOST_MAX_GAS_COST_WEI/],
     ["of value and gas", { value: 10n ** 18n }, /FENCEPOST_MAX_COST_WEI/],
-  ])("above the ceiling %s, whyever it is asked for", (_, over, words) => {
+  ])("above the ceiling %s, for any declared reason", (_, over, words) => {
     for (const because of [undefined, "again", "reprice", "replace", "shift-down"] as const)
       expect(judged({ ...TRANSFER, ...over, because })).toMatch(words);
   });
@@ -60,24 +60,24 @@ describe("whoever holds a key signs, whatever it is told, nothing", () => {
     ["another function", { selectors: new Set(["0xa9059cbb"]) }, /signer\.selectors/],
     ["more value", { maxValue: { ...UNLIMITED, perTransaction: 6n } }, /signer\.maxValue\.perTransaction/],
     ["more cost", { maxCost: { ...UNLIMITED, perTransaction: 42_000n * GWEI } }, /signer\.maxCost\.perTransaction/],
-  ])("that the signer's policy does not allow: %s, also declared as another price", (_, policy, words) => {
+  ])("that the signer's policy forbids: %s, also declared as another price", (_, policy, words) => {
     for (const because of [undefined, ...DECLARATIONS.filter((each) => each !== "cancel" && each !== "placeholder")])
       expect(judged({ ...TRANSFER, because }, policy)).toMatch(words);
   });
 
-  it("but leaves to the database what only that can judge: windows, and hours of the day", () => {
+  it("but leaves windows and hours of the day to the database, which alone can check them", () => {
     const used = { perTransaction: null, perHour: 0n, perDay: 0n };
     expect(judged(TRANSFER, { maxValue: used, maxCost: used, hours: { from: 600, to: 601 } })).toBeNull();
   });
 
-  it.each(["cancel", "placeholder"] as const)("as %s but a transfer of nothing to oneself", (because) => {
+  it.each(["cancel", "placeholder"] as const)("declared as %s, except an empty transfer to itself", (because) => {
     expect(judged({ ...NOTHING, because })).toBeNull();
     const entry = { address: RECEIVER, storageKeys: [] };
     for (const other of [{ to: RECEIVER }, { value: 1n }, { data: "0x00" }, { accessList: [entry] }, { to: null }])
       expect(judged({ ...NOTHING, ...other, because } as ToSign)).toMatch(/no transfer of nothing/);
   });
 
-  it("and a cancel is not for the receivers to say, though its cost is", () => {
+  it("and does not check the receiver of a cancel, though its cost", () => {
     const cancel = { ...NOTHING, because: "cancel" } as const;
     expect(judged(cancel, { to: new Set([RECEIVER]), selectors: new Set() })).toBeNull();
     expect(judged(cancel, { maxCost: { ...UNLIMITED, perTransaction: 1n } })).toMatch(/maxCost/);
@@ -90,7 +90,7 @@ describe("a second payload for a nonce", () => {
   const reprice = { ...TRANSFER, fees: DEARER };
   const other = { ...TRANSFER, value: 8n };
 
-  it("that is the first once more is no second", () => {
+  it("that equals the first is no second one", () => {
     expect(fate(TRANSFER)).toBeNull();
     expect(fate({ ...TRANSFER, because: "reprice" })).toBeNull();
   });

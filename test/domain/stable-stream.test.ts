@@ -4,8 +4,8 @@ import type { BlockRef } from "../../src/domain/block-window.ts";
 import { StableStream } from "../../src/domain/stable-stream.ts";
 import { forks, NaiveChain } from "../support/naive-chain.ts";
 
-describe("the stable stream", () => {
-  it("emits a block once enough lie on top; with depth 0, at once", () => {
+describe("the stable block stream", () => {
+  it("emits a block once enough blocks are above it; with depth 0, at once", () => {
     const chain = new NaiveChain(5);
     const deep = new StableStream<BlockRef>(2);
     const shallow = new StableStream<BlockRef>(0);
@@ -17,7 +17,7 @@ describe("the stable stream", () => {
     expect(deep.emittedThrough).toBe(6);
   });
 
-  it("never shows what a reorg took away in time", () => {
+  it("never emits a block that a reorg removed in time", () => {
     const chain = new NaiveChain(0);
     const stream = new StableStream<BlockRef>(3);
     stream.apply({ added: chain.blocks, removed: [] });
@@ -29,7 +29,7 @@ describe("the stable stream", () => {
     for (const block of lost.added) expect(stable).not.toContainEqual(block);
   });
 
-  it("takes nothing back: a reorg below what was emitted is reported, and heights go on from there", () => {
+  it("takes nothing back: a reorg below an emitted block is reported, and heights continue from there", () => {
     const chain = new NaiveChain(0);
     const stream = new StableStream<BlockRef>(1);
     stream.apply({ added: chain.blocks, removed: [] });
@@ -40,7 +40,7 @@ describe("the stable stream", () => {
     expect(deep.stable.map(({ number }) => number)).toEqual([4, 5]);
   });
 
-  it("says nothing where the chain only lost blocks", () => {
+  it("emits nothing if the chain only lost blocks", () => {
     const chain = new NaiveChain(0, 4);
     const stream = new StableStream<BlockRef>(2);
     stream.apply({ added: chain.blocks, removed: [] });
@@ -48,7 +48,7 @@ describe("the stable stream", () => {
     expect(stream.apply({ added: [], removed })).toEqual({ stable: [], brokeStability: false });
   });
 
-  it("forgets what waits, and not what it emitted, when that is to be read again", () => {
+  it("drops pending blocks, and not emitted ones, when they are to be read again", () => {
     const chain = new NaiveChain(0, 6);
     const stream = new StableStream<BlockRef>(2);
     expect(stream.apply({ added: chain.blocks, removed: [] }).stable.length).toBe(4);
@@ -58,7 +58,7 @@ describe("the stable stream", () => {
     expect(stream.apply({ added: [...again, ...growth], removed: [] }).stable.map(({ number }) => number)).toEqual([4]);
   });
 
-  it("under any reorgs: every height once, ascending, without a gap, and at its depth when it came", () => {
+  it("emits every height once, ascending, without a gap, and at its depth, under any reorgs", () => {
     fc.assert(
       fc.property(forks, fc.integer({ min: 0, max: 8 }), fc.nat(100), (steps, depth, first) => {
         const chain = new NaiveChain(first);
@@ -82,7 +82,7 @@ describe("the stable stream", () => {
     );
   });
 
-  it("reorgs that stay above the depth never show: what was emitted is the chain's own prefix", () => {
+  it("does not show reorgs above the depth: emitted blocks are a prefix of the chain", () => {
     const shallow = fc.array(
       fc.record({ depth: fc.integer({ min: 0, max: 3 }), length: fc.integer({ min: 4, max: 8 }) }),
     );

@@ -13,7 +13,7 @@ describe("a traceparent", () => {
     expect(formatTraceparent({ traceId: TRACE, spanId: SPAN, sampled: true })).toBe(`00-${TRACE}-${SPAN}-01`);
   });
 
-  it("of a later version is read as far as this one goes", () => {
+  it("of a later version is read as far as this version knows", () => {
     expect(parseTraceparent(`01-${TRACE}-${SPAN}-03-more`)).toMatchObject({ traceId: TRACE, sampled: true });
   });
 
@@ -28,11 +28,11 @@ describe("a traceparent", () => {
     ["more than version 00 has", `00-${TRACE}-${SPAN}-01-more`],
     ["a line break behind it", `00-${TRACE}-${SPAN}-01\n`],
     ["something long", `01-${TRACE}-${SPAN}-01-${"x".repeat(300)}`],
-  ])("is none where it is %s", (_, text) => {
+  ])("is null if it is %s", (_, text) => {
     expect(parseTraceparent(text)).toBeNull();
   });
 
-  it("is found among the caller's metadata, and only where it is one", () => {
+  it("is found in the caller's metadata, only if it is valid", () => {
     expect(traceparentIn({ traceparent: `00-${TRACE}-${SPAN}-01` })).toBe(`00-${TRACE}-${SPAN}-01`);
     expect(traceparentIn({ traceparent: "mine" })).toBeNull();
     expect(traceparentIn({})).toBeNull();

@@ -94,7 +94,7 @@ describe("the transition table", () => {
     expect([...EVENTS].sort()).toEqual(Object.keys(LEGAL).sort());
   });
 
-  it("knows every status that the matrix names", () => {
+  it("knows every status in the matrix", () => {
     const known = new Set(STATUSES.map(name));
     const named = Object.values(LEGAL).flatMap(({ from, to }) => [...from, ...(to === "same" ? [] : [to])]);
     expect(named.filter((each) => !known.has(each))).toEqual([]);
@@ -133,7 +133,7 @@ describe("the transition table", () => {
     }
   });
 
-  it("never gives a settled outcome from a status that has no receipt", () => {
+  it("never settles a status without a receipt", () => {
     const deciding = [
       "confirm",
       "revert",
@@ -148,13 +148,13 @@ describe("the transition table", () => {
     }
   });
 
-  it("says of an illegal move what it was and from where", () => {
+  it("reports an illegal transition with its event and state", () => {
     expect(() => transition(null, "confirm")).toThrow("confirm is not legal from nothing");
     expect(() => transition({ state: "ALLOCATED", subState: null }, "mine")).toThrow("from ALLOCATED/-");
     expect(() => transition({ state: "TRACKING", subState: "PENDING" }, "confirm")).toThrow("from TRACKING/PENDING");
   });
 
-  it("refuses to stay where there is no row", () => {
+  it("refuses to stay if there is no row", () => {
     expect(() => transition(null, "resubmit")).toThrow(IllegalTransition);
   });
 });
@@ -162,13 +162,13 @@ describe("the transition table", () => {
 describe("completions", () => {
   const completing = EVENTS.filter((event) => (TRANSITIONS[event] as TransitionRule).completion !== undefined);
 
-  it("come with every entry into a settled state, and with the way out of one", () => {
+  it("come with every entry into a settled state, and with leaving one", () => {
     const settling = ["confirm", "revert", "confirmReplacement", "confirmCancel", "confirmExpiry", "loseNonce"];
     const refusing = ["refuse", "refuseReusedRequestId", "giveUp", "reject", "expire", "callOff"];
     expect([...completing].sort()).toEqual([...settling, ...refusing, "reorg", "stick"].sort());
   });
 
-  it.each(completing)("of %s say the state that is entered, or that it was left", (event) => {
+  it.each(completing)("of %s have the state that is entered, or REORGED when it was left", (event) => {
     const rule: TransitionRule = TRANSITIONS[event];
     const entered = rule.to === "same" ? null : rule.to.state;
     expect(rule.completion?.state).toBe(event === "reorg" ? "REORGED" : entered);
@@ -184,17 +184,17 @@ describe("completions", () => {
 });
 
 describe("states", () => {
-  it("are settled exactly where the caller need not ask again", () => {
+  it("are settled exactly if the caller need not ask again", () => {
     expect(STATES.filter(isSettled)).toEqual(["CONFIRMED", "FAILED_FINAL"]);
   });
 
-  it("have a sub-state, may be bare, or both; never neither", () => {
+  it("have a sub-state, may have none, or both; never neither", () => {
     for (const state of STATES) {
       expect(SUB_STATES[state].length > 0 || BARE_STATES.includes(state), state).toBe(true);
     }
   });
 
-  it("have sub-states of their own: one word means one thing", () => {
+  it("have distinct sub-states: each name has one meaning", () => {
     const all: SubState[] = STATES.flatMap((state) => [...SUB_STATES[state]]);
     expect(new Set(all).size).toBe(all.length);
   });

@@ -3,7 +3,7 @@ import { judgeRefusal, stillUnconfirmed, type UnconfirmedRefusal } from "../../s
 
 const SEEN = { firstBlock: 10 };
 
-describe("a refusal of what was accepted", () => {
+describe("a refusal of an accepted transaction", () => {
   it.each([
     [["refuses", "refuses"], 10, null, "confirmed"],
     [["refuses", "refuses", "refuses"], 10, null, "confirmed"],
@@ -21,7 +21,7 @@ describe("a refusal of what was accepted", () => {
     expect(judgeRefusal(words, block, seen)).toBe(verdict);
   });
 
-  it("is looked at at the next block, then less and less often, and keeps when it began", () => {
+  it("is checked at the next block, then less and less often, and keeps its first block", () => {
     const look = { txId: "a", reason: "why", waitsFor: "agreement", since: new Date(1) } as const;
     let seen: UnconfirmedRefusal | null = null;
     const apart: number[] = [];

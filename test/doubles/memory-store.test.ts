@@ -12,6 +12,7 @@ import { allocate, anInstance, anIntent, holdLane, nonces } from "../support/lan
 import { enforced } from "../support/policies.ts";
 import { createManualClock } from "./manual-clock.ts";
 import { MemorySessionLock } from "./memory-session-lock.ts";
+import { acceptIntents } from "./memory-store/queries.ts";
 import { MemoryDatabase } from "./memory-store.ts";
 
 async function createSubject(): Promise<StoreSubject> {
@@ -44,6 +45,13 @@ async function createSubject(): Promise<StoreSubject> {
     tick: () => clock.advance(1),
     intake: async (...intents) => {
       for (const intent of intents) database.insertIntake(intent);
+    },
+    older: {
+      leave: async (...intents) => {
+        for (const intent of intents) database.insertIntake(intent, true);
+      },
+      accept: async (...txIds) => acceptIntents(database.state, txIds),
+      declined: async (txId) => database.state.declined.get(txId) ?? null,
     },
     changeHistory: async () => database.changeHistory(true),
     close: async () => undefined,

@@ -6,13 +6,11 @@ import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-forc
 import type { Limits } from "../../src/domain/principal.ts";
 import type { Intent } from "../../src/domain/transaction.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import type { IntakeStore } from "../../src/ports/intake-store.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";
 import {
   type AskedOfPool,
   type AskedRequests,
-  BatchRefused,
   type Committed,
   HistoryChanged,
   type LaneStore,
@@ -121,7 +119,6 @@ export class MemoryStore
     KeyStore,
     KillStore,
     NoticeStore,
-    IntakeStore,
     LeftRequestStore,
     PolicyStore
 {
@@ -276,7 +273,7 @@ export class MemoryStore
     return this.state.notices.get(noticeId)?.notice ?? null;
   }
 
-  async acknowledgeNotice(order: AcknowledgeOrder) {
+  async markAcknowledged(order: AcknowledgeOrder) {
     await this.reach();
     this.checkHistory();
     return notices.acknowledge(this.state, order, this.now());
@@ -382,34 +379,13 @@ export class MemoryStore
     return queries.loadIntake(this.state, lanes, { limit, now: this.now(), resting });
   }
 
-  async leave(intents: readonly Intent[]): Promise<void> {
+  async leaveRequests(requests: readonly LeftRequest[], forMs: number): Promise<void> {
     await this.reach();
     this.checkHistory();
     const fault = this.leaveFaults.shift();
     if (fault === "unavailable") throw new StoreUnavailable("the database is away");
-    if (fault === "unknown-lost") throw new OutcomeUnknown("the connection died at COMMIT");
-    if (intents.some(({ requestId }) => requestId?.includes("\0"))) throw new BatchRefused("NUL cannot be stored");
-    for (const intent of intents) this.database.insertIntake(intent, true);
-    if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
-    await Promise.resolve();
-  }
-
-  async whatBecame(txIds: readonly string[]) {
-    await this.reach();
-    return queries.whatBecame(this.state, txIds);
-  }
-
-  async accept(txIds: readonly string[]): Promise<readonly string[]> {
-    await this.reach();
-    return queries.acceptIntents(this.state, txIds);
-  }
-
-  async leaveRequest(request: LeftRequest, forMs: number): Promise<void> {
-    await this.reach();
-    this.checkHistory();
-    const fault = this.leaveFaults.shift();
-    if (fault === "unavailable") throw new StoreUnavailable("the database is away");
-    left.leaveRequest(this.state, request, new Date(this.now().getTime() + forMs));
+    const until = new Date(this.now().getTime() + forMs);
+    for (const request of requests) left.leaveRequest(this.state, request, until);
     if (fault === "unknown-committed") throw new OutcomeUnknown("the connection died at COMMIT");
     await Promise.resolve();
   }
@@ -440,9 +416,11 @@ export class MemoryStore
     return left.leftStanding(this.state, leftIds);
   }
 
-  async withdrawRequest(leftId: string) {
+  async withdrawRequest(leftId: string, accepts: readonly Intent[]) {
     await this.reach();
-    return left.withdrawRequest(this.state, leftId);
+    const isWithdrawn = left.withdrawRequest(this.state, leftId);
+    if (isWithdrawn) for (const intent of accepts) this.database.insertIntake(intent);
+    return isWithdrawn;
   }
 
   async transaction(txId: string) {
@@ -582,6 +560,11 @@ export class MemoryStore
     return sights.reports(this.state, this.now());
   }
 
+  async endedReports() {
+    await this.reach();
+    return sights.endedReports(this.state, this.now());
+  }
+
   async past(limit: number) {
     await this.reach();
     return sights.past(this.state, limit, this.now());
@@ -593,7 +576,7 @@ export class MemoryStore
     return queries.policyUse(this.state, lane, { ...of, at: this.now() });
   }
 
-  async policyUsage() {
+  async allPolicyUse() {
     await this.reach();
     return queries.policyUsage(this.state, this.now());
   }

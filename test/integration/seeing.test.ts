@@ -86,7 +86,7 @@ describe("a node that is asked about everything at once", () => {
     expect(attention).toContain(`POST /api/v1/signers/${SIGNER.toLowerCase()}/resume`);
     expect(JSON.parse(await run("overview", "--json"))).toMatchObject({ lanes: 2 });
     expect(await run("search", SIGNER)).toContain("signer");
-    expect(await run("ruler", SIGNER)).toContain("no nonce was given here");
+    expect(await run("ruler", SIGNER)).toContain("no nonce was assigned here");
     expect(await run("history")).toMatch(new RegExp(`${node.nodeId} +alive`));
   });
 });

@@ -16,18 +16,18 @@ function advised(oracle: string): Chain {
   return advisedChain(chain, { oracle: config.chains[0]?.oracle ?? null, hookNetworks: [], telemetry });
 }
 
-it("a chain without an oracle is that chain", () => {
+it("a chain without a gas oracle is returned unchanged", () => {
   expect(advisedChain(chain, { oracle: null, hookNetworks: [], telemetry: recordTelemetry() })).toBe(chain);
 });
 
 it.each([
   ["30", { maxFeePerGas: 30n * GWEI, isFixed: true }],
   ["30.5/1.5", { maxFeePerGas: 30_500_000_000n, maxPriorityFeePerGas: 1_500_000_000n, isFixed: true }],
-])("a fixed oracle of %s gwei offers that beside the market", async (said, offer) => {
+])("a fixed gas oracle of %s gwei adds its offer to the fee market", async (said, offer) => {
   expect(await advised(said).feeMarket()).toEqual({ ...NO_MARKET, offer });
 });
 
-it("one's own repricing that fails is told, and the market reprices", () => {
+it("a custom repricing strategy that fails raises an alert, and the market decides", () => {
   const telemetry = recordTelemetry();
   const propose = (): never => {
     throw new Error("out of ideas");
@@ -40,7 +40,7 @@ it("one's own repricing that fails is told, and the market reprices", () => {
       type: "alert",
       severity: "WARNING",
       code: "REPRICING_FAILED",
-      message: "the repricing strategy mine failed: out of ideas; the market decides in its place",
+      message: "the repricing strategy mine failed: out of ideas; the market decides instead",
     },
   ]);
 });

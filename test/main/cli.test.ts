@@ -55,7 +55,7 @@ describe("main", () => {
     expect(rows.get("databaseUrl")).toMatchObject({ value: "postgres://app:***@db/app" });
   });
 
-  it("prints the ceilings that are in force, asking the endpoint which chain it serves", async () => {
+  it("prints the ceilings of the chain that the endpoint reports", async () => {
     const rpc = await startFaultyRpc(137);
     const variables = { FENCEPOST_RPC_URL: rpc.url };
     const { code, stdout } = await run(["config", "--json"], variables).finally(() => rpc.close());
@@ -65,11 +65,11 @@ describe("main", () => {
     const silent = await run(["config"], variables);
     expect(silent).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("by chain id, which no endpoint says now"),
+      stdout: expect.stringContaining("by chain id, which no endpoint reports now"),
     });
   });
 
-  it("tells every mistake of the policies, as a node that starts would", async () => {
+  it("prints every mistake of the policies, as a starting node would", async () => {
     const path = join(directory, "policies.json");
     writeFileSync(path, JSON.stringify({ signers: { "*": { to: ["nobody"], maxCost: { perDay: 5 } } } }));
     const { code, stdout, stderr } = await run(["config"], { FENCEPOST_POLICY_FILE: path });
@@ -110,7 +110,7 @@ describe("main", () => {
     expect(stderr).not.toContain(PASSWORD);
   });
 
-  it("doctor says what to mend, without the password, and ends with 1", async () => {
+  it("doctor prints what to correct, without the password, and exits with 1", async () => {
     const { code, stdout, stderr } = await run(["doctor", "--json"], {
       FENCEPOST_DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:1/app`,
       FENCEPOST_PORT: "0",
@@ -124,10 +124,10 @@ describe("main", () => {
     expect([code, stdout.includes(PASSWORD), stderr.split("\n").length]).toEqual([1, false, 2]);
   });
 
-  it("init writes a configuration that config reads, and writes over none", async () => {
+  it("init writes a configuration that config reads, and overwrites none", async () => {
     expect(await run(["init"])).toMatchObject({ code: 0, stdout: expect.stringContaining("fencepost.config.ts") });
     expect(await run(["config"])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^port +3000 +file$/m) });
-    expect(await run(["init"])).toMatchObject({ code: 1, stderr: expect.stringContaining("left as it is") });
+    expect(await run(["init"])).toMatchObject({ code: 1, stderr: expect.stringContaining("is not changed") });
   });
 
   it("reads the file that --config names", async () => {
@@ -140,12 +140,12 @@ describe("main", () => {
   });
 });
 
-describe("what is loaded before a command runs", () => {
-  it("is the parser of arguments, and no other package", () => {
+describe("the set of packages loaded before a command runs", () => {
+  it("has only the argument parser", () => {
     expect([...packagesBehind("src/main/cli.ts")].sort()).toEqual(["commander"]);
   });
 
-  it("is nothing at all for defineConfig", () => {
+  it("is empty for defineConfig", () => {
     expect([...packagesBehind("src/main/config/define.ts")]).toEqual([]);
   });
 });

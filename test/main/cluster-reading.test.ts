@@ -11,8 +11,8 @@ const CENSUS: Census = {
   suspendedLanes: 2,
 };
 
-describe("what the gauges say of the cluster", () => {
-  it("is read once for all of them, and not again for five seconds", async () => {
+describe("the figures of the cluster gauges", () => {
+  it("are read once for all gauges, and cached for five seconds", async () => {
     const clock = createManualClock();
     let asked = 0;
     const read = clusterReading({ census: async () => ({ ...CENSUS, unownedLanes: ++asked }) }, clock);
@@ -33,7 +33,7 @@ describe("what the gauges say of the cluster", () => {
     expect(asked).toBe(2);
   });
 
-  it("is asked for again at the next scrape where the database did not answer", async () => {
+  it("are read again at the next scrape if the database did not answer", async () => {
     const clock = createManualClock();
     let isUp = false;
     const read = clusterReading(

@@ -28,8 +28,8 @@ async function fromModule(text: string, extension = "ts") {
   return openExtensions({ config: { ...nothing, stuckHook: { place: path, secret: null } } });
 }
 
-describe("what an installation plugs in", () => {
-  it("is nothing where nothing is configured, but for traces, which nobody may record", async () => {
+describe("the extensions of an installation", () => {
+  it("are none by default, except traces", async () => {
     const extensions = await openExtensions({ config: nothing });
     expect(extensions.sinks).toEqual([extensions.tracing?.sink]);
     expect(extensions).not.toHaveProperty("stuckHook");
@@ -53,7 +53,7 @@ describe("what an installation plugs in", () => {
     ["throws while it loads", "throw new Error('no database');"],
     ["decides nothing", "export default { reason: 'none' };"],
     ["exports nothing", "const a = 1;"],
-  ])("a module that %s is a mistake of the configuration, in one line", async (_, text) => {
+  ])("refuse a hook module that %s in one line", async (_, text) => {
     await expect(fromModule(text)).rejects.toMatchObject({
       name: "ConfigurationError",
       mistakes: [expect.stringMatching(/^FENCEPOST_STUCK_HOOK: .*hook\.ts [^\n]*$/)],
@@ -74,7 +74,7 @@ describe("what an installation plugs in", () => {
     });
     afterEach(() => receiver.current.close());
 
-    it("asks the hook, signed", async () => {
+    it("sends signed requests to the stuck hook", async () => {
       receiver.current.answer = (response) => response.end('{"action":"NOOP","reason":"r"}');
       const config = { ...nothing, stuckHook: { place: url, secret: "s3cret" } };
       const { stuckHook } = await openExtensions({ config });
@@ -82,7 +82,7 @@ describe("what an installation plugs in", () => {
       expect(receiver.current.received[0]?.headers["fencepost-signature"]).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
     });
 
-    it("tells alerts", async () => {
+    it("posts alerts to the webhook", async () => {
       const extensions = await openExtensions({ config: { ...nothing, alertWebhook: { url, format: "slack" } } });
       for (const sink of extensions.sinks) sink({ type: "alert", severity: "ERROR", code: "TX_STUCK", message: "m" });
       await expect.poll(() => receiver.current.received.length, { timeout: 10_000 }).toBe(1);
@@ -104,7 +104,7 @@ describe("what an installation plugs in", () => {
     expect(repricing?.propose({} as RepricingView)).toBeNull();
   });
 
-  it("a module that reprices nothing is a mistake of the configuration", async () => {
+  it("refuse a repricing module without propose", async () => {
     const path = join(directory.path, "repricing-nothing.mjs");
     writeFileSync(path, "export default { decide: () => null };");
     await expect(openExtensions({ config: { ...nothing, repricingModule: path } })).rejects.toThrow(

@@ -64,12 +64,12 @@ writeFileSync(new URL("cli.js", dist), ${JSON.stringify(MAIN)});
 `;
 
 describe("launcher", () => {
-  it("hands the arguments over and ends with the code it is given", async () => {
+  it("passes the arguments on and exits with the returned code", async () => {
     const script = fakePackage("plain", { "dist/bundle/cli.js": MAIN });
     expect(await run(script, ["a", "--b"])).toEqual({ code: 7, stdout: "a,--b", stderr: "" });
   });
 
-  it("builds a checkout that was installed without scripts, says so, and keeps standard output free", async () => {
+  it("builds a checkout that was installed without scripts, and reports that on standard error", async () => {
     const script = fakePackage("checkout", { "scripts/build.mjs": BUILD });
     const first = await run(script, ["start"]);
     expect(first).toMatchObject({ code: 7, stdout: "start" });
@@ -78,7 +78,7 @@ describe("launcher", () => {
     expect(await run(script, ["start"])).toEqual({ code: 7, stdout: "start", stderr: "" });
   });
 
-  it("says what to do where the build fails, or where there is nothing to build", async () => {
+  it("says what to do if the build fails or is impossible", async () => {
     const broken = fakePackage("broken", { "scripts/build.mjs": "process.exit(1);" });
     expect(await run(broken, [])).toMatchObject({
       code: 1,
@@ -117,7 +117,7 @@ describe("the launcher as a program", () => {
   });
   const OPTIONS = ["--max-semi-space-size=64", "--no-parallel-scavenge"];
 
-  it("gives Node a larger young generation, in the same process, and every argument as it is", async () => {
+  it("sets a larger young generation in the same process, and keeps every argument", async () => {
     const argv = ["a b", "$HOME", "*", ""];
     const child = spawn(program, argv, { cwd: directory, env: cleanEnvironment() });
     let stdout = "";
@@ -129,7 +129,7 @@ describe("the launcher as a program", () => {
   });
 
   it.each(["--max-semi-space-size=32", "--max_semi_space_size=32"])(
-    "leaves that to NODE_OPTIONS=%s",
+    "keeps the young generation of NODE_OPTIONS=%s",
     async (options) => {
       const { stdout } = await runProgram(program, [], { NODE_OPTIONS: options });
       expect(JSON.parse(stdout)[0]).toEqual([]);
@@ -188,7 +188,7 @@ describe("the command line as a process", () => {
   });
 
   it.each(["bin/fencepost.js", "src/main/signing-main.ts"])(
-    "takes SIGUSR1 from Node's inspector before anything is loaded: %s",
+    "disables Node's inspector on SIGUSR1 before anything is loaded: %s",
     (path) => {
       const lines = readFileSync(path, "utf8").split("\n");
       const statements = lines.filter((line) => line !== "" && !/^(?:\/\/|#!|":")/.test(line));
@@ -197,7 +197,7 @@ describe("the command line as a process", () => {
     },
   );
 
-  it("ends before it reads a secret where an inspector was opened while Node itself came up", async () => {
+  it("ends before it reads a secret if an inspector was opened during Node's start", async () => {
     const early = join(directory, "early.cjs");
     writeFileSync(early, 'require("node:inspector").open(0);');
     const argv = ["--require", early, launcher, "config"];
@@ -214,7 +214,7 @@ describe("the command line as a process", () => {
     expect(output).not.toContain("FENCEPOST_");
   });
 
-  it("ends quietly when its reader goes away", async () => {
+  it("ends quietly when the reader of its output closes", async () => {
     const child = spawn(process.execPath, [launcher, "config"], { cwd: directory, env: cleanEnvironment() });
     child.stdout.destroy();
     let stderr = "";

@@ -14,7 +14,7 @@ describe("the policies of a node", () => {
   });
   afterAll(() => directory.remove());
 
-  it("are none where none are configured", async () => {
+  it("are none by default", async () => {
     expect(await loadPolicies({ policies: { file: null, document: null } })).toBeNull();
   });
 
@@ -28,7 +28,7 @@ describe("the policies of a node", () => {
     expect(read).toEqual(said);
   });
 
-  it("keep a node from starting where they cannot be read, or have a mistake: no limits is no answer to that", async () => {
+  it("prevent a start if they are unreadable or wrong, instead of being ignored", async () => {
     const file = join(directory.path, "broken.json");
     await writeFile(file, "{");
     for (const broken of [file, join(directory.path, "missing.json")]) {

@@ -8,8 +8,8 @@ const SECRET = "hunter2hunter2";
 const mask = createMask([SECRET]);
 const context = {} as Partial<StuckContext> as StuckContext;
 
-describe("is masked where it comes in", () => {
-  it("a hook's reason and audit, and not its payload", async () => {
+describe("secrets are masked", () => {
+  it("in a hook's reason and audit, but not in its payload", async () => {
     const payload = { to: null, data: SECRET };
     const decided = { action: "REPLACE", reason: `by ${SECRET}`, audit: { deep: [SECRET] }, payload } as StuckDecision;
     const hook = maskedHook({ decide: () => decided }, mask);
@@ -23,12 +23,12 @@ describe("is masked where it comes in", () => {
     expect(await nonsense.decide(context)).toBe("nonsense");
   });
 
-  it("what it throws", async () => {
+  it("in a hook's error", async () => {
     const decide = () => Promise.reject(new Error(`no ${SECRET}`));
     await expect(maskedHook({ decide }, mask).decide(context)).rejects.toThrow(/^no \*\*\*$/);
   });
 
-  it("a signer's refusal, and why it is away", async () => {
+  it("in a signer's refusal, and in the reason of its absence", async () => {
     const signing = (error: Error): Promise<unknown> => {
       const signer: Signer = {
         addresses: () => ["0xaa"],

@@ -21,8 +21,8 @@ function asked(
   });
 }
 
-describe("the node that a command asks", () => {
-  it("is the one that is nearest: flag, named profile, configuration, profile in use, this machine", async () => {
+describe("the node that a command calls", () => {
+  it("is chosen by flag, named profile, configuration, profile in use, this machine", async () => {
     const configured = { FENCEPOST_PORT: "4000", FENCEPOST_API_KEYS: `ops:${KEY}` };
     expect(await asked({ url: "http://n", apiKey: "mine" }, configured)).toEqual({ url: "http://n", apiKey: "mine" });
     expect(await asked({ profile: "local" }, configured)).toEqual({ url: "http://127.0.0.1:3000" });
@@ -32,11 +32,11 @@ describe("the node that a command asks", () => {
     expect(await asked({}, {}, { kept: { current: null, profiles: {} } })).toEqual({ url: "http://127.0.0.1:3000" });
   });
 
-  it("is not another one because of a variable that says nothing about nodes", async () => {
+  it("does not change with unrelated variables", async () => {
     expect(await asked({}, { FENCEPOST_LOG_LEVEL: "warn" })).toEqual({ url: "https://relay.example", apiKey: "kept" });
   });
 
-  it("gets the key of a profile at that profile's URL, and nowhere else", async () => {
+  it("gets a profile's key only at that profile's URL", async () => {
     expect(await asked({ url: "https://relay.example/" })).toMatchObject({ apiKey: "kept" });
     for (const url of ["https://elsewhere.example", "http://relay.example", "https://relay.example:444"]) {
       expect(await asked({ url })).toEqual({ url });
@@ -47,7 +47,7 @@ describe("the node that a command asks", () => {
     });
   });
 
-  it("is not guessed where two are named, or one that is not kept", async () => {
+  it("is refused if two are named, or an unknown profile", async () => {
     await expect(asked({ url: "http://n", profile: "local" })).rejects.toThrow("name two nodes");
     await expect(asked({ profile: "toString" })).rejects.toThrow(
       "there is no profile toString; there are production, local",

@@ -15,7 +15,7 @@ describe("a signing process that the machine cannot start", () => {
   it.each([
     ["is told a moment later", "ENOENT", () => spawn("/nowhere/node", [], PIPED)],
     ["leaves no channel", "EMFILE", withoutStreams],
-  ])("has ended, and says why, where the error %s (%s)", async (_how, code, start) => {
+  ])("counts as ended with the reason if the error %s (%s)", async (_how, code, start) => {
     const launched = launch(start);
     expect(await launched.ended).toContain(code);
     launched.channel.on("error", () => undefined);

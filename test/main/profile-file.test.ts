@@ -22,7 +22,7 @@ function written(text: string, mode = 0o600): void {
 }
 
 describe("the file of profiles", () => {
-  it("lies where XDG_CONFIG_HOME says, unless that is no absolute path", () => {
+  it("is in XDG_CONFIG_HOME, unless that is not absolute", () => {
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "/x" }, home })).toBe("/x/fencepost/profiles.json");
     expect(profileFileOf({ variables: { XDG_CONFIG_HOME: "x" }, home })).toBe(
       `${home}/.config/fencepost/profiles.json`,
@@ -30,7 +30,7 @@ describe("the file of profiles", () => {
     expect(file).toBe(`${home}/.config/fencepost/profiles.json`);
   });
 
-  it("is its owner's alone, whatever stood there before, and nothing is left beside it", async () => {
+  it("is readable by its owner only, and leaves no draft", async () => {
     await profilesIn(file).writeProfiles(PROFILES);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
@@ -40,7 +40,7 @@ describe("the file of profiles", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it("that is not there holds none", async () => {
+  it("has no profiles if it does not exist", async () => {
     expect(await profilesIn(file).readProfiles()).toMatchObject({ current: null, profiles: {} });
   });
 
@@ -52,7 +52,7 @@ describe("the file of profiles", () => {
   });
 
   it.each(["", "{", "null", "7", '{"profiles":{"p":{}}}', '{"profiles":{"p":{"url":1}}}', '{"current":3}'])(
-    "that says %j is refused, without its text",
+    "with the content %j is refused without quoting it",
     async (text) => {
       written(`${text}`);
       await expect(profilesIn(file).readProfiles()).rejects.toThrow(/is not a file of profiles; remove it/);

@@ -34,10 +34,10 @@ afterEach(() => {
   start.mockReset();
 });
 
-describe("what main hands to dev", () => {
+describe("the input of dev", () => {
   const ready = { ...node, chainId: 31337, signers: ["0xA", "0xB"] };
 
-  it("is a configuration that needs nothing, a directory, and a voice on standard error", async () => {
+  it("is a default configuration, a directory, and output on standard error", async () => {
     dev.mockImplementation(async (request: DevRequest, done: (one: DevReady) => void) => {
       request.say("PostgreSQL is coming up");
       done(ready);
@@ -55,7 +55,7 @@ describe("what main hands to dev", () => {
     expect(written.stdout).not.toContain("Bearer");
   });
 
-  it("makes the curl carry a key where one was set", async () => {
+  it("adds the API key to the printed curl command if one is set", async () => {
     process.env.FENCEPOST_API_KEYS = "me:a-secret-of-mine-and-nobody-else";
     dev.mockImplementation(async (_: DevRequest, done: (one: DevReady) => void) => done(ready));
     expect(await main(["dev"])).toBe(0);
@@ -64,8 +64,8 @@ describe("what main hands to dev", () => {
   });
 });
 
-describe("what main hands to start", () => {
-  it("is a complete configuration; the ready line is all of standard output", async () => {
+describe("the input of start", () => {
+  it("is a complete configuration, and standard output has the ready line only", async () => {
     Object.assign(process.env, START);
     start.mockImplementation(async (_: unknown, done: (one: typeof node) => void) => done(node));
     expect(await main(["start"])).toBe(0);
@@ -80,7 +80,7 @@ describe("what main hands to start", () => {
     expect(JSON.parse(written.stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("names each process differently", async () => {
+  it("has a different node id for each process", async () => {
     Object.assign(process.env, START);
     await main(["start"]);
     await main(["start"]);
@@ -88,7 +88,7 @@ describe("what main hands to start", () => {
     expect(first).not.toBe(second);
   });
 
-  it("turns a failure into one line and code 1, the password masked", async () => {
+  it("makes a failure one line and exit code 1, with the password masked", async () => {
     Object.assign(process.env, START);
     start.mockRejectedValue(new Error("cannot connect to postgres://app:hunter2hunter2@db/app"));
     expect(await main(["start"])).toBe(1);

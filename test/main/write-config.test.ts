@@ -12,14 +12,14 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe("fencepost init", () => {
-  it("writes a file that is read without a complaint, and says the defaults", async () => {
+  it("writes a valid file with the defaults", async () => {
     expect(await writeConfig(directory)).toEqual({ file: "fencepost.config.ts" });
     const request = { command: "config", variables: {}, workingDirectory: directory, nodeId: "n" } as const;
     const { config } = await loadConfig(request);
     expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, chains: [{ rpcUrls: ["http://127.0.0.1:8545"] }] });
   });
 
-  it("names settings that there are, also in what is commented out", async () => {
+  it("names only existing settings, also in comments", async () => {
     await writeConfig(directory);
     const path = join(directory, "fencepost.config.ts");
     const text = readFileSync(path, "utf8");
@@ -34,7 +34,7 @@ describe("fencepost init", () => {
 
   it.each(["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"])("leaves %s alone", async (name) => {
     writeFileSync(join(directory, name), "mine");
-    await expect(writeConfig(directory)).rejects.toThrow(`${name} is there already`);
+    await expect(writeConfig(directory)).rejects.toThrow(`${name} exists already`);
     expect(readFileSync(join(directory, name), "utf8")).toBe("mine");
   });
 });

@@ -17,7 +17,7 @@ const NONE: CliActions = {
   look: refuse,
   newKey: refuse,
   importKey: refuse,
-  listKeys: refuse,
+  listKeyFiles: refuse,
   readProfiles: refuse,
   writeProfiles: refuse,
   doctor: refuse,

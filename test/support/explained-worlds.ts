@@ -1,6 +1,7 @@
 /** Worlds in which transactions wait, each for another reason, or for several: what explain is asked about. */
-import type { OfferedAction } from "../../src/domain/explain/situation.ts";
+
 import type { Address, Hash } from "../../src/domain/lane.ts";
+import type { OfferedAction } from "../../src/domain/troubles/situation.ts";
 import { ROOMY_POOL } from "../doubles/simulated-chain/pool.ts";
 import { OperatedWorld } from "./operations.ts";
 import { forSigner } from "./policies.ts";

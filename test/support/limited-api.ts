@@ -1,6 +1,6 @@
-import type { FencepostApi } from "../../src/application/api.ts";
 import * as authority from "../../src/application/authority.ts";
 import { KeyRates } from "../../src/application/key-rates.ts";
+import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import type { Principal } from "../../src/domain/principal.ts";
 
 const still = new KeyRates({ monotonicMs: () => 0 });

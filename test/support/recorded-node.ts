@@ -35,7 +35,7 @@ export function recordedNode() {
 /** A listing of one page that ends: the example of a first page would be asked for its next for ever. */
 function exampleOf({ operationId }: Route): unknown {
   if (operationId === "listTransactions") return { items: [examples.transaction], next: null };
-  return operationId === "listSigners" ? { ...examples.signersPage, next: null } : undefined;
+  return operationId === "listSigners" ? { ...examples.lanesPage, next: null } : undefined;
 }
 
 function routeOf(method: string, pathname: string): Route {

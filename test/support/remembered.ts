@@ -16,7 +16,7 @@ export function checkRemembered({ nodes, database: { state }, clock }: World): v
   for (const { node, events } of nodes) {
     const reasons = events.flatMap((event) => (event.type === "lane.stopped" ? [event.reason] : []));
     expect(reasons.filter((reason) => reason.startsWith("memory and database differ"))).toEqual([]);
-    const lanes = Reflect.get(node, "lanes") as Lanes;
+    const lanes = Reflect.get(Reflect.get(node, "core"), "lanes") as Lanes;
     for (const lane of lanes.all()) {
       const loaded = loadLane(state, lane.fence, clock.now());
       if (loaded === null) continue;
@@ -36,7 +36,8 @@ function checkFollowed(lane: OwnedLane, { tracking }: LaneSnapshot): void {
   ).toEqual(rows);
   const expected = followed.map(
     ({ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired }) => ({
-      ...{ status, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired },
+      ...{ ...status, attempts, acceptedOrdinal, heldSince: held || null, expiredAt: expired || null },
+      details: { receipt, submitAttempts, lastError },
     }),
   );
   expect(expected, `what is expected of ${lane.key}`).toEqual(rows);

@@ -1,4 +1,5 @@
-import type { Created, FencepostApi, SignerView, TransactionView } from "../../src/application/api.ts";
+import type { Created, SignerView, TransactionView } from "../../src/application/api.ts";
+import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import type { Address, Hash } from "../../src/domain/lane.ts";
 import type { InstanceRecord, LeaseRecord } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord } from "../../src/ports/query-store.ts";

@@ -62,6 +62,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
     lease: { mayAct: () => control.mayAct, maySend: () => control.mayAct && control.maySend },
     reload: (_: unknown, reason: string) => void reloads.push(reason),
     feedGrew: () => void control.feedGrew++,
+    intakeDue: () => undefined,
     failpoint: (name: Failpoint) => {
       passed.push(name);
       control.at(name);
@@ -83,6 +84,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
         rows.allocated.filter(({ nonce }) => nonce >= from).slice(0, limit),
       loadRawTransactions: async (keys: readonly { readonly txId: string; readonly ordinal: number }[]) =>
         keys.map((key) => rows.raw(key)),
+      loadLane: async () => null,
       loadWatched: async () => rows.watched,
       settledBelow: async () => 0,
       loadPayloads: async () => [],
@@ -154,13 +156,16 @@ export function paced(tx: Tracked, pace: Partial<TransactionPace>): Tracked {
 }
 
 /** The same transaction, and another row of it in the database. */
-export function stored(tx: Tracked, row: Partial<TransactionRow>): Tracked {
-  tx.stands(({ expected }) => keptTransaction({ ...expected, ...row }), null);
+export function stored(tx: Tracked, changed: Partial<TransactionRow & TransactionRow["details"]>): Tracked {
+  tx.stands(({ expected }) => {
+    const { receipt, submitAttempts, lastError } = { ...expected.details, ...changed };
+    return keptTransaction({ ...expected, ...changed, details: { receipt, submitAttempts, lastError } });
+  }, null);
   return tx;
 }
 
 export function mineIn(lane: OwnedLane, tx: Tracked, receipt: Receipt): void {
-  lane.mine(stored(tx, { receipt, status: { state: "TRACKING", subState: "MINED" } }));
+  lane.mine(stored(tx, { receipt, state: "TRACKING", subState: "MINED" }));
 }
 
 export function receiptOf(nonce: number, block: { readonly number: number; readonly hash: Hash }): Receipt {

@@ -5,7 +5,7 @@ import { attempt, hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-
 
 const kinds = (...names: Parameters<typeof attempt>[1][]) => names.map((kind, index) => attempt(index + 1, kind));
 
-describe("what was mined instead of an attempt", () => {
+describe("the transaction mined instead of an attempt", () => {
   it.each([
     ["the same payload for more", kinds("initial", "reprice"), 1, 2, hashOf(2)],
     ["the same payload for less, after all", kinds("initial", "reprice", "reprice"), 3, 1, hashOf(1)],
@@ -19,15 +19,15 @@ describe("what was mined instead of an attempt", () => {
     expect(minedInstead(sampleTransaction({ attempts }, mined), hashOf(asked))).toBe(instead);
   });
 
-  it("is nothing while nothing is mined, and of a hash that is no attempt's", () => {
+  it("is null while nothing is mined, and for an unknown hash", () => {
     const attempts = kinds("initial", "reprice");
     expect(minedInstead(sampleTransaction({ attempts }), hashOf(1))).toBeNull();
     expect(minedInstead(sampleTransaction({ attempts }, 1), hashOf(9))).toBeNull();
   });
 });
 
-describe("an attempt that no block holds", () => {
-  it("is shown as a node shows a pending transaction, with addresses in a node's letters", () => {
+describe("a pending attempt", () => {
+  it("is shown like a node's pending transaction, with lower-case addresses", () => {
     expect(pendingView(sampleTransaction(), hashOf(1).toUpperCase().replace("0X", "0x"))).toMatchObject({
       hash: hashOf(1),
       from: SIGNER.toLowerCase(),
@@ -41,13 +41,13 @@ describe("an attempt that no block holds", () => {
     });
   });
 
-  it("is not shown where its payload is not the transaction's, or where it is none", () => {
+  it("is not shown if its payload is not the transaction's, or the hash is unknown", () => {
     const attempts = kinds("initial", "cancel");
     expect(pendingView(sampleTransaction({ attempts }), hashOf(2))).toBeNull();
     expect(pendingView(sampleTransaction(), hashOf(9))).toBeNull();
   });
 
-  it("is the first by its number, and none while the first has no hash", () => {
+  it("is the first by its ordinal, or none while that has no hash", () => {
     const attempts = kinds("initial", "reprice");
     expect(firstAttempt(sampleTransaction({ attempts: attempts.toReversed() }))?.txHash).toBe(hashOf(1));
     const unsaid = [{ ...attempt(1, "initial"), txHash: null }, attempt(2, "reprice")];
@@ -69,7 +69,7 @@ describe("waitForFinal", () => {
     expect(await waitForFinal(source(true), { hash: hashOf(1) })).toMatchObject({ txId: "tx-1" });
   });
 
-  it("says so where there is no such transaction", async () => {
+  it("fails if there is no such transaction", async () => {
     await expect(waitForFinal(source(false), { hash: hashOf(1) })).rejects.toThrow(
       /knows no transaction with the hash/,
     );

@@ -4,7 +4,7 @@ import { RECIPIENT, SIGNER } from "./sample-transaction.ts";
 
 const from = SIGNER;
 
-describe("a transaction as wallet libraries ask for it", () => {
+describe("a transaction of a wallet library", () => {
   it.each([
     ["a transfer", { from, to: RECIPIENT, value: "0x5", chainId: "0x7a69" }, { to: RECIPIENT, value: "0x5" }],
     ["a call", { from, to: RECIPIENT, data: "0x01", gas: "0x5208" }, { to: RECIPIENT, data: "0x01", gas: "0x5208" }],
@@ -21,18 +21,18 @@ describe("a transaction as wallet libraries ask for it", () => {
       { from, to: RECIPIENT, gasPrice: "0x2", type: "0x0" },
       { to: RECIPIENT, gasPrice: "0x2", type: "legacy" },
     ],
-  ])("is an intent of Fencepost: %s", (_, asked, payload) => {
+  ])("is converted to a create request: %s", (_, asked, payload) => {
     const chain = "chainId" in asked ? { chainId: 31337 } : {};
     expect(intentOf(asked, "order-1")).toEqual({ signer: SIGNER, requestId: "order-1", payload, ...chain });
   });
 
-  it("allows an address without code where the way it is sent says so, and nowhere else", () => {
+  it("allows an address without code only if the transport's option says so", () => {
     const call = { from, to: RECIPIENT, data: "0x01" };
     expect(intentOf(call, "order-1", true)).toMatchObject({ allowNoCode: true });
     expect(intentOf(call, "order-1")).not.toHaveProperty("allowNoCode");
   });
 
-  it("names the nonce that the caller named, 0 too", () => {
+  it("keeps the caller's nonce, also 0", () => {
     expect(intentOf({ from, to: RECIPIENT, nonce: "0x0" }, "order-1")).toMatchObject({ nonce: 0 });
     expect(intentOf({ from, to: RECIPIENT, nonce: null }, "order-1")).not.toHaveProperty("nonce");
   });
@@ -50,7 +50,7 @@ describe("a transaction as wallet libraries ask for it", () => {
     ["two payloads", { from, to: RECIPIENT, data: "0x01", input: "0x02" }, /data and input differ/],
     ["nobody's", { to: RECIPIENT }, /needs the account that it is from/],
     ["nothing", { from }, /needs a receiver, or the code of a contract/],
-  ])("is refused, never changed in silence: %s", (_, asked, message) => {
+  ])("is refused, never changed silently: %s", (_, asked, message) => {
     expect(() => intentOf(asked, "order-1")).toThrow(message);
   });
 });

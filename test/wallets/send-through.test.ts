@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Problem } from "../../src/contract/problem.ts";
-import type { Transaction } from "../../src/contract/transactions.ts";
+import type { Transaction } from "../../src/contract/transaction-schema.ts";
 import { requestIdHere, withRequestId } from "../../src/wallets/request-scope.ts";
 import { sendThrough } from "../../src/wallets/send-through.ts";
 import type { FencepostSource, Intent } from "../../src/wallets/source.ts";
@@ -57,27 +57,27 @@ describe("a send", () => {
     expect(asked).toEqual([INTENT, INTENT, INTENT, INTENT]);
   });
 
-  it("goes on asking for the hash of what was accepted where a node is away meanwhile", async () => {
+  it("keeps polling for the hash of an accepted transaction while a node is unavailable", async () => {
     const { source, asked } = scripted(["tx-1"], [failure("UNREACHABLE", 0), sampleTransaction()]);
     expect((await sendThrough(source, INTENT, 30_000)).transaction.txId).toBe("tx-1");
     expect(asked).toHaveLength(1);
   });
 
-  it("tells with its request id that its outcome is unknown, when its time is over", async () => {
+  it("fails at its timeout with its request id if the outcome is unknown", async () => {
     const { source } = scripted([failure("UNREACHABLE", 0)]);
     const error = await sendThrough(source, INTENT, 1).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: -32003, requestId: "order-1", txId: null });
     expect(error).toHaveProperty("message", expect.stringContaining("send it again with the request id order-1"));
   });
 
-  it("tells with its id that it was accepted, when its time is over before it is signed", async () => {
+  it("fails at its timeout with the transaction's id if it is accepted but unsigned", async () => {
     const waiting = sampleTransaction({ state: "CREATED", subState: "AWAITING_APPROVAL", attempts: [] });
     const error = await sendThrough(scripted(["tx-1"], [waiting]).source, INTENT, 1).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ txId: "tx-1", requestId: "order-1", code: -32003 });
     expect(error).toHaveProperty("message", expect.stringContaining("not signed yet: it is CREATED/AWAITING_APPROVAL"));
   });
 
-  it("ends where the transaction did, without ever having been signed", async () => {
+  it("fails if the transaction ended unsigned", async () => {
     const rejected = sampleTransaction({ state: "FAILED_FINAL", subState: "REJECTED", attempts: [], lastError: "no" });
     const sending = sendThrough(scripted(["tx-1"], [rejected]).source, INTENT, 30_000);
     await expect(sending).rejects.toThrow("tx-1 ended as FAILED_FINAL/REJECTED (no) and was never signed");
@@ -102,7 +102,7 @@ describe("a send", () => {
       }),
       { code: 3, data: "0x08", details: "execution reverted: no lunch" },
     ],
-  ])("that was decided is not repeated, and told in the words of JSON-RPC: %s", async (_, refusal, told) => {
+  ])("with a known outcome is not repeated, and fails with a JSON-RPC code: %s", async (_, refusal, told) => {
     const { source, asked } = scripted([refusal, "tx-1"]);
     const error = await sendThrough(source, INTENT, 30_000).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ ...told, cause: refusal, requestId: "order-1" });
@@ -110,14 +110,14 @@ describe("a send", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("leaves an error that is none of Fencepost's as it is", async () => {
+  it("rethrows errors of other code unchanged", async () => {
     const mistake = new TypeError("a mistake");
     await expect(sendThrough(scripted([mistake]).source, INTENT, 30_000)).rejects.toBe(mistake);
   });
 });
 
 describe("a request id", () => {
-  it("is the one around the call, through awaits and beside others, and new where there is none", async () => {
+  it("is that of the surrounding withRequestId across awaits, or a new one", async () => {
     const named = (id: string) =>
       withRequestId(id, async () => {
         await Promise.resolve();

@@ -1,8 +1,8 @@
-/** Arguments of a call as a shell gives them, all of them text, as the JSON that a node encodes. */
+/** Converts arguments of a call from shell texts to the JSON that a node encodes. */
 import { InvalidArgumentError } from "commander";
 import { wei } from "./amounts.ts";
 
-/** `transfer(address to, uint256 amount)` → `["address", "uint256"]`; null where it is a bare name, or cannot be read. */
+/** `transfer(address to, uint256 amount)` → `["address", "uint256"]`; null for a bare name or an invalid signature. */
 export function parameterTypes(signature: string): readonly string[] | null {
   const from = signature.indexOf("(");
   const to = closingAt(signature, from);
@@ -12,8 +12,8 @@ export function parameterTypes(signature: string): readonly string[] | null {
 }
 
 /**
- * What an ABI says of the function of this name that takes so many arguments; of the constructor, where the name is null. Null
- * where it says nothing, or where several have that name.
+ * Parameter types of the function with this name and argument count; of the constructor if the name is null. Null if
+ * the ABI has none or several.
  */
 export function describedTypes(abi: readonly unknown[], name: string | null, count: number): readonly string[] | null {
   const all = abi.map((entry) => (typeof entry === "string" ? ofText(entry, name) : ofObject(entry, name)));
@@ -35,7 +35,7 @@ function ofObject(entry: unknown, name: string | null): readonly string[] | null
   return described.inputs.map((input: unknown) => String((Object(input) as { readonly type?: unknown }).type));
 }
 
-/** `(uint256 a, bool b)[] orders` is a list; `uint256 amount` is its first word. */
+/** `(uint256 a, bool b)[] orders` → `(uint256 a, bool b)[]`; `uint256 amount` → `uint256`. */
 function typeOf(parameter: string): string {
   const text = parameter.trim();
   const end = /^(tuple\s*)?\(/.test(text) ? closingAt(text, text.indexOf("(")) + 1 : 0;
@@ -63,7 +63,7 @@ function splitAtTop(text: string): readonly string[] {
   return parts;
 }
 
-/** `types` null: they are in an ABI, so that only the text itself can tell what it is. */
+/** `types` null: unknown, so the text decides. */
 export function toArguments(texts: readonly string[], types: readonly string[] | null): readonly unknown[] {
   if (types !== null && types.length !== texts.length) {
     const takes = `takes ${types.length} arguments (${types.join(", ")})`;
@@ -78,7 +78,7 @@ function toArgument(text: string, type: string | null): unknown {
   if (type === null) return /^[[{]/.test(text) ? list(text) : (TRUTH.get(text) ?? text);
   if (/\]$|^\(|^tuple/.test(type)) return list(text);
   if (type === "bool") return TRUTH.get(text) ?? text;
-  // Token amounts have their own decimals; a unit that is written out is meant.
+  // Only a written unit is converted: token amounts have their own decimals.
   return /^u?int\d*$/.test(type) && /^[\d.]+\s*[a-z]+$/i.test(text) && !text.startsWith("0x") ? wei(text) : text;
 }
 
@@ -87,7 +87,7 @@ const TRUTH: ReadonlyMap<string, boolean> = new Map([
   ["false", false],
 ]);
 
-/** JSON whose numbers stay as they are written: as numbers of JavaScript they would be rounded above 2^53. */
+/** Parses JSON with its numbers as texts: JavaScript rounds numbers above 2^53. */
 function list(text: string): unknown {
   const exact = text.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
     token.startsWith('"') ? token : `"${token}"`,

@@ -1,9 +1,9 @@
-/** `notices`, and `acknowledge`: what happened once and waits for a person's word. */
-import { type Command, Option } from "commander";
+/** `notices` and `acknowledge`: past events that a person must acknowledge. */
+import type { Command } from "commander";
 import type { Notice, OrderOptions } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { keyOption, reasonOption } from "./operate.ts";
-import { type Asking, askNode, chainIdOption, count } from "./remote.ts";
+import { askNode, chainIdOption, count, type RemotePorts } from "./remote.ts";
 import { listing } from "./table.ts";
 import type { Paint } from "./terminal.ts";
 
@@ -14,39 +14,37 @@ interface Flags {
   readonly open?: boolean;
 }
 
-export function addNotices(program: Command, asking: Asking): void {
+export function addNotices(program: Command, ports: RemotePorts): void {
   const notices = program
     .command("notices")
     .description("uses of keys that were not sent from here, and nodes that vanished, with who acknowledged each");
-  askNode(notices, asking, {
+  askNode(notices, ports, {
     ask: async (client) => {
       const { signer, chainId, limit, open } = notices.opts<Flags>();
       return { items: await client.notices(given({ signer, chainId, limit, open })) };
     },
     show: noticesTable,
   })
-    .addOption(new Option("--open", "only those that nobody has acknowledged"))
-    .addOption(new Option("--signer <address>", "of this signer"))
+    .option("--open", "only those that nobody has acknowledged")
+    .option("--signer <address>", "of this signer")
     .addOption(chainIdOption())
-    .addOption(new Option("--limit <number>", "at most so many").argParser(count));
+    .option("--limit <number>", "at most this many", count);
   const acknowledge = program
     .command("acknowledge")
-    .description("say that a notice was looked into; it needs attention no more");
-  askNode(acknowledge, asking, {
+    .description("acknowledge a notice; it needs no attention any more");
+  askNode(acknowledge, ports, {
     ask: (client) => {
       const { reason, times, idempotencyKey } = acknowledge.opts<
         { readonly reason: string; readonly times?: number } & OrderOptions
       >();
-      const order = { reason, ...given({ times }) };
-      return client.acknowledge(acknowledge.args[0] ?? "", order, given({ idempotencyKey }));
+      const request = { reason, ...given({ times }) };
+      return client.acknowledge(acknowledge.args[0] ?? "", request, given({ idempotencyKey }));
     },
     show: (notice, paint) => noticesTable({ items: [notice] }, paint),
   })
     .argument("<notice>", "its id, as notices lists it")
     .addOption(reasonOption())
-    .addOption(
-      new Option("--times <number>", "refuse where it has happened more often than you have seen").argParser(count),
-    )
+    .option("--times <number>", "refuse if it has happened more often than this", count)
     .addOption(keyOption());
 }
 

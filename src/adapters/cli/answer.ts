@@ -1,31 +1,31 @@
-/** What commands print on standard output: for people, or with `--json` for programs. */
+/** Prints a command's result on standard output: for people, or as JSON with `--json`. */
 import type { Command } from "commander";
 import { type Output, type Paint, painterFor } from "./terminal.ts";
 
 export interface CommandOptions {
-  /** Instead of the file in the working directory. */
+  /** File to read instead of the one in the working directory. */
   readonly config?: string;
   readonly json?: boolean;
   readonly verbose?: boolean;
 }
 
-/** How a command that ends with one answer gets it, and how people read it. */
+/** How a command obtains its result, and how people read it. */
 export interface Answer<From, T> {
   readonly ask: (from: From) => Promise<T>;
   readonly show: (answer: T, paint: Paint) => string;
-  /** Throws where the command failed all the same; it is printed by then. */
+  /** Throws if the result means failure. The result is printed before. */
   readonly judge?: (answer: T) => void;
 }
 
 export function answerWith<O extends CommandOptions, T>(command: Command, io: Output, how: Answer<O, T>): void {
   command.action(async () => {
     const options = command.optsWithGlobals<O>();
-    tell(await how.ask(options), io, { ...how, json: options.json === true });
+    print(await how.ask(options), io, { ...how, json: options.json === true });
   });
 }
 
-/** One answer, printed and then judged. */
-export function tell<T>(
+/** Prints a result, then judges it. */
+export function print<T>(
   answer: T,
   io: Output,
   { show, judge, json }: Pick<Answer<never, T>, "show" | "judge"> & { readonly json: boolean },
@@ -34,8 +34,8 @@ export function tell<T>(
   judge?.(answer);
 }
 
-/** What only the given options say: absent ones are left out, not sent as undefined. */
+/** Leaves out members that are undefined. */
 export function given<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const said = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(said) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

@@ -1,42 +1,43 @@
-/** `nodes` and `leases`, and the switch that stops everything. */
-import { type Command, Option } from "commander";
+/** `nodes`, `leases`, and the kill switch. */
+import type { Command } from "commander";
 import type { ClusterNode, KillSwitchState, LaneLease } from "../../client/index.ts";
-import { type Asking, askNode } from "./remote.ts";
+import { given } from "./answer.ts";
+import { askNode, type RemotePorts } from "./remote.ts";
 import { listing } from "./table.ts";
 import type { Paint } from "./terminal.ts";
 
-export function addClusterCommands(program: Command, asking: Asking): void {
+export function addClusterCommands(program: Command, ports: RemotePorts): void {
   const nodes = program.command("nodes").description("list the nodes that are alive, and how many lanes each owns");
-  askNode(nodes, asking, { ask: async (client) => ({ items: await client.nodes() }), show: nodesTable });
+  askNode(nodes, ports, { ask: async (client) => ({ items: await client.nodes() }), show: nodesTable });
   const leases = program
     .command("leases")
-    .description("list who acts for which signer, under which fencing token and until when");
-  askNode(leases, asking, { ask: async (client) => ({ items: await client.leases() }), show: leasesTable });
+    .description("list the owner of each signer's lane, its fencing token and its expiry");
+  askNode(leases, ports, { ask: async (client) => ({ items: await client.leases() }), show: leasesTable });
 }
 
-/** Stops, and goes on. */
-export function addKillSwitch(program: Command, asking: Asking): void {
+/** `kill` and `unkill`. */
+export function addKillSwitch(program: Command, ports: RemotePorts): void {
   const add = (command: Command, name: "kill" | "endKill") =>
-    askNode(command, asking, {
+    askNode(command, ports, {
       ask: (client) => {
         const [signer] = command.args;
         const { reason } = command.opts<{ readonly reason?: string }>();
-        return client[name]({ ...(signer !== undefined && { signer }), ...(reason !== undefined && { reason }) });
+        return client[name](given({ signer, reason }));
       },
       show: killReport,
     })
       .argument("[signer]", "its address; without one, everything")
-      .addOption(new Option("--reason <text>", "why; kept for the audit"));
+      .option("--reason <text>", "why; kept for the audit");
   add(program.command("kill").description("stop a signer, or everything, on all nodes: nothing is sent"), "kill");
-  add(program.command("unkill").description("end the order to stop; what waited is sent"), "endKill");
+  add(program.command("unkill").description("end a kill; waiting transactions are sent"), "endKill");
 }
 
 function killReport({ durable, kills, nodes }: KillSwitchState, paint: Paint): string {
   const inForce = kills.map(({ signer, actor, reason }) => [signer ?? "everything", actor, reason]);
   const stopped = kills.length === 0 ? "nothing is stopped\n" : listing(["stopped", "by", "reason"], inForce, paint);
-  const written = durable ? "" : "not written down yet: the nodes that know of it keep trying\n";
-  const told = nodes.map(({ nodeId, url, told: isTold }) => [nodeId, url, isTold ? "yes" : "not yet"]);
-  return `${stopped}${written}${told.length === 0 ? "" : listing(["node", "url", "holds to it"], told, paint)}`;
+  const written = durable ? "" : "not stored in the database yet: the nodes that know of it keep trying\n";
+  const rows = nodes.map(({ nodeId, url, told }) => [nodeId, url, told ? "yes" : "not yet"]);
+  return `${stopped}${written}${rows.length === 0 ? "" : listing(["node", "url", "stopped"], rows, paint)}`;
 }
 
 function nodesTable({ items }: { readonly items: readonly ClusterNode[] }, paint: Paint): string {

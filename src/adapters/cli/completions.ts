@@ -1,8 +1,8 @@
-/** `fencepost completions`: the feed of outcomes, a page of it or for ever. */
-import { type Command, Option } from "commander";
+/** `fencepost completions`: the feed of outcomes, one page or endlessly. */
+import type { Command } from "commander";
 import type { Completion, CompletionsPage, FencepostClient } from "../../client/index.ts";
-import { given, tell } from "./answer.ts";
-import { type Asking, count, onNode, type RemoteOptions } from "./remote.ts";
+import { given, print } from "./answer.ts";
+import { count, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { coloured, colourOf, short, statusOf } from "./show-transaction.ts";
 import { inert, listing } from "./table.ts";
 import { type CliIo, type Paint, painterFor } from "./terminal.ts";
@@ -14,30 +14,30 @@ interface FeedOptions extends RemoteOptions {
   readonly follow?: true;
 }
 
-/** Under the 30 s that a node allows, and under what most proxies cut. */
+/** Below a node's limit of 30 s, and below the timeout of most proxies. */
 const WAIT_SECONDS = 20;
 
-export function addCompletions(program: Command, asking: Asking): void {
+export function addCompletions(program: Command, ports: RemotePorts): void {
   const command = program
     .command("completions")
-    .description("print the feed of outcomes in order, from the beginning or from a place in it");
-  onNode<FeedOptions>(command, asking, (client, options) =>
-    options.follow === true ? follow(client, options, asking.io) : printPage(client, options, asking.io),
+    .description("print the feed of outcomes in order, from the beginning or after a given one");
+  onNode<FeedOptions>(command, ports, (client, options) =>
+    options.follow === true ? follow(client, options, ports.io) : printPage(client, options, ports.io),
   )
-    .addOption(new Option("--after <seq>", "begin behind this one").argParser(count))
-    .addOption(new Option("--epoch <number>", "refuse a feed of another epoch than this").argParser(count))
-    .addOption(new Option("--limit <number>", "so many at once, up to 1000").argParser(count))
-    .addOption(new Option("--follow", "go on for ever, one line each; Ctrl-C ends it"));
+    .option("--after <seq>", "start after this one", count)
+    .option("--epoch <number>", "refuse a feed of another epoch than this", count)
+    .option("--limit <number>", "page size, up to 1000", count)
+    .option("--follow", "follow it, one line each; Ctrl-C ends it");
 }
 
 async function printPage(client: FencepostClient, options: FeedOptions, io: CliIo): Promise<void> {
   const { after, epoch, limit } = options;
   const page = await client.completionsPage(given({ after, epoch, limit }));
-  tell(page, io, { json: options.json === true, show: pageTable });
+  print(page, io, { json: options.json === true, show: pageTable });
 }
 
 function pageTable({ items, next, epoch, filtered }: CompletionsPage, paint: Paint): string {
-  if (items.length === 0) return `nothing behind ${next} (epoch ${epoch})\n`;
+  if (items.length === 0) return `nothing after ${next} (epoch ${epoch})\n`;
   const rows = items.map((item) => [
     ...[String(item.seq), item.at, statusOf(item), String(item.chainId), short(item.signer)],
     ...[String(item.nonce ?? "-"), item.txId, item.requestId ?? "-"],

@@ -1,18 +1,19 @@
-/** `doctor`, `bench` and `chaos`: is it set up right, how fast is it, does it hold. And `init`, which begins a set-up. */
-import { type Command, InvalidArgumentError, Option } from "commander";
+/** `init` begins a set-up, `doctor` checks it, `bench` measures it, and `chaos` tests its fault tolerance. */
+import type { Command } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { CommandFailed } from "./failure.ts";
-import { addressed, type RemoteOptions } from "./remote.ts";
-import { inert } from "./table.ts";
+import type { DemoReport } from "./present.ts";
+import { addressed, positive, type RemoteOptions } from "./remote.ts";
+import { figures, inert } from "./table.ts";
 import type { CliIo, Paint } from "./terminal.ts";
 
-/** One thing that was looked at. */
+/** Result of one check. */
 export interface Finding {
   readonly sign: "ok" | "warning" | "mistake";
   /** Stable, for programs. */
   readonly code: string;
   readonly text: string;
-  /** What to do about it; null where all is well. */
+  /** Advice; null: nothing to do. */
   readonly fix: string | null;
 }
 
@@ -30,7 +31,7 @@ export interface BenchReport {
   readonly seconds: number;
   readonly createsPerSecond: number;
   readonly latencyMs: { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
-  /** From the first create until all of them were final; null: not all were, in the time given. */
+  /** Time from the first create until all were final; null: not all were in time. */
   readonly confirmedSeconds: number | null;
 }
 
@@ -39,23 +40,18 @@ export interface ChaosOptions extends CommandOptions {
   readonly kills: number;
 }
 
-export interface ChaosReport {
-  readonly accepted: number;
-  readonly confirmed: number;
-  readonly lost: number;
-  readonly duplicate: number;
-  readonly gaps: number;
+export interface ChaosReport
+  extends Pick<DemoReport, "accepted" | "confirmed" | "lost" | "duplicate" | "gaps" | "seconds"> {
   readonly kills: number;
   readonly freezes: number;
   readonly restarts: number;
-  readonly seconds: number;
 }
 
 export interface DiagnosticActions {
   doctor(options: CommandOptions): Promise<readonly Finding[]>;
   bench(options: BenchOptions): Promise<BenchReport>;
   chaos(options: ChaosOptions): Promise<ChaosReport>;
-  /** Writes a configuration file; says where. */
+  /** Writes a configuration file. */
   init(options: CommandOptions): Promise<{ readonly file: string }>;
 }
 
@@ -65,11 +61,13 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
     .description("write a fencepost.config.ts with comments; never over one that is there");
   answerWith(init, io, {
     ask: (options) => actions.init(options),
-    show: ({ file }) => `wrote ${file}; fill it in, then look over it with: fencepost doctor\n`,
+    show: ({ file }) => `wrote ${file}; fill it in, then check it with: fencepost doctor\n`,
   });
   const doctor = program
     .command("doctor")
-    .description("check database, chain, clocks, keys and versions, and say what to mend; exit code 1 with mistakes");
+    .description(
+      "check database, chain, clocks, keys and versions, and say what to correct; exit code 1 with mistakes",
+    );
   answerWith(doctor, io, {
     ask: async (options) => ({ findings: await actions.doctor(options) }),
     show: ({ findings }, paint) => findingLines(findings, paint),
@@ -80,13 +78,13 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
     .description("measure creates: of a node with a database and a chain of its own, or of the one that is named");
   answerWith(bench, io, { ask: (options: BenchOptions) => actions.bench(options), show: benchTable });
   addressed(bench)
-    .addOption(many("--transactions <number>", "how many creates", 1_000))
-    .addOption(many("--callers <number>", "how many at once", 16))
-    .addOption(new Option("--signer <address>", "of a node that is named: whose transactions; they cost gas"))
-    .addOption(new Option("--to <address>", "where they go with nothing; the signer itself by default"));
+    .option("--transactions <number>", "how many creates", positive, 1_000)
+    .option("--callers <number>", "how many at once", positive, 16)
+    .option("--signer <address>", "of a node that is named: whose transactions; they cost gas")
+    .option("--to <address>", "where they go with nothing; the signer itself by default");
   const chaos = program
     .command("chaos")
-    .description("kill and freeze nodes of a cluster of its own while it works, and count what was lost: nothing");
+    .description("kill and freeze nodes of a cluster of its own while it works, and count what was lost");
   answerWith(chaos, io, {
     ask: (options: ChaosOptions) => actions.chaos(options),
     show: chaosTable,
@@ -96,16 +94,8 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
     },
   });
   chaos
-    .addOption(many("--transactions <number>", "how many transfers", 500))
-    .addOption(many("--kills <number>", "how many nodes to end", 4));
-}
-
-function many(flags: string, what: string, fallback: number): Option {
-  const parse = (text: string): number => {
-    if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1 on.");
-    return Number(text);
-  };
-  return new Option(flags, what).argParser(parse).default(fallback);
+    .option("--transactions <number>", "how many transfers", positive, 500)
+    .option("--kills <number>", "how many nodes to end", positive, 4);
 }
 
 const SIGNS = { ok: ["ok", "green"], warning: ["warning", "yellow"], mistake: ["MISTAKE", "red"] } as const;
@@ -117,13 +107,13 @@ function findingLines(findings: readonly Finding[], paint: Paint): string {
     return `${paint(colour, word.padEnd(9))}${inert(text)}\n${advice}`;
   });
   const of = (sign: Finding["sign"]) => findings.filter((each) => each.sign === sign).length;
-  const summary = `mistakes: ${of("mistake")}, warnings: ${of("warning")}, in order: ${of("ok")}\n`;
+  const summary = `mistakes: ${of("mistake")}, warnings: ${of("warning")}, ok: ${of("ok")}\n`;
   return `${lines.join("")}\n${summary}`;
 }
 
 function refuseMistakes(findings: readonly Finding[]): void {
   if (findings.some(({ sign }) => sign === "mistake"))
-    throw new CommandFailed(["something must be mended before a node runs well here"]);
+    throw new CommandFailed(["correct the mistakes above before you run a node here"]);
 }
 
 function benchTable(report: BenchReport): string {
@@ -147,8 +137,4 @@ function chaosTable(report: ChaosReport): string {
   const { seconds, ...counts } = report;
   const rows = Object.entries(counts).map(([name, value]): [string, string] => [name, String(value)]);
   return figures([...rows, ["time", `${seconds.toFixed(1)} s`]]);
-}
-
-function figures(rows: readonly (readonly [string, string])[]): string {
-  return `\n${rows.map(([name, value]) => `  ${name.padEnd(22)}${value.padStart(10)}\n`).join("")}\n`;
 }

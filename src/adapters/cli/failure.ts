@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 
-/** A command that ends for a reason which is already in words: one line each. */
+/** A command that failed for a known reason: one line each, without a stack. */
 export class CommandFailed extends Error {
   readonly lines: readonly string[];
   readonly exitCode: number;
@@ -13,12 +13,12 @@ export class CommandFailed extends Error {
   }
 }
 
-/** What to do about the common errors, by Node's or PostgreSQL's own code. */
+/** Advice for common errors, by Node's or PostgreSQL's code. */
 const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there: is it running, and is the URL right?",
-  ECONNRESET: "the other side hung up: is it running, and does it speak this protocol?",
+  ECONNRESET: "the other side closed the connection: is it running, and does it speak this protocol?",
   ENOTFOUND: "there is no such host: is the URL right?",
-  ETIMEDOUT: "no answer: is a firewall between?",
+  ETIMEDOUT: "no answer: is there a firewall in between?",
   EADDRINUSE: "stop what listens there, or choose another with --port or FENCEPOST_PORT",
   EADDRNOTAVAIL: "that is no address of this machine: see FENCEPOST_HOST",
   EACCES: "the user who runs this may not do that",
@@ -29,42 +29,42 @@ const ADVICE: Readonly<Record<string, string>> = {
     "the database user lacks a right: let it create the schema fencepost, or run `fencepost migrate --grant` with its name as the schema's owner",
 };
 
-/** The driver's words where the server asks for a password and it has none; without a code. */
+/** The driver's message (without a code) if the server requires a password and it has none. */
 const NO_PASSWORD = /client password must be a string/;
 
 /** One readable line. */
 export function describeFailure(error: unknown): string {
-  // A connection that tried several addresses fails with an AggregateError whose own message is empty.
+  // Node's AggregateError of a connection to several addresses has an empty message.
   const isEmpty = error instanceof AggregateError && error.message === "";
   const cause: unknown = isEmpty ? (error.errors[0] ?? error) : error;
-  const words = cause instanceof Error ? cause.message || cause.name : String(cause);
-  const message = words.replace(/\p{Cc}+/gu, " ").trim();
+  const text = cause instanceof Error ? cause.message || cause.name : String(cause);
+  const message = text.replace(/\p{Cc}+/gu, " ").trim();
   if (NO_PASSWORD.test(message)) return "the database asks for a password, and FENCEPOST_DATABASE_URL has none";
   const advice = cause instanceof Error && "code" in cause ? ADVICE[String(cause.code)] : undefined;
   return advice === undefined ? message : `${message} (${advice})`;
 }
 
-/** Everything there is, for `--verbose`. */
+/** The error with its stack and causes, for `--verbose`. */
 export function describeWhole(error: unknown): string {
   return error instanceof Error ? inspect(error) : String(error);
 }
 
-/** What a script may rely on; docs/cli.md lists the same. */
+/** Exit codes for scripts; docs/cli.md lists the same. */
 export const EXIT_CODES = {
   ok: 0,
-  /** Something that may work another time or after a repair: database down, port taken, a crash. */
+  /** May work at another time or after a repair: database down, port in use, a crash. */
   failed: 1,
-  /** The command line or the configuration is wrong: it will fail the same way until it is changed. */
+  /** The command line or the configuration is wrong: it fails again until it is changed. */
   misused: 2,
-  /** A node said no: the request, the key or the transaction's state does not allow it. */
+  /** A node refused: the request, the key or the transaction's state does not allow it. */
   refused: 3,
-  /** No node answered: nothing is known, also not whether it was taken. */
+  /** No node answered. A request may or may not have been accepted. */
   notReached: 4,
-  /** What was waited for is final, and the caller's payload was not executed. */
+  /** `--wait`: the transaction is final, and the caller's payload was not executed. */
   transactionFailed: 5,
-  /** What was waited for was not final in the time given; it goes on. */
+  /** `--wait`: the transaction was not final in time. It continues. */
   stillWaiting: 6,
-  /** Ctrl-C, or SIGTERM, a second time before it had ended; what was in hand is picked up by the next start. */
+  /** A second Ctrl-C or SIGTERM ended the process early. The next start continues its work. */
   interrupted: 130,
   terminated: 143,
 } as const;

@@ -1,40 +1,49 @@
-/** What `fencepost send` sends, put together from its options, an ABI signature, or a file. */
-import { InvalidArgumentError } from "commander";
+/** Builds the request of `fencepost send` from its options, an ABI signature, or a file. */
+import { InvalidArgumentError, Option } from "commander";
 import type { CreateTransaction } from "../../client/index.ts";
 import { describedTypes, parameterTypes, toArguments } from "./abi-arguments.ts";
+import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { json } from "./remote.ts";
+import { chainIdOption, count, json } from "./remote.ts";
 
-export interface IntentOptions {
-  readonly signer?: string;
-  readonly pool?: string;
-  readonly sticky?: string;
-  readonly nonce?: number;
-  readonly to?: string;
-  readonly value?: string;
-  readonly data?: string;
-  readonly bytecode?: string;
-  /** The file of a compiled contract. */
-  readonly deploy?: string;
-  /** The file of an ABI, or of a compiled contract. */
-  readonly abi?: string;
-  readonly file?: string;
-  readonly gas?: string;
-  readonly maxFeePerGas?: string;
-  readonly maxPriorityFeePerGas?: string;
-  readonly gasPrice?: string;
-  readonly type?: string;
-  readonly chainId?: number;
-  readonly requestId?: string;
-  readonly metadata?: unknown;
-  readonly validUntil?: string;
-  readonly allowNoCode?: boolean;
+/** The fields of POST /tx that are options of their own, beside the payload and in it. */
+const BESIDE = ["nonce", "chainId", "requestId", "metadata", "validUntil", "allowNoCode"] as const;
+const PRICED = ["value", "gas", "maxFeePerGas", "maxPriorityFeePerGas", "gasPrice", "type"] as const;
+
+export type IntentOptions = Partial<Pick<CreateTransaction, (typeof BESIDE)[number]>> & {
+  readonly [Name in (typeof PRICED)[number] | "signer" | "pool" | "sticky" | "to" | "data" | "bytecode"]?: string;
+} & {
+  /** Files: of a compiled contract, of an ABI (or of a compiled contract), of whole transactions. */
+  readonly [File in "deploy" | "abi" | "file"]?: string;
+};
+
+export function intentOptions(): readonly Option[] {
+  return [
+    new Option("--signer <address>", "its sender"),
+    new Option("--pool <name>", "any signer of this pool, instead of --signer"),
+    new Option("--sticky <key>", "of the pool, always the same signer for the same key"),
+    new Option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one").argParser(count),
+    new Option("--to <address>", "its receiver"),
+    new Option("--value <amount>", "wei, or as in 1.5ether, 20gwei").argParser(wei),
+    new Option("--data <hex>", "an encoded call, instead of a signature"),
+    new Option("--abi <file>", "where the function is described, instead of in the signature"),
+    new Option("--deploy <file>", "a compiled contract to deploy, as Hardhat, Foundry or solc write it"),
+    new Option("--bytecode <hex>", "a contract to deploy"),
+    new Option("--file <file>", "the whole transaction, or several; - is standard input"),
+    new Option("--request-id <id>", "your own id: a repeat is the same transaction; without it, a new one is made up"),
+    new Option("--gas <number>", "gas limit, instead of an estimate"),
+    new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]),
+    new Option("--metadata <json>", "your own notes, kept with it").argParser(json),
+    new Option("--valid-until <instant>", "cancelled if it is not mined by then, such as 2026-01-31T12:00:00Z"),
+    new Option("--allow-no-code", "accept call data to an address without code, which does nothing"),
+    chainIdOption(),
+  ];
 }
 
 type Read = (path: string) => Promise<string>;
 
-/** One for each transaction; `args`: signature and arguments. */
+/** One create request per transaction; `args`: signature and arguments. */
 export async function intentsOf(
   args: readonly string[],
   options: IntentOptions,
@@ -44,8 +53,13 @@ export async function intentsOf(
   if (args.length > 0) throw misused("--file has the whole transaction: give no signature beside it");
   const content = document(await read(options.file), options.file);
   const many = Array.isArray(content) ? content : transactionsIn(content);
-  const { chainId, requestId, nonce, validUntil, allowNoCode } = options;
-  const common = given({ signer: signerOf(options), chainId, validUntil, allowNoCode });
+  // Each transaction of a file has its own metadata.
+  const {
+    requestId,
+    nonce,
+    metadata: _,
+    ...common
+  } = { ...picked(options, BESIDE), ...given({ signer: signerOf(options) }) };
   if (many === null) return [{ ...(content as CreateTransaction), ...common, ...given({ requestId, nonce }) }];
   if (nonce !== undefined) throw misused("--nonce is one transaction's: the file has several");
   return many.map((each, at) => {
@@ -60,18 +74,20 @@ function transactionsIn(content: unknown): readonly unknown[] | null {
 }
 
 async function intentOf(args: readonly string[], options: IntentOptions, read: Read): Promise<CreateTransaction> {
-  const { nonce, chainId, requestId, metadata, validUntil, allowNoCode } = options;
   const signer = signerOf(options);
   if (signer === undefined)
-    throw misused("--signer is missing: whose transaction is it? `fencepost signers` lists them; --pool names a pool");
-  const { value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type } = options;
-  const priced = given({ value, gas, maxFeePerGas, maxPriorityFeePerGas, gasPrice, type });
-  const payload = { ...(await bodyOf(args, options, read)), ...priced } as CreateTransaction["payload"];
-  return {
-    signer,
-    payload,
-    ...given({ nonce, chainId, requestId, metadata, validUntil, allowNoCode }),
-  } as CreateTransaction;
+    throw misused("--signer is missing: name the sender (`fencepost signers` lists them), or a pool with --pool");
+  const payload = {
+    ...(await bodyOf(args, options, read)),
+    ...picked(options, PRICED),
+  } as CreateTransaction["payload"];
+  return { signer, payload, ...picked(options, BESIDE) };
+}
+
+/** Those of these options that are given. */
+function picked<Name extends keyof IntentOptions>(options: IntentOptions, names: readonly Name[]) {
+  const said = names.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]]));
+  return Object.fromEntries(said) as Partial<Pick<CreateTransaction & IntentOptions, Name>>;
 }
 
 function signerOf({ signer, pool, sticky: stickyKey }: IntentOptions): CreateTransaction["signer"] | undefined {
@@ -105,7 +121,7 @@ async function deployment(args: readonly string[], options: IntentOptions, read:
   if (to !== undefined || data !== undefined) throw misused("a new contract has no --to and no --data");
   const artifact = deploy === undefined ? {} : (document(await read(deploy), deploy) as Artifact);
   const bytecode = options.bytecode ?? bytecodeIn(artifact, deploy ?? "");
-  // `'constructor(uint256)' 42`, or the arguments alone where an ABI says what they are.
+  // `'constructor(uint256)' 42`, or only the arguments if an ABI has their types.
   const [first = "", ...rest] = args;
   if (/^constructor\s*\(/.test(first)) {
     return { bytecode, abi: [first], args: argumentsOf(rest, parameterTypes(first)) };
@@ -123,7 +139,7 @@ interface Artifact {
   readonly bytecode?: string | { readonly object?: string };
 }
 
-/** As Hardhat and solc write it (a text), or Foundry (an object). */
+/** A text (Hardhat, solc) or an object (Foundry). */
 function bytecodeIn({ bytecode }: Artifact, file: string): string {
   const text = typeof bytecode === "object" ? bytecode.object : bytecode;
   if (typeof text !== "string" || text === "") throw misused(`${file} has no bytecode: is it a compiled contract?`);
@@ -149,7 +165,7 @@ function document(text: string, file: string): unknown {
     const content = json(text);
     if (typeof content === "object" && content !== null) return content;
   } catch {
-    // Told below, with the file's name.
+    // Reported below, with the file's name.
   }
   throw misused(`${file === "-" ? "standard input" : file} is not a JSON object`);
 }

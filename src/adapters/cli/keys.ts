@@ -1,12 +1,15 @@
-/** `fencepost keys`: the encrypted key files of the configured directory; `keys api`: the API keys of the database, over a node. */
+/**
+ * `fencepost keys`: encrypted key files of the configured directory. `keys api`: API keys of the database, through a
+ * node.
+ */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../../client/index.ts";
-import { answerWith, type CommandOptions } from "./answer.ts";
-import { type Asking, askNode } from "./remote.ts";
+import { answerWith, type CommandOptions, given } from "./answer.ts";
+import { askNode, type RemotePorts } from "./remote.ts";
 import { listing, table } from "./table.ts";
 
 export interface ImportOptions extends CommandOptions {
-  /** The file that holds the key; `-` is standard input. */
+  /** File of the key; `-` is standard input. */
   readonly from: string;
 }
 
@@ -18,25 +21,25 @@ export interface KeyRow {
 export interface KeyActions {
   newKey(options: CommandOptions): Promise<KeyRow>;
   importKey(options: ImportOptions): Promise<KeyRow>;
-  listKeys(options: CommandOptions): Promise<readonly KeyRow[]>;
+  listKeyFiles(options: CommandOptions): Promise<readonly KeyRow[]>;
 }
 
-export function addKeys(program: Command, { actions, io }: Asking & { readonly actions: KeyActions }): void {
+export function addKeys(program: Command, { actions, io }: RemotePorts & { readonly actions: KeyActions }): void {
   const keys = program
     .command("keys")
-    .description("make, take in and list the encrypted keys of FENCEPOST_KEYSTORE_DIR; manage API keys");
+    .description("create, import and list the encrypted keys of FENCEPOST_KEYSTORE_DIR; manage API keys");
   const stored = ({ address, file }: KeyRow): string => `${address} is in ${file}\n`;
-  answerWith(keys.command("new").description("make a key, and print its address"), io, {
+  answerWith(keys.command("new").description("create a key, and print its address"), io, {
     ask: (options) => actions.newKey(options),
     show: stored,
   });
   const importing = keys
     .command("import")
-    .description("take in a private key, as hex from standard input, and print its address")
+    .description("import a private key, as hex from standard input, and print its address")
     .addOption(new Option("--from <file>", "the file that holds it, instead of standard input").default("-"));
   answerWith(importing, io, { ask: (options: ImportOptions) => actions.importKey(options), show: stored });
   answerWith(keys.command("list").description("list the addresses of the keys"), io, {
-    ask: (options) => actions.listKeys(options),
+    ask: (options) => actions.listKeyFiles(options),
     show: filesTable,
   });
   addApiKeys(keys, { actions, io });
@@ -47,15 +50,17 @@ function filesTable(rows: readonly KeyRow[]): string {
   return table(rows.map(({ address, file }) => [address ?? "(the file does not say)", file]));
 }
 
-function addApiKeys(keys: Command, asking: Asking): void {
-  const api = keys.command("api").description("manage the API keys of the database; takes a key with the scope admin");
+function addApiKeys(keys: Command, ports: RemotePorts): void {
+  const api = keys
+    .command("api")
+    .description("manage the API keys of the database; requires a key with the scope admin");
   const list = api.command("list").description("list them, without their secrets");
-  askNode(list, asking, { ask: async (client) => ({ items: await client.keys() }), show: keysTable });
-  addNew(api.command("new"), asking);
+  askNode(list, ports, { ask: async (client) => ({ items: await client.keys() }), show: keysTable });
+  addNew(api.command("new"), ports);
   const revoke = api
     .command("revoke")
     .description("revoke one, or one of its secrets; every node refuses it within a second");
-  askNode(revoke, asking, {
+  askNode(revoke, ports, {
     ask: (client) => {
       const { secret: secretId } = revoke.opts<{ readonly secret?: string }>();
       return client.revokeKey(revoke.args[0] ?? "", secretId === undefined ? {} : { secretId });
@@ -63,35 +68,32 @@ function addApiKeys(keys: Command, asking: Asking): void {
     show: revokedLine,
   })
     .argument("<name>", "its name")
-    .addOption(new Option("--secret <id>", "only this one of its secrets, by its id"));
+    .option("--secret <id>", "only this one of its secrets, by its id");
 }
 
-function addNew(command: Command, asking: Asking): void {
-  command.description("make one, or a second secret of one; the secret is shown once");
-  askNode(command, asking, {
+function addNew(command: Command, ports: RemotePorts): void {
+  command.description("create one, or a second secret of one; the secret is shown once");
+  askNode(command, ports, {
     ask: (client) => {
-      const { rate, readRate, ...rest } = command.opts<NewKeyOptions>();
-      const { scopes, signers, chains, queueShare } = rest;
-      const limits = { ...(scopes && { scopes }), ...(signers && { signers }), ...(chains && { chains }) };
-      const rates = { ...(rate && { createsPerSecond: rate }), ...(readRate && { readsPerSecond: readRate }) };
-      return client.addKey({ name: command.args[0] ?? "", ...limits, ...rates, ...(queueShare && { queueShare }) });
+      const { scopes, signers, chains, queueShare, ...rates } = command.opts<NewKeyOptions>();
+      const { rate: createsPerSecond, readRate: readsPerSecond } = rates;
+      const limits = given({ scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare });
+      return client.addKey({ name: command.args[0] ?? "", ...limits });
     },
     show: newKeyLines,
   })
-    .argument("<name>", "what it makes belongs to this name")
-    .addOption(new Option("--scopes <list>", "comma-separated, instead of read,submit").argParser(words))
-    .addOption(new Option("--signers <list>", "the only ones that it may see and use").argParser(words))
-    .addOption(new Option("--chains <list>", "the only ones that it may see and use, by id").argParser(numbers))
-    .addOption(new Option("--rate <number>", "the most creates a second, on each node").argParser(number))
-    .addOption(new Option("--read-rate <number>", "the most reads of a chain a second, on each node").argParser(number))
-    .addOption(
-      new Option("--queue-share <part>", "the part of a lane's queue that it may fill: 0.1").argParser(number),
-    );
+    .argument("<name>", "owner of the transactions that it creates")
+    .option("--scopes <list>", "comma-separated, instead of read,submit", words)
+    .option("--signers <list>", "the only ones that it may see and use", words)
+    .option("--chains <list>", "the only ones that it may see and use, by id", numbers)
+    .option("--rate <number>", "the most creates a second, on each node", number)
+    .option("--read-rate <number>", "the most reads of a chain a second, on each node", number)
+    .option("--queue-share <part>", "the part of a lane's queue that it may fill: 0.1", number);
 }
 
 type NewKeyOptions = Partial<AddKey> & { readonly rate?: number; readonly readRate?: number };
 
-/** What it may be, the node says. */
+/** The node checks its limits. */
 function number(text: string): number {
   if (/^\d+(\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
   throw new InvalidArgumentError("It must be a number above zero.");

@@ -1,8 +1,8 @@
-/** `fencepost nonces`: for callers that sign themselves. */
-import { type Command, Option } from "commander";
+/** `fencepost nonces`: reservations for callers that sign by themselves. */
+import type { Command } from "commander";
 import type { CreatedTransaction, NonceReservation } from "../../client/index.ts";
 import { given } from "./answer.ts";
-import { type Asking, askNode, chainIdOption } from "./remote.ts";
+import { askNode, chainIdOption, type RemotePorts } from "./remote.ts";
 
 interface ReserveOptions {
   readonly signer: string;
@@ -11,41 +11,43 @@ interface ReserveOptions {
   readonly requestId?: string;
 }
 
-export function addNonces(program: Command, asking: Asking): void {
+export function addNonces(program: Command, ports: RemotePorts): void {
   const nonces = program
     .command("nonces")
-    .description("reserve nonces to sign with yourself, and say what became of them");
-  const reserve = nonces.command("reserve").description("keep the next nonce for yourself, for a while");
-  askNode(reserve, asking, {
+    .description("reserve nonces to sign with yourself, and report how they were used");
+  const reserve = nonces.command("reserve").description("reserve the next nonce for a limited time");
+  askNode(reserve, ports, {
     ask: (client) => {
-      const { signer, chainId, ttl, requestId = asking.io.newId() } = reserve.opts<ReserveOptions>();
+      const { signer, chainId, ttl, requestId = ports.io.newId() } = reserve.opts<ReserveOptions>();
       return client.reserveNonce({ signer, requestId, ...given({ chainId, ttl }) });
     },
     show: reservationLines,
   })
-    .addOption(new Option("--signer <address>", "whose").makeOptionMandatory())
-    .addOption(new Option("--ttl <duration>", "for how long, such as 5m; at most ten minutes"))
-    .addOption(new Option("--request-id <id>", "your own id: a repeat is the same reservation"))
+    .requiredOption("--signer <address>", "its signer")
+    .option("--ttl <duration>", "for how long, such as 5m; at most ten minutes")
+    .option("--request-id <id>", "your own id: a repeat is the same reservation")
     .addOption(chainIdOption());
   const id = (command: Command) => command.argument("<reservationId>", "as reserve printed it");
   const show = nonces.command("show").description("print a reservation");
-  id(askNode(show, asking, { ask: (client) => client.reservation(show.args[0] ?? ""), show: reservationLines }));
-  const submit = nonces.command("submit").description("hand in what you signed: it is stored, sent and followed");
+  id(askNode(show, ports, { ask: (client) => client.reservation(show.args[0] ?? ""), show: reservationLines }));
+  const submit = nonces
+    .command("submit")
+    .description("submit the transaction that you signed: it is stored, sent and followed");
   id(
-    askNode(submit, asking, {
+    askNode(submit, ports, {
       ask: (client) => client.submitReserved(submit.args[0] ?? "", submit.args[1] ?? ""),
       show: (created) => `accepted: ${followed(created)}`,
     }),
   ).argument("<rawTransaction>", "the signed bytes, 0x…");
-  const used = nonces.command("used").description("name the transaction that you sent yourself: it is followed");
+  const used = nonces.command("used").description("report the transaction that you sent yourself: it is followed");
   id(
-    askNode(used, asking, {
+    askNode(used, ports, {
       ask: (client) => client.markUsed(used.args[0] ?? "", used.args[1] ?? ""),
       show: (created) => `followed: ${followed(created)}`,
     }),
   ).argument("<txHash>", "its hash");
   const release = nonces.command("release").description("give it back: nothing was signed with it");
-  id(askNode(release, asking, { ask: (client) => client.releaseNonce(release.args[0] ?? ""), show: reservationLines }));
+  id(askNode(release, ports, { ask: (client) => client.releaseNonce(release.args[0] ?? ""), show: reservationLines }));
 }
 
 function reservationLines({ reservationId, chainId, signer, nonce, state, expiresAt, txId }: NonceReservation): string {

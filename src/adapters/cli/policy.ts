@@ -1,13 +1,14 @@
-/** `fencepost policy`: the document in force, another one, what it would say, and what is used. */
+/** `fencepost policy`: shows, changes and checks the policy document, and shows its usage. */
 import { type Command, Option } from "commander";
 import type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
+import { given } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { type Asking, askNode, chainIdOption, count, json } from "./remote.ts";
+import { askNode, chainIdOption, count, json, type RemotePorts } from "./remote.ts";
 import { listing } from "./table.ts";
 
-export function addPolicy(program: Command, asking: Asking): void {
+export function addPolicy(program: Command, ports: RemotePorts): void {
   const policy = program.command("policy").description("what signers and API keys may do, and up to how much");
-  askNode(policy.command("show").description("print the policies that are in force on every node"), asking, {
+  askNode(policy.command("show").description("print the policies that are in force on every node"), ports, {
     ask: (client) => client.policies(),
     show: inForce,
   });
@@ -15,34 +16,42 @@ export function addPolicy(program: Command, asking: Asking): void {
     .command("apply")
     .description("put another policy document in force on every node, without a restart")
     .argument("<file>", "the document, in JSON; - is standard input");
-  askNode(apply, asking, { ask: async (client) => client.applyPolicies(await applied(apply, asking)), show: inForce })
-    .addOption(new Option("--reason <text>", "why, for the audit").makeOptionMandatory())
+  askNode(apply, ports, { ask: async (client) => client.applyPolicies(await applied(apply, ports)), show: inForce })
+    .requiredOption("--reason <text>", "why, for the audit")
     .addOption(
-      new Option("--expected-version <number>", "the version that was read before: refused where it moved").argParser(
-        count,
-      ),
+      new Option("--expected-version <number>", "refuse if the version in force is another one").argParser(count),
     );
   const check = policy
     .command("check")
-    .description("ask whether a transaction would be allowed now, and what it would be charged; nothing is done");
-  askNode(check, asking, { ask: (client) => client.checkPolicy(asked(check)), show: verdictInWords })
-    .addOption(new Option("--signer <address>", "who would send it").makeOptionMandatory())
-    .addOption(
-      new Option("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}').argParser(json).makeOptionMandatory(),
-    )
+    .description("check whether a transaction would be allowed now, and what it would be charged; nothing is sent");
+  askNode(check, ports, {
+    ask: (client) => {
+      const { signer, payload, chainId, key } = check.opts<PolicyCheck>();
+      return client.checkPolicy({ signer, payload, ...given({ chainId, key }) });
+    },
+    show: verdictInWords,
+  })
+    .requiredOption("--signer <address>", "who would send it")
+    .requiredOption("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}', json)
     .addOption(chainIdOption())
-    .addOption(new Option("--key <name>", "ask for another API key"));
+    .option("--key <name>", "ask for another API key");
   const usage = policy.command("usage").description("print what is used of this hour and day");
-  askNode(usage, asking, { ask: (client) => client.policyUsage(wanted(usage)), show: usageTable })
-    .addOption(new Option("--signer <address>", "of this signer alone"))
-    .addOption(new Option("--key <name>", "of this API key alone"));
+  askNode(usage, ports, {
+    ask: (client) => {
+      const { signer, key } = usage.opts<{ readonly signer?: string; readonly key?: string }>();
+      return client.policyUsage(given({ signer, key }));
+    },
+    show: usageTable,
+  })
+    .option("--signer <address>", "of this signer alone")
+    .option("--key <name>", "of this API key alone");
 }
 
-async function applied(command: Command, { io }: Asking): Promise<ApplyPolicies> {
+async function applied(command: Command, { io }: RemotePorts): Promise<ApplyPolicies> {
   const [file = "-"] = command.args;
   const { reason, expectedVersion } = command.opts<Omit<ApplyPolicies, "policies">>();
   const document = readDocument(file, await io.read(file));
-  return { policies: document, reason, ...(expectedVersion !== undefined && { expectedVersion }) };
+  return { policies: document, reason, ...given({ expectedVersion }) };
 }
 
 function readDocument(file: string, text: string): ApplyPolicies["policies"] {
@@ -51,16 +60,6 @@ function readDocument(file: string, text: string): ApplyPolicies["policies"] {
   } catch (error) {
     throw new CommandFailed([`${file}: is not JSON: ${(error as Error).message}`], EXIT_CODES.misused);
   }
-}
-
-function asked(command: Command): PolicyCheck {
-  const { signer, payload, chainId, key } = command.opts<PolicyCheck>();
-  return { signer, payload, ...(chainId !== undefined && { chainId }), ...(key !== undefined && { key }) };
-}
-
-function wanted(command: Command): { readonly key?: string; readonly signer?: string } {
-  const { signer, key } = command.opts<{ readonly signer?: string; readonly key?: string }>();
-  return { ...(signer !== undefined && { signer }), ...(key !== undefined && { key }) };
 }
 
 function inForce({ version, hash, policies, changedAt, changedBy, reason }: PoliciesInForce): string {

@@ -1,8 +1,8 @@
-/** What the commands print that run nodes, and those that look at this machine's own configuration. */
-import { table } from "./table.ts";
+/** Output of the commands that run nodes or read this machine's configuration. */
+import { figures, table } from "./table.ts";
 
 export interface ReadyNode {
-  /** Where operators come in; null: in the same place. */
+  /** URL for operators; null: the same as `url`. */
   readonly adminUrl?: string | null;
   readonly url: string;
   readonly nodeId: string;
@@ -10,26 +10,26 @@ export interface ReadyNode {
 
 export interface ReadyDevNode extends ReadyNode {
   readonly chainId: number;
-  /** As people write them, EIP-55. */
+  /** Checksummed (EIP-55). */
   readonly signers: readonly string[];
   readonly needsKey: boolean;
 }
 
 export interface ConfigRow {
-  /** The key in the file. */
+  /** Key in the configuration file. */
   readonly key: string;
   readonly variable: string | null;
-  /** For people: units written out, secrets masked. */
+  /** For people: with units, and without secrets. */
   readonly value: string;
   readonly origin: string;
 }
 
-/** The one line that a supervisor waits for. */
+/** The line that a supervisor waits for. */
 export function readyLine({ url, adminUrl = null, nodeId }: ReadyNode): string {
   return `${JSON.stringify({ ready: true, url, ...(adminUrl !== null && { adminUrl }), nodeId })}\n`;
 }
 
-/** The last thing that `dev` says before it is the reader's turn: something to paste. */
+/** Welcome text of `dev`, with a command to paste. */
 export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyDevNode): string {
   const [from = "", to = from] = signers;
   const body = JSON.stringify({ signer: from, requestId: "hello-1", payload: { to, value: "1" } });
@@ -49,22 +49,22 @@ export function devWelcome({ url, adminUrl, chainId, signers, needsKey }: ReadyD
 export interface DemoReport {
   readonly accepted: number;
   readonly confirmed: number;
-  /** Answered 202, and not confirmed. */
+  /** Answered with 202, but not confirmed. */
   readonly lost: number;
-  /** On the chain more often than they were asked for. */
+  /** Executed more often than requested. */
   readonly duplicate: number;
-  /** Nonces below the highest one that no transaction of ours has. */
+  /** Nonces below the highest one without a transaction of ours. */
   readonly gaps: number;
   readonly takeovers: number;
   readonly fencedWrites: number;
-  /** From the kill until a create on one of its lanes was accepted again. */
+  /** Time from the kill until a create on one of its lanes was accepted again. */
   readonly takeOverSeconds: number | null;
   readonly seconds: number;
 }
 
 export function demoTable(report: DemoReport): string {
   const seconds = (value: number | null) => (value === null ? "-" : `${value.toFixed(1)} s`);
-  const rows = [
+  return figures([
     ["accepted", String(report.accepted)],
     ["confirmed", String(report.confirmed)],
     ["lost", String(report.lost)],
@@ -74,8 +74,7 @@ export function demoTable(report: DemoReport): string {
     ["fenced writes", String(report.fencedWrites)],
     ["time to take over", seconds(report.takeOverSeconds)],
     ["time in all", seconds(report.seconds)],
-  ] as const;
-  return `\n${rows.map(([name, value]) => `  ${name.padEnd(20)}${value.padStart(8)}\n`).join("")}\n`;
+  ]);
 }
 
 export interface MigrationReport {
@@ -85,7 +84,7 @@ export interface MigrationReport {
 
 export function migrationReport({ applied, afterRestore = false }: MigrationReport): string {
   const lines = applied.length === 0 ? ["the schema is up to date"] : applied.map((name) => `applied ${name}`);
-  if (afterRestore) lines.push("marked as restored: every lane waits until `fencepost resume` is said for its signer");
+  if (afterRestore) lines.push("marked as restored: every lane waits for `fencepost resume` of its signer");
   return lines.map((line) => `${line}\n`).join("");
 }
 

@@ -1,30 +1,31 @@
-/** What a node has beside its API: is it alive, is it ready, its metrics, and the description of the API itself. */
-import { type Command, Option } from "commander";
-import { tell } from "./answer.ts";
+/** A node's pages outside the API: liveness, readiness, metrics and the OpenAPI document. */
+import type { Command } from "commander";
+import { print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { type Asking, addressed, count, explainRefusal, json, type RemoteOptions } from "./remote.ts";
+import { addressed, count, explainRefusal, json, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { table } from "./table.ts";
 import type { Paint } from "./terminal.ts";
 
-export function addProbes(program: Command, asking: Asking): void {
-  const { io } = asking;
+export function addProbes(program: Command, ports: RemotePorts): void {
+  const { io } = ports;
   const health = program.command("health").description("is the process of a node alive");
-  probe(health, asking, ({ text }, inJson) => {
+  probe(health, ports, ({ text }, inJson) => {
     const show = ({ status, version }: Health) => `${status}: version ${version}\n`;
-    tell(read<Health>(text), io, { json: inJson, show });
+    print(read<Health>(text), io, { json: inJson, show });
   });
-  const ready = program.command("ready").description("should a node get traffic; exit code 1 where it should not");
-  probe(ready, asking, ({ status, text }, inJson) => {
-    tell(read<Readiness>(text), io, { json: inJson, show: readinessInWords });
+  const ready = program.command("ready").description("should a node get traffic; exit code 1 if not");
+  probe(ready, ports, ({ status, text }, inJson) => {
+    print(read<Readiness>(text), io, { json: inJson, show: readinessTable });
     if (status !== 200) throw new CommandFailed(["the node is not ready"]);
-  }).addOption(new Option("--chain-id <number>", "ready for this chain").argParser(count));
+  }).option("--chain-id <number>", "ready for this chain", count);
   const metrics = program.command("metrics").description("print a node's Prometheus metrics");
-  probe(metrics, asking, ({ text }, inJson) => {
-    tell({ text }, io, { json: inJson, show: () => text });
+  probe(metrics, ports, ({ text }, inJson) => {
+    print({ text }, io, { json: inJson, show: () => text });
   });
   const openapi = program.command("openapi").description("print the OpenAPI document of the API");
-  probe(openapi, asking, ({ text }) => io.stdout(text.endsWith("\n") ? text : `${text}\n`)).addOption(
-    new Option("--html", "the reference to browse, instead"),
+  probe(openapi, ports, ({ text }) => io.stdout(text.endsWith("\n") ? text : `${text}\n`)).option(
+    "--html",
+    "the reference to browse, instead",
   );
 }
 
@@ -53,10 +54,10 @@ const PATHS: Readonly<Record<string, (options: ProbeOptions) => string>> = {
 };
 
 type ProbeOptions = RemoteOptions & { readonly chainId?: number; readonly html?: true };
-type Page = Awaited<ReturnType<Asking["actions"]["look"]>>;
+type Page = Awaited<ReturnType<RemotePorts["actions"]["look"]>>;
 
-/** Not ready is an answer; whatever else is refused is told as any refusal. */
-function probe(command: Command, { actions }: Asking, show: (page: Page, inJson: boolean) => void): Command {
+/** "Not ready" is a result; any other refusal is reported as one. */
+function probe(command: Command, { actions }: RemotePorts, show: (page: Page, inJson: boolean) => void): Command {
   command.action(async () => {
     const options = command.optsWithGlobals<ProbeOptions>();
     const path = PATHS[command.name()]?.(options) ?? "/";
@@ -70,15 +71,15 @@ function read<T>(text: string): T {
   try {
     return json(text) as T;
   } catch (cause) {
-    throw new CommandFailed(["that is no node's answer: is --url right?"], EXIT_CODES.failed, { cause });
+    throw new CommandFailed(["the answer is not from a Fencepost node: is --url right?"], EXIT_CODES.failed, { cause });
   }
 }
 
-function readinessInWords({ ready, database, draining, chains }: Readiness, paint: Paint): string {
+function readinessTable({ ready, database, draining, chains }: Readiness, paint: Paint): string {
   const facts = [
     ["ready", ready ? "yes" : "no"],
     ["database", database ? "reachable" : "not reachable"],
-    ...(draining ? [["draining", "it is on its way out"]] : []),
+    ...(draining ? [["draining", "it is shutting down"]] : []),
     ...chains.map(({ chainId, reachable, head, signersAway }) => [
       `chain ${chainId}`,
       `${reachable ? `at block ${head ?? "-"}` : "not reachable"}${signersAway > 0 ? `, ${signersAway} signers away` : ""}`,

@@ -1,5 +1,5 @@
-/** `fencepost profile`: nodes and keys that are kept under a name, so that commands need neither configuration nor flags. */
-import { type Command, Option } from "commander";
+/** `fencepost profile`: stores nodes and keys under names, so that commands need neither configuration nor flags. */
+import type { Command } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import { listing } from "./table.ts";
@@ -10,32 +10,32 @@ export interface Profile {
   readonly apiKey?: string;
 }
 
-/** What lies in the file. */
+/** Content of the profile file. */
 export interface Profiles {
   readonly current: string | null;
   readonly profiles: Readonly<Record<string, Profile>>;
 }
 
 export interface ProfileActions {
-  /** Where they are kept, and what is there. */
+  /** Reads the profiles, and the path of their file. */
   readProfiles(): Promise<{ readonly file: string } & Profiles>;
   writeProfiles(profiles: Profiles): Promise<void>;
 }
 
 export const PROFILE_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-interface Situation {
+interface ProfilePorts {
   readonly actions: ProfileActions;
   readonly io: CliIo;
 }
 
-export function addProfiles(program: Command, { actions, io }: Situation): void {
+export function addProfiles(program: Command, { actions, io }: ProfilePorts): void {
   const profile = program
     .command("profile")
-    .description("keep nodes and keys under names, for --profile and as the usual one");
+    .description("store nodes and keys under names, for --profile and as the default");
   const add = profile
     .command("add")
-    .description("keep a node's URL, and its key, under a name; the first one is the usual one");
+    .description("store a node's URL, and its key, under a name; the first one is the default");
   answerWith(add, io, {
     ask: async (options: CommandOptions & { readonly url: string; readonly apiKey?: string }) => {
       const name = nameIn(add);
@@ -46,25 +46,25 @@ export function addProfiles(program: Command, { actions, io }: Situation): void 
       return { name, url: kept.url, hasKey: apiKey !== undefined, isCurrent: (current ?? name) === name };
     },
     show: ({ name, url, hasKey, isCurrent }) =>
-      `${name} is ${url}, ${hasKey ? "with a key" : "without a key"}${isCurrent ? "; commands ask it unless told otherwise" : ""}\n`,
+      `${name} is ${url}, ${hasKey ? "with a key" : "without a key"}${isCurrent ? "; commands call it by default" : ""}\n`,
   });
   add
-    .argument("<name>", "what to call it")
-    .addOption(new Option("--url <url>", "where the node is").makeOptionMandatory())
-    .addOption(new Option("--api-key <secret>", "the key to show there; - reads it from standard input"));
+    .argument("<name>", "its name")
+    .requiredOption("--url <url>", "the node's URL")
+    .option("--api-key <secret>", "its API key; - reads it from standard input");
   const list = profile.command("list").description("list them, without their keys");
   answerWith(list, io, { ask: async () => shown(await actions.readProfiles()), show: profilesTable });
-  const use = profile.command("use").description("ask this one where nothing else is said");
+  const use = profile.command("use").description("use this one by default");
   answerWith(use, io, {
     ask: async () => {
       const { profiles, name } = await known(actions, use);
       await actions.writeProfiles({ current: name, profiles });
       return { current: name };
     },
-    show: ({ current }) => `commands ask ${current} unless told otherwise\n`,
+    show: ({ current }) => `commands call ${current} by default\n`,
   });
   use.argument("<name>", "its name");
-  const remove = profile.command("remove").description("forget one, and its key");
+  const remove = profile.command("remove").description("delete one, and its key");
   answerWith(remove, io, {
     ask: async () => {
       const { profiles, name, current } = await known(actions, remove);
@@ -72,7 +72,7 @@ export function addProfiles(program: Command, { actions, io }: Situation): void 
       await actions.writeProfiles({ current: current === name ? null : current, profiles: others });
       return { removed: name };
     },
-    show: ({ removed }) => `forgot ${removed}\n`,
+    show: ({ removed }) => `deleted ${removed}\n`,
   });
   remove.argument("<name>", "its name");
 }

@@ -1,42 +1,42 @@
-/** What every command shares that asks a running node: whom, with which key, and what a refusal is told as. */
+/** Shared by all commands that call a node: its address, its key, and the text of a refusal. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { FencepostApiError, type FencepostClient } from "../../client/index.ts";
-import { type Answer, type CommandOptions, tell } from "./answer.ts";
+import { type Answer, type CommandOptions, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import type { CliIo } from "./terminal.ts";
 
 export interface RemoteOptions extends CommandOptions {
-  /** Instead of the node that the configuration of this directory, or the profile in use, describes. */
+  /** URL of a node instead of the one of the configuration or the current profile. */
   readonly url?: string;
   readonly apiKey?: string;
-  /** A profile by its name. */
+  /** Name of a profile. */
   readonly profile?: string;
 }
 
 export interface RemoteActions {
-  /** The node to ask. */
+  /** A client of the chosen node. */
   connect(options: RemoteOptions): Promise<FencepostClient>;
-  /** What the same node has at a path beside the API: `/readyz`. */
+  /** GETs a path of the same node outside the API, such as `/readyz`. */
   look(options: RemoteOptions, path: string): Promise<{ readonly status: number; readonly text: string }>;
 }
 
-export interface Asking {
+export interface RemotePorts {
   readonly actions: RemoteActions;
   readonly io: CliIo;
 }
 
-/** The options that say whom to ask. */
+/** Adds the options that choose the node. */
 export function addressed(command: Command): Command {
   return command
-    .addOption(new Option("--url <url>", "any node, instead of the one that configuration or profile name"))
-    .addOption(new Option("--api-key <secret>", "instead of the configured key with the most scopes"))
-    .addOption(new Option("--profile <name>", "the node and key that were kept under this name"));
+    .option("--url <url>", "any node, instead of the one that configuration or profile name")
+    .option("--api-key <secret>", "instead of the configured key with the most scopes")
+    .option("--profile <name>", "the node and key stored under this name");
 }
 
-/** A command that has a conversation with a running node. */
+/** A command that makes several calls to a node. */
 export function onNode<O extends RemoteOptions>(
   command: Command,
-  { actions }: Asking,
+  { actions }: RemotePorts,
   work: (client: FencepostClient, options: O) => Promise<void>,
 ): Command {
   command.action(async () => {
@@ -47,20 +47,20 @@ export function onNode<O extends RemoteOptions>(
   return addressed(command);
 }
 
-/** A command whose answer a running node gives. */
-export function askNode<T>(command: Command, asking: Asking, { ask, ...how }: Answer<FencepostClient, T>): Command {
-  return onNode(command, asking, async (client, { json: inJson }) => {
-    tell(await ask(client), asking.io, { ...how, json: inJson === true });
+/** A command that prints the result of a call to a node. */
+export function askNode<T>(command: Command, ports: RemotePorts, { ask, ...how }: Answer<FencepostClient, T>): Command {
+  return onNode(command, ports, async (client, { json: inJson }) => {
+    print(await ask(client), ports.io, { ...how, json: inJson === true });
   });
 }
 
-/** One line that says what to do; the stack of a refusal does not help. */
+/** Turns a refusal into one line with advice; its stack does not help. */
 export function explainRefusal(error: unknown): never {
   if (!(error instanceof FencepostApiError)) throw error;
   throw new CommandFailed([lineOf(error)], exitCodeOf(error), { cause: error });
 }
 
-/** By what the client calls it: nobody answered, or not in time. */
+/** The client's codes for "no answer". */
 const UNANSWERED: ReadonlySet<string> = new Set(["UNREACHABLE", "TIMEOUT"]);
 
 export function isUnanswered({ code }: FencepostApiError): boolean {
@@ -75,14 +75,14 @@ function exitCodeOf(error: FencepostApiError): number {
 
 const ADVICE: Readonly<Partial<Record<FencepostApiError["code"], string>>> = {
   UNREACHABLE: "start a node, or name another with --url or --profile",
-  UNEXPECTED_ANSWER: "is --url a node's? A proxy may have answered in its place",
-  EPOCH_CHANGED: "the database's history changed; go on with --after resumeAfter and --epoch of the answer",
+  UNEXPECTED_ANSWER: "is --url a node's? A proxy may have answered instead",
+  EPOCH_CHANGED: "the database's history changed; continue with --after resumeAfter and --epoch of the answer",
 };
 
 function lineOf(error: FencepostApiError): string {
   if (error.code === "UNREACHABLE") return `${error.detail}: ${ADVICE.UNREACHABLE}`;
   if (error.code === "UNAUTHENTICATED") {
-    return "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile";
+    return "the node requires a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile";
   }
   const { path, resumeAfter, epoch } = error.problem ?? {};
   const place = path === undefined || error.detail.includes(path) ? "" : ` (${path})`;
@@ -99,15 +99,21 @@ export function json(text: string): unknown {
   }
 }
 
-/** A number that counts something: a chain's id, a nonce, a place in the feed. */
+/** A whole number: a chain id, a nonce, a position in the feed. */
 export function count(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   throw new InvalidArgumentError("It must be a whole number.");
 }
 
+/** A whole number from 1 on. */
+export function positive(text: string): number {
+  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1 on.");
+  return Number(text);
+}
+
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
-/** `250ms`, `30s`, `5m`, `1h`; in milliseconds. */
+/** Parses `250ms`, `30s`, `5m` or `1h` to milliseconds. */
 export function duration(text: string): number {
   const [, number, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(text) ?? [];
   if (number === undefined) throw new InvalidArgumentError("It must be a duration such as 30s, 5m or 1h.");

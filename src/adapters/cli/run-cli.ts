@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { addNotices } from "./acknowledge.ts";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
@@ -12,7 +12,7 @@ import { addPolicy } from "./policy.ts";
 import * as present from "./present.ts";
 import { addProbes } from "./probes.ts";
 import { addProfiles, type ProfileActions } from "./profiles.ts";
-import type { RemoteActions } from "./remote.ts";
+import { positive, type RemoteActions } from "./remote.ts";
 import { addSend } from "./send.ts";
 import { addCompletion } from "./shell-completion.ts";
 import { addSight } from "./sight.ts";
@@ -27,16 +27,16 @@ export interface ServeOptions extends CommandOptions {
 
 export interface StartOptions extends ServeOptions {
   /** Nodes on this machine behind one port. */
-  readonly workers?: string;
+  readonly workers?: number;
 }
 
 export interface DemoOptions extends CommandOptions {
-  readonly transactions: string;
+  readonly transactions: number;
 }
 
 export interface DevOptions extends ServeOptions {
   readonly chain: "embedded" | "anvil";
-  /** Where the embedded PostgreSQL keeps its data. */
+  /** Data directory of the embedded PostgreSQL. */
   readonly dataDir: string;
 }
 
@@ -45,7 +45,7 @@ export interface MigrateOptions extends CommandOptions {
   readonly afterRestore?: boolean;
 }
 
-/** What the commands do. `dev` and `start` call `ready` once and resolve when the node has stopped. */
+/** Implementations of the commands. `dev` and `start` call `ready` once, and resolve when the node has stopped. */
 export interface CliActions extends RemoteActions, KeyActions, ProfileActions, DiagnosticActions {
   dev(options: DevOptions, ready: (node: present.ReadyDevNode) => void): Promise<void>;
   start(options: StartOptions, ready: (node: present.ReadyNode) => void): Promise<void>;
@@ -81,43 +81,41 @@ function createProgram(actions: CliActions, io: CliIo): Command {
   return program;
 }
 
-/** Forty commands in one list are read by nobody. */
+/** Commands in groups: nobody reads one list of forty. */
 function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
-  const asking = { actions, io };
+  const ports = { actions, io };
   program.commandsGroup("Run nodes:");
   addServing(program, actions, io);
   addOneShot(program, actions, io);
   program.commandsGroup("Set up and check:");
-  addDiagnostics(program, asking);
-  addKeys(program, asking);
-  addProfiles(program, asking);
+  addDiagnostics(program, ports);
+  addKeys(program, ports);
+  addProfiles(program, ports);
   addCompletion(program, io);
   program.commandsGroup("Send and follow:");
-  addSend(program, asking);
-  addTransactions(program, asking);
-  addWatch(program, asking);
-  addCompletions(program, asking);
-  addNonces(program, asking);
+  addSend(program, ports);
+  addTransactions(program, ports);
+  addWatch(program, ports);
+  addCompletions(program, ports);
+  addNonces(program, ports);
   program.commandsGroup("Act on a transaction:");
-  addOperating(program, asking);
+  addOperating(program, ports);
   program.commandsGroup("See everything at once:");
-  addSight(program, asking);
-  addNotices(program, asking);
+  addSight(program, ports);
+  addNotices(program, ports);
   program.commandsGroup("Signers, policies and nodes:");
-  addSigners(program, asking);
-  addPolicy(program, asking);
-  addClusterCommands(program, asking);
-  addKillSwitch(program, asking);
-  addProbes(program, asking);
+  addSigners(program, ports);
+  addPolicy(program, ports);
+  addClusterCommands(program, ports);
+  addKillSwitch(program, ports);
+  addProbes(program, ports);
 }
-
-const port = () => new Option("--port <number>", "port to listen on");
 
 function addServing(program: Command, actions: CliActions, io: CliIo): void {
   program
     .command("dev")
     .description("run a node with its own PostgreSQL, chain and test accounts; nothing to install or configure")
-    .addOption(port())
+    .option("--port <number>", "port to listen on")
     .addOption(new Option("--chain <kind>", "which chain").choices(["embedded", "anvil"]).default("embedded"))
     .addOption(new Option("--data-dir <path>", "where its database lives").default(".fencepost"))
     .action(async (_, command: Command) => {
@@ -129,8 +127,8 @@ function addServing(program: Command, actions: CliActions, io: CliIo): void {
   program
     .command("start")
     .description("run a node on a given database, chain and signer; prints one JSON line when it is ready")
-    .addOption(port())
-    .addOption(new Option("--workers <number>", "nodes on this machine behind one port").argParser(wholeNumber))
+    .option("--port <number>", "port to listen on")
+    .option("--workers <number>", "nodes on this machine behind one port", positive)
     .action(async (_, command: Command) => {
       await actions.start(command.optsWithGlobals<StartOptions>(), (node) => io.stdout(present.readyLine(node)));
     });
@@ -142,7 +140,7 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
     .description(
       "run three nodes, kill one and freeze another in the middle of a thousand transfers, and count what was lost",
     )
-    .addOption(new Option("--transactions <number>", "how many transfers").default("1000").argParser(wholeNumber));
+    .option("--transactions <number>", "how many transfers", positive, 1_000);
   answerWith(demo, io, {
     ask: (options: DemoOptions) => actions.demo(options),
     show: present.demoTable,
@@ -170,11 +168,6 @@ function refuseLosses({ lost, duplicate, gaps }: present.DemoReport): void {
   if (lost + duplicate + gaps > 0) throw new CommandFailed(["the demonstration failed"]);
 }
 
-function wholeNumber(text: string): string {
-  if (!/^[1-9][0-9]{0,5}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 1 on.");
-  return text;
-}
-
 function report(error: unknown, io: CliIo, verbose: boolean): number {
   if (error instanceof CommanderError) return reportUsage(error, io);
   if (error instanceof CommandFailed) {
@@ -186,10 +179,10 @@ function report(error: unknown, io: CliIo, verbose: boolean): number {
   return EXIT_CODES.failed;
 }
 
-/** Commander ends `--help` and `--version` by throwing, too; and its complaints come in up to two lines. */
+/** Commander also throws for `--help` and `--version`, and its messages may have two lines. */
 function reportUsage(error: CommanderError, io: CliIo): number {
   if (error.exitCode === 0) return EXIT_CODES.ok;
-  // Without a command it has printed the help already.
+  // Commander has printed the help already.
   if (error.code !== "commander.help") {
     io.stderr(
       `fencepost: ${error.message.replace(/^error: |\.$/g, "").replace(/\s*\n\s*/g, " ")}; see fencepost --help\n`,

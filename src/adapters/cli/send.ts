@@ -1,5 +1,5 @@
 /** `fencepost send`: one transaction, or a file of them. */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import {
   type BatchResults,
   type CreatedTransaction,
@@ -8,12 +8,11 @@ import {
   type FencepostClient,
   type Transaction,
 } from "../../client/index.ts";
-import { wei } from "./amounts.ts";
-import { tell } from "./answer.ts";
+import { print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { type IntentOptions, intentsOf } from "./intent.ts";
+import { type IntentOptions, intentOptions, intentsOf } from "./intent.ts";
 import { feeOptions } from "./operate.ts";
-import { type Asking, chainIdOption, count, isUnanswered, json, onNode, type RemoteOptions } from "./remote.ts";
+import { isUnanswered, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { wholeTransaction } from "./show-transaction.ts";
 import { inert } from "./table.ts";
 import type { CliIo } from "./terminal.ts";
@@ -21,15 +20,15 @@ import { judgeOutcome, untilFinal, type WaitingOptions, waitingOptions } from ".
 
 type SendOptions = RemoteOptions & IntentOptions & WaitingOptions;
 
-export function addSend(program: Command, asking: Asking): void {
+export function addSend(program: Command, ports: RemotePorts): void {
   const command = program
     .command("send")
-    .description("send a transaction: a transfer, a call by its signature, a deployment, or what a file says")
+    .description("send a transaction: a transfer, a call by its signature, a deployment, or the content of a file")
     .argument("[signature]", "of the function, as in 'transfer(address,uint256)'")
     .argument("[args...]", "its arguments; lists and tuples as JSON")
     .addHelpText("after", EXAMPLES);
-  onNode<SendOptions>(command, asking, async (client, options) => {
-    const { io } = asking;
+  onNode<SendOptions>(command, ports, async (client, options) => {
+    const { io } = ports;
     const intents = (await intentsOf(command.args, options, io.read)).map((intent) => withRequestId(intent, io));
     const [first] = intents;
     if (intents.length === 1 && first !== undefined) return sendOne(client, first, { io, options });
@@ -47,35 +46,12 @@ Examples:
   fencepost send --file tx.json      (as in POST /tx, or a list of them; - is standard input)
 `;
 
-function intentOptions(): readonly Option[] {
-  return [
-    new Option("--signer <address>", "whose transaction it is"),
-    new Option("--pool <name>", "any signer of this pool, instead of --signer"),
-    new Option("--sticky <key>", "of the pool, always the same signer for the same key"),
-    new Option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one").argParser(count),
-    new Option("--to <address>", "where it goes"),
-    new Option("--value <amount>", "wei, or as in 1.5ether, 20gwei").argParser(wei),
-    new Option("--data <hex>", "an encoded call, instead of a signature"),
-    new Option("--abi <file>", "where the function is described, instead of in the signature"),
-    new Option("--deploy <file>", "a compiled contract to deploy, as Hardhat, Foundry or solc write it"),
-    new Option("--bytecode <hex>", "a contract to deploy"),
-    new Option("--file <file>", "the whole transaction, or several; - is standard input"),
-    new Option("--request-id <id>", "your own id: a repeat is the same transaction; without it, a new one is made up"),
-    new Option("--gas <number>", "gas limit, instead of an estimate"),
-    new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]),
-    new Option("--metadata <json>", "your own notes, kept with it").argParser(json),
-    new Option("--valid-until <instant>", "cancelled where it is not mined by then, such as 2026-01-31T12:00:00Z"),
-    new Option("--allow-no-code", "take call data to an address without code, which does nothing"),
-    chainIdOption(),
-  ];
-}
-
-/** Known before the first byte leaves: whoever hears no answer can repeat it, and it is sent once. */
+/** The request id is set before sending, so that a request without an answer can be repeated safely. */
 function withRequestId(intent: CreateTransaction, io: CliIo): CreateTransaction & { readonly requestId: string } {
   return { ...intent, requestId: intent.requestId ?? `cli-${io.newId()}` };
 }
 
-interface Situation {
+interface SendContext {
   readonly io: CliIo;
   readonly options: SendOptions;
 }
@@ -83,27 +59,27 @@ interface Situation {
 async function sendOne(
   client: FencepostClient,
   intent: CreateTransaction & { readonly requestId: string },
-  { io, options }: Situation,
+  { io, options }: SendContext,
 ): Promise<void> {
-  const created = await client.send(intent).catch((error: unknown) => sayHowToRepeat(error, intent.requestId));
+  const created = await client.send(intent).catch((error: unknown) => explainRepeat(error, intent.requestId));
   const inJson = options.json === true;
-  if (options.wait !== true) return tell(plain(created), io, { json: inJson, show: acceptedLines });
+  if (options.wait !== true) return print(plain(created), io, { json: inJson, show: acceptedLines });
   if (!inJson) io.stderr(acceptedLine(created));
   const transaction = await untilFinal(client, created.txId, { io, timeout: options.timeout });
-  tell(transaction, io, { json: inJson, show: wholeTransaction, judge: judgeOutcome });
+  print(transaction, io, { json: inJson, show: wholeTransaction, judge: judgeOutcome });
 }
 
 function plain({ txId, chainId, signer, nonce, state, requestId }: CreatedTransaction): CreatedTransaction {
   return { txId, chainId, signer, nonce, state, requestId };
 }
 
-/** No answer is not a no: it may have been taken. */
-function sayHowToRepeat(error: unknown, requestId: string): never {
+/** Without an answer the request may have been accepted: print how to repeat it. */
+function explainRepeat(error: unknown, requestId: string): never {
   if (!(error instanceof FencepostApiError)) throw error;
   const isUnknown = isUnanswered(error) || error.problem?.outcome === "unknown";
   if (!isUnknown) throw error;
   const code = isUnanswered(error) ? EXIT_CODES.notReached : EXIT_CODES.failed;
-  const how = `whether it was taken is not known; repeat it with --request-id ${requestId}, and it is sent once`;
+  const how = `it may have been accepted; repeat it with --request-id ${requestId}, and it is sent once`;
   throw new CommandFailed([`${error.detail}: ${how}`], code, { cause: error });
 }
 
@@ -121,14 +97,14 @@ const MOST_AT_ONCE = 1_000;
 async function sendMany(
   client: FencepostClient,
   intents: readonly CreateTransaction[],
-  { io, options }: Situation,
+  { io, options }: SendContext,
 ): Promise<void> {
   const results: BatchResults["results"][number][] = [];
   for (let from = 0; from < intents.length; from += MOST_AT_ONCE) {
     results.push(...(await client.sendBatch(intents.slice(from, from + MOST_AT_ONCE))));
   }
   if (options.wait !== true)
-    return tell({ results }, io, { json: options.json === true, show: resultLines, judge: judgeAll });
+    return print({ results }, io, { json: options.json === true, show: resultLines, judge: judgeAll });
   const settled: (Transaction | BatchResults["results"][number])[] = [];
   for (const result of results) {
     const isAccepted = "txId" in result && !("code" in result);
@@ -138,7 +114,7 @@ async function sendMany(
     judgeAll({ results });
     for (const each of settled) if ("attempts" in each) judgeOutcome(each);
   };
-  tell({ results: settled }, io, { json: options.json === true, show: () => resultLines({ results }), judge });
+  print({ results: settled }, io, { json: options.json === true, show: () => resultLines({ results }), judge });
 }
 
 function resultLines({ results }: { readonly results: BatchResults["results"] }): string {

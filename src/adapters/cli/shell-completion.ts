@@ -1,4 +1,4 @@
-/** `fencepost completion`: scripts that let a shell complete commands, options and their choices, made from the program itself. */
+/** `fencepost completion`: scripts for shells to complete commands, options and choices, generated from the program. */
 import { Argument, type Command } from "commander";
 import { answerWith } from "./answer.ts";
 import type { Output } from "./terminal.ts";
@@ -24,13 +24,13 @@ const HOW = `
   fish:  fencepost completion fish > ~/.config/fish/completions/fencepost.fish
 `;
 
-/** What may follow a command: `keys api` → its subcommands and options, and the choices of each option. */
+/** Completions after a command such as `keys api`: its subcommands and options, and the choices of each option. */
 interface Place {
-  /** Words from the program on; empty: the program itself. */
+  /** Words after the program's name; empty: the program itself. */
   readonly path: string;
   readonly commands: readonly Described[];
   readonly options: readonly (Described & { readonly choices: readonly string[]; readonly takesFile: boolean })[];
-  /** Choices of its first argument. */
+  /** Choices of the first argument. */
   readonly argumentChoices: readonly string[];
 }
 
@@ -65,7 +65,7 @@ function optionsOf(command: Command): Place["options"] {
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** Walks the words before the cursor as far as they are commands. */
+/** Finds the deepest command among the words before the cursor. */
 const walkOver = (words: string, places: readonly Place[]): string => `  local word place="" try
   for word in "\${${words}}"; do
     try="\${place:+$place }$word"
@@ -161,7 +161,7 @@ ${lines.join("\n")}
 `;
 }
 
-/** For a shell, in single quotes. */
+/** Quotes a text for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

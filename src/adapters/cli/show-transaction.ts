@@ -1,14 +1,14 @@
-/** A transaction as people read it: in a line, in a table, whole, and as prose. */
+/** A transaction for people: as a line, a table row, in full, and as prose. */
 import type { Explanation, Transaction } from "../../client/index.ts";
 import { inEther } from "./amounts.ts";
-import { inert, listing, table } from "./table.ts";
+import { factsTable, inert, listing } from "./table.ts";
 import type { Colour, Paint } from "./terminal.ts";
 
 export function statusOf({ state, subState }: { readonly state: string; readonly subState: string | null }): string {
   return subState === null ? state : `${state}/${subState}`;
 }
 
-/** Of a status, or of any other cell: none. */
+/** Colour of a status; none for any other cell. */
 export function colourOf(cell: string): Colour | null {
   if (/^(FAILED_FINAL|STUCK|REORGED|CONFIRMED\/REPLACED)/.test(cell)) return "red";
   if (cell.startsWith("CONFIRMED")) return "green";
@@ -25,7 +25,7 @@ export function short(hex: string | null): string {
   return hex === null ? "-" : hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
-/** What an action did to a transaction, and what is tracked of it now. */
+/** The transaction after an action. */
 export function actionReport(action: string, transaction: Transaction, paint: Paint): string {
   const { txId, nonce, attempts } = transaction;
   const lines = attempts.map(({ ordinal, kind, txHash }) => `  attempt ${ordinal}  ${kind.padEnd(11)}  ${txHash}\n`);
@@ -49,7 +49,7 @@ export function transactionsTable(items: readonly Transaction[], paint: Paint): 
 export function wholeTransaction(transaction: Transaction, paint: Paint): string {
   const { attempts, history, confirmations, onChain } = transaction;
   const parts = [
-    table(factsOf(transaction), paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell))),
+    factsTable(factsOf(transaction), paint, colourOf),
     attempts.length === 0 ? "" : `\n${attemptsTable(attempts, paint)}`,
     history === undefined ? "" : `\n${historyTable(history, paint)}`,
     confirmations === undefined
@@ -62,12 +62,12 @@ export function wholeTransaction(transaction: Transaction, paint: Paint): string
 
 const UNSHOWN: Readonly<Record<string, string>> = {
   unmined: "not mined yet: there are no logs",
-  unknown: "the endpoint that was asked has no receipt of it",
-  differs: "the endpoint that was asked shows it in another block than the one that is known",
-  silent: "no endpoint answered in time, or with something of use",
+  unknown: "the endpoint has no receipt of it",
+  differs: "the endpoint shows it in another block than the known one",
+  silent: "no endpoint answered in time with a usable result",
 };
 
-/** Contracts wrote it, and an endpoint tells it. */
+/** Logs and revert as an endpoint reports them; their texts come from contracts. */
 function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, paint: Paint): string {
   if (kind !== "shown") return `on chain: ${UNSHOWN[kind] ?? kind}\n`;
   const rows = logs.map(({ address, topics, data, dataLength, event }) => [
@@ -81,20 +81,20 @@ function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onC
     revert === null
       ? ""
       : `reverted: ${[revert.name, revert.message, revert.data].filter((each) => each !== null).join(" ")}\n`;
-  const told = rows.length === 0 ? "no logs\n" : listing(["contract", "event", "what"], rows, paint);
-  return `${inert(why)}${told}${more === 0 ? "" : `and ${more} more\n`}`;
+  const table = rows.length === 0 ? "no logs\n" : listing(["contract", "event", "what"], rows, paint);
+  return `${inert(why)}${table}${more === 0 ? "" : `and ${more} more\n`}`;
 }
 
 function minedIn(receipt: Transaction["receipt"]): string | null {
   if (receipt === null) return null;
   const { blockNumber, status, gasUsed, verified } = receipt;
-  return `block ${blockNumber}, ${status}, ${gasUsed} gas${verified === false ? " (one endpoint's word until it is final)" : ""}`;
+  return `block ${blockNumber}, ${status}, ${gasUsed} gas${verified === false ? " (reported by one endpoint until it is final)" : ""}`;
 }
 
-function factsOf(transaction: Transaction): readonly (readonly string[])[] {
+function factsOf(transaction: Transaction): readonly (readonly [string, string | null])[] {
   const { txId, chainId, signer, nonce, requestId, owner, txHash, payload, receipt, lastError } = transaction;
   const { submitAttempts, lastSubmittedAt, nextResubmitAt, createdAt, updatedAt, confirmedAt } = transaction;
-  const facts: readonly (readonly [string, string | null])[] = [
+  return [
     ["transaction", txId],
     ["state", statusOf(transaction)],
     ["chain", String(chainId)],
@@ -120,7 +120,6 @@ function factsOf(transaction: Transaction): readonly (readonly string[])[] {
     ["changed", updatedAt],
     ["confirmed", confirmedAt],
   ];
-  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
 }
 
 function attemptsTable(attempts: Transaction["attempts"], paint: Paint): string {
@@ -139,29 +138,31 @@ function historyTable(history: NonNullable<Transaction["history"]>, paint: Paint
   return listing(["when", "event", "state", "node", "who and why"], rows, paint, colourOf);
 }
 
-/** `explain` as prose: what is so, why, and what would help. What the summary says already is not said twice. */
+/**
+ * `explain` as prose: the state, its causes, and what would help. Causes that the summary mentions are not repeated.
+ */
 export function explanationInWords(explanation: Explanation, paint: Paint): string {
   const { summary, causes, blockedBy, help, actions } = explanation;
-  const said = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => paint("grey", code));
+  const mentioned = causes.filter(({ text }) => summary.includes(text)).map(({ code }) => paint("grey", code));
   const others = causes.filter(({ text }) => !summary.includes(text));
   const why = others.map(({ code, text, since }) => {
     const when = since === undefined ? "" : ` (since ${since})`;
     return `  • ${inert(text)}${when} ${paint("grey", code)}\n`;
   });
   const before = blockedBy === undefined ? "" : `\nIt waits for nonce ${blockedBy.nonce}${idOf(blockedBy)}.\n`;
-  const what = help.flatMap(({ code, text }) => [
+  const advice = help.flatMap(({ code, text }) => [
     `  → ${inert(text)} ${paint("grey", code)}\n`,
     ...actions.filter((action) => action.code === code).map((action) => `      ${inert(commandOf(action))}\n`),
   ]);
   return [
-    `${[paint("bold", inert(summary)), ...said].join(" ")}\n`,
-    why.length === 0 ? "" : `\n${said.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
+    `${[paint("bold", inert(summary)), ...mentioned].join(" ")}\n`,
+    why.length === 0 ? "" : `\n${mentioned.length === 0 ? "Why" : "Also"}:\n${why.join("")}`,
     before,
-    what.length === 0 ? "" : `\nWhat helps:\n${what.join("")}`,
+    advice.length === 0 ? "" : `\nWhat helps:\n${advice.join("")}`,
   ].join("");
 }
 
-/** The same, to be pasted: its reason is the operator's to put in better words. */
+/** The action as a command to paste; the operator may improve its reason. */
 function commandOf({ action, path, body }: Explanation["actions"][number]): string {
   const { reason, ...rest } = body;
   const [, name] = /\/(?:tx|signers)\/([^/]+)\//.exec(path) ?? [];

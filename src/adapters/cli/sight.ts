@@ -1,4 +1,4 @@
-/** Everything at once: `attention`, `overview`, `search`, `ruler` and `history`. */
+/** Commands that show the whole cluster: `attention`, `overview`, `search`, `ruler` and `history`. */
 import { type Command, Option } from "commander";
 import type {
   Attention,
@@ -9,22 +9,22 @@ import type {
   SearchResults,
 } from "../../client/index.ts";
 import { given } from "./answer.ts";
-import { type Asking, askNode, chainIdOption, count } from "./remote.ts";
-import { listing, table } from "./table.ts";
+import { askNode, chainIdOption, count, type RemotePorts } from "./remote.ts";
+import { factsTable, listing } from "./table.ts";
 import type { Colour, Paint } from "./terminal.ts";
 
-const limitOption = (): Option => new Option("--limit <number>", "at most so many").argParser(count);
+const limitOption = (): Option => new Option("--limit <number>", "at most this many").argParser(count);
 
-export function addSight(program: Command, asking: Asking): void {
-  addAttention(program, asking);
+export function addSight(program: Command, ports: RemotePorts): void {
+  addAttention(program, ports);
   const overview = program
     .command("overview")
     .description("everything in figures: states, rates, time to finality, chains and their endpoints");
-  askNode(overview, asking, { ask: (client) => client.overview(), show: overviewTable });
+  askNode(overview, ports, { ask: (client) => client.overview(), show: overviewTable });
   const search = program
     .command("search")
     .description("find by any id, hash, request id, signer, nonce or node, or by how it begins");
-  askNode<SearchResults>(search, asking, {
+  askNode<SearchResults>(search, ports, {
     ask: async (client) => {
       const { limit } = search.opts<{ readonly limit?: number }>();
       return { items: await client.search({ q: search.args.join(" "), ...given({ limit }) }) };
@@ -33,11 +33,11 @@ export function addSight(program: Command, asking: Asking): void {
   })
     .argument("<text>", "what to look for")
     .addOption(limitOption());
-  addRuler(program, asking);
+  addRuler(program, ports);
   const history = program
     .command("history")
-    .description("what became of nodes, lanes and the database: takeovers, nodes that came and went, epochs");
-  askNode(history, asking, {
+    .description("history of nodes, lanes and the database: takeovers, nodes that came and went, epochs");
+  askNode(history, ports, {
     ask: (client) => {
       const { limit } = history.opts<{ readonly limit?: number }>();
       return client.clusterHistory(given({ limit }));
@@ -46,11 +46,11 @@ export function addSight(program: Command, asking: Asking): void {
   }).addOption(limitOption());
 }
 
-function addAttention(program: Command, asking: Asking): void {
+function addAttention(program: Command, ports: RemotePorts): void {
   const attention = program
     .command("attention")
     .description("what needs a person, worst first, and the commands that help");
-  askNode(attention, asking, {
+  askNode(attention, ports, {
     ask: (client) => {
       const { limit, chainId } = attention.opts<{ readonly limit?: number; readonly chainId?: number }>();
       return client.attention(given({ limit, chainId }));
@@ -61,9 +61,9 @@ function addAttention(program: Command, asking: Asking): void {
     .addOption(chainIdOption());
 }
 
-function addRuler(program: Command, asking: Asking): void {
+function addRuler(program: Command, ports: RemotePorts): void {
   const ruler = program.command("ruler").description("a signer's nonces, by what holds them");
-  askNode(ruler, asking, {
+  askNode(ruler, ports, {
     ask: (client) => {
       const { from, to, chainId } = ruler.opts<{ from?: number; to?: number; chainId?: number }>();
       return client.nonceRuler(ruler.args[0] ?? "", given({ from, to, chainId }));
@@ -71,8 +71,8 @@ function addRuler(program: Command, asking: Asking): void {
     show: rulerTable,
   })
     .argument("<signer>", "its address")
-    .addOption(new Option("--from <nonce>", "the first; without it, a little below what is not final").argParser(count))
-    .addOption(new Option("--to <nonce>", "the last; without it, the newest that was given").argParser(count))
+    .option("--from <nonce>", "the first; by default, a little below the first that is not final", count)
+    .option("--to <nonce>", "the last; by default, the newest that was assigned", count)
     .addOption(chainIdOption());
 }
 
@@ -83,12 +83,12 @@ function attentionTable({ items, more, past }: Attention, paint: Paint): string 
   const ended = over.length === 0 ? "" : `\n${listing(["over", "code", "where", "what"], over, paint)}`;
   if (items.length === 0) return `nothing needs attention\n${ended}`;
   const rows = items.map((item) => [item.severity, item.code, where(item), item.since ?? "-", item.sentence]);
-  const told = listing(["severity", "code", "where", "since", "what"], rows, paint, (cell, column) =>
+  const open = listing(["severity", "code", "where", "since", "what"], rows, paint, (cell, column) =>
     column === 0 ? (SEVERITY_COLOURS[cell] ?? null) : null,
   );
   const helps = items.flatMap(({ actions }) => actions.map(({ label, method, path }) => [label, `${method} ${path}`]));
   const help = helps.length === 0 ? "" : `\n${listing(["what helps", "request"], helps, paint)}`;
-  return `${told}${more === 0 ? "" : `and ${more} more: fencepost attention --limit 500\n`}${help}${ended}`;
+  return `${open}${more === 0 ? "" : `and ${more} more: fencepost attention --limit 500\n`}${help}${ended}`;
 }
 
 function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem): string {
@@ -100,7 +100,7 @@ function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem): stri
 function overviewTable(view: Overview, paint: Paint): string {
   const { lanes, states, timeToFinalitySeconds: finality, oldestPending: oldest, chains } = view;
   const rate = (value: number | null) => (value === null ? null : `${value.toFixed(1)} a minute`);
-  const facts: readonly (readonly [string, string | null])[] = [
+  const figures: readonly (readonly [string, string | null])[] = [
     ["lanes", String(lanes)],
     ...Object.entries(states).map(([state, many]) => [state, String(many)] as const),
     ["created", rate(view.createdPerMinute)],
@@ -111,15 +111,13 @@ function overviewTable(view: Overview, paint: Paint): string {
     ],
     ["oldest pending", oldest === null ? null : `${oldest.ageSeconds} s, nonce ${oldest.nonce ?? "-"}, ${oldest.txId}`],
   ];
-  const told = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
   const rows = chains.flatMap(({ chainId, head, headSince, stalled, baseFee, endpoints }) =>
     endpoints.map(({ url, status, behind }) => {
-      const seen = headSince === null ? "-" : `${headSince}${stalled ? ", stands still" : ""}`;
+      const seen = headSince === null ? "-" : `${headSince}${stalled ? ", stalled" : ""}`;
       return [String(chainId), String(head ?? "-"), seen, baseFee ?? "-", url, status, String(behind ?? "-")];
     }),
   );
-  const figures = table(told, paint, (_, column) => (column === 0 ? "grey" : null));
-  return `${figures}\n${listing(["chain", "head", "since", "base fee (wei)", "endpoint", "status", "behind"], rows, paint)}`;
+  return `${factsTable(figures, paint)}\n${listing(["chain", "head", "since", "base fee (wei)", "endpoint", "status", "behind"], rows, paint)}`;
 }
 
 function foundTable({ items }: SearchResults, paint: Paint): string {
@@ -133,8 +131,8 @@ function foundTable({ items }: SearchResults, paint: Paint): string {
 const KIND_COLOURS: Readonly<Record<string, Colour>> = { stuck: "red", hole: "red", failed: "red", held: "yellow" };
 
 function rulerTable({ spans, cursor, mined, final }: NonceRuler, paint: Paint): string {
-  const ends = `next ${cursor ?? "-"}, the chain counts ${mined ?? "-"}, final below ${final}\n`;
-  if (spans.length === 0) return `no nonce was given here\n${ends}`;
+  const ends = `next ${cursor ?? "-"}, ${mined ?? "-"} mined on the chain, final below ${final}\n`;
+  if (spans.length === 0) return `no nonce was assigned here\n${ends}`;
   const rows = spans.map(({ from, to, kind, txId, reservationId, detail }) => {
     return [from === to ? String(from) : `${from}-${to}`, kind, txId ?? reservationId ?? "", detail ?? ""];
   });
@@ -152,7 +150,7 @@ function historyTables({ takeovers, nodes, database }: ClusterHistory, paint: Pa
     return [String(epoch), systemIdentifier, timeline, mayHaveLost ? "may lack commits" : "whole", seenAt];
   });
   return [
-    taken.length === 0 ? "no lane has changed hands\n" : listing(TAKEOVER_HEADS, taken, paint),
+    taken.length === 0 ? "no lane has changed its owner\n" : listing(TAKEOVER_HEADS, taken, paint),
     listing(["node", "state", "version", "started", "last heartbeat"], lived, paint),
     listing(["epoch", "database", "timeline", "commits", "last seen"], epochs, paint),
   ].join("\n");

@@ -1,12 +1,12 @@
-/** `signers`, and what an operator does to a lane. */
-import { type Command, Option } from "commander";
+/** `signers`, and the operator's actions on a lane. */
+import type { Command } from "commander";
 import type { OrderOptions, RealignOrder, SignerLane, SignersPage, SignersQuery } from "../../client/index.ts";
 import { roughly } from "./amounts.ts";
 import { given } from "./answer.ts";
 import { keyOption, reasonOption } from "./operate.ts";
-import { type Asking, askNode, chainIdOption, count } from "./remote.ts";
+import { askNode, chainIdOption, count, type RemotePorts } from "./remote.ts";
 import { statusOf } from "./show-transaction.ts";
-import { listing, table } from "./table.ts";
+import { factsTable, listing } from "./table.ts";
 import type { Paint } from "./terminal.ts";
 
 interface Paging extends Pick<SignersQuery, "limit" | "after" | "chainId" | "owner"> {
@@ -14,11 +14,11 @@ interface Paging extends Pick<SignersQuery, "limit" | "after" | "chainId" | "own
   readonly needsAttention?: true;
 }
 
-export function addSigners(program: Command, asking: Asking): void {
+export function addSigners(program: Command, ports: RemotePorts): void {
   const signers = program
     .command("signers")
-    .description("list every signer's lanes; with an address, all that is known of one");
-  askNode<SignersPage>(signers, asking, {
+    .description("list every signer's lanes; with an address, all details of one");
+  askNode<SignersPage>(signers, ports, {
     ask: async (client) => {
       const [address] = signers.args;
       const { fresh = false, needsAttention, limit, after, owner, chainId } = signers.opts<Paging>();
@@ -32,22 +32,22 @@ export function addSigners(program: Command, asking: Asking): void {
       signers.args.length > 0 ? items.map((lane) => wholeLane(lane, paint)).join("\n") : lanesTable(items, next, paint),
   })
     .argument("[signer]", "its address")
-    .addOption(new Option("--fresh", "of one signer: ask the chain now for its counts and the balance"))
-    .addOption(new Option("--limit <number>", "one page of so many, instead of all").argParser(count))
-    .addOption(new Option("--after <cursor>", "the page behind this one"))
-    .addOption(new Option("--owner <node>", "only those that this node acts for"))
-    .addOption(new Option("--needs-attention", "only those that a person should look at"))
+    .option("--fresh", "of one signer: ask the chain now for its counts and the balance")
+    .option("--limit <number>", "one page of this many, instead of all", count)
+    .option("--after <cursor>", "the page after this cursor")
+    .option("--owner <node>", "only those that this node owns")
+    .option("--needs-attention", "only those that a person should look at")
     .addOption(chainIdOption());
-  addLaneActions(program, asking);
+  addLaneActions(program, ports);
 }
 
-function addLaneActions(program: Command, asking: Asking): void {
+function addLaneActions(program: Command, ports: RemotePorts): void {
   const add = (command: Command, action: "suspend" | "resume" | "realign", description: string) =>
-    askNode<{ readonly items: readonly SignerLane[] }>(command.description(description), asking, {
+    askNode<{ readonly items: readonly SignerLane[] }>(command.description(description), ports, {
       ask: async (client) => {
         const { reason, chainId, nonce, idempotencyKey } = command.opts<RealignOrder & OrderOptions>();
-        const order = { reason, ...given({ chainId, nonce }) };
-        return { items: await client[action](command.args[0] ?? "", order, given({ idempotencyKey })) };
+        const request = { reason, ...given({ chainId, nonce }) };
+        return { items: await client[action](command.args[0] ?? "", request, given({ idempotencyKey })) };
       },
       show: ({ items }, paint) => items.map((lane) => wholeLane(lane, paint)).join("\n"),
     })
@@ -57,11 +57,11 @@ function addLaneActions(program: Command, asking: Asking): void {
       .addOption(chainIdOption());
   add(program.command("suspend"), "suspend", "send nothing more from a signer; creates are accepted and wait");
   add(program.command("resume"), "resume", "send again from a signer that was suspended");
-  add(
-    program.command("realign"),
-    "realign",
-    "lower a signer's next nonce that a lying endpoint pushed too far",
-  ).addOption(new Option("--nonce <number>", "where to go down to; without it, as far as it goes").argParser(count));
+  add(program.command("realign"), "realign", "lower a signer's next nonce after a lying endpoint raised it").option(
+    "--nonce <number>",
+    "the new next nonce; by default, the lowest possible one",
+    count,
+  );
 }
 
 function lanesTable(items: readonly SignerLane[], next: string | null, paint: Paint): string {
@@ -71,22 +71,11 @@ function lanesTable(items: readonly SignerLane[], next: string | null, paint: Pa
     ...[String(lane.confirmed), String(lane.failed), String(lane.holes.length)],
     ...[lane.balance === null ? "-" : roughly(lane.balance), lane.owner?.nodeId ?? "-", troubleOf(lane)],
   ]);
-  const heads = [
-    "signer",
-    "chain",
-    "next",
-    "pending",
-    "stuck",
-    "confirmed",
-    "failed",
-    "holes",
-    "ether",
-    "node",
-    "state",
-  ];
   const more = next === null ? "" : `more: fencepost signers --after ${next}\n`;
-  return `${listing(heads, rows, paint, (cell) => (/^(suspended|away|no lease)/.test(cell) ? "red" : null))}${more}`;
+  return `${listing(LANE_HEADS, rows, paint, (cell) => (/^(suspended|away|no lease)/.test(cell) ? "red" : null))}${more}`;
 }
+
+const LANE_HEADS = "signer chain next pending stuck confirmed failed holes ether node state".split(" ");
 
 function troubleOf({ suspended, suspendedBy, signerAway }: SignerLane): string {
   if (suspended) return `suspended (${suspendedBy ?? "OPERATOR"})`;
@@ -114,13 +103,12 @@ function wholeLane(lane: SignerLane, paint: Paint): string {
         ? null
         : `nonce ${head.nonce}, ${statusOf({ ...head, subState: null })}${head.held ? ", held back" : ""}, ${head.txId}`,
     ],
-    ["node", owner === null ? "(nobody acts for it)" : `${owner.nodeId} ${owner.url}`.trimEnd()],
+    ["node", owner === null ? "(no node owns it)" : `${owner.nodeId} ${owner.url}`.trimEnd()],
     ["lease", lease === null ? null : `token ${lease.fencingToken}, until ${lease.expiresAt}`],
     ...lane.holes.map(({ nonce, detail }) => ["hole", `nonce ${nonce}: ${detail}`] as const),
     ...(lane.decisions ?? []).map(
       ({ at, action, actor, reason }) => ["decided", `${at} ${action}, ${actor}: ${reason}`] as const,
     ),
   ];
-  const told = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
-  return table(told, paint, (_, column) => (column === 0 ? "grey" : null));
+  return factsTable(facts, paint);
 }

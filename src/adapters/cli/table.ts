@@ -2,12 +2,12 @@ import { type Colour, type Paint, plainly } from "./terminal.ts";
 
 export type Row = readonly string[];
 
-/** Which colour a cell has, if any. */
+/** Colour of a cell, if any. */
 export type CellColour = (cell: string, column: number) => Colour | null;
 
 /**
- * Columns as wide as their widest cell, two blanks between, nothing at the end of a line. Colours are put on afterwards: they
- * take no width. What others wrote (reasons, request ids) is in cells: control characters are shown as blanks.
+ * Formats columns, two blanks apart. Colours are added last, because they take no width. Cells contain texts of
+ * others (reasons, request ids), so control characters become blanks.
  */
 export function table(rows: readonly Row[], paint: Paint = plainly, colourOf: CellColour = () => null): string {
   const shown = rows.map((row) => row.map(inert));
@@ -30,7 +30,22 @@ export function listing(heads: Row, rows: readonly Row[], paint: Paint = plainly
   return [paint("bold", headline), ...lines].join("\n");
 }
 
-/** Without what could move the cursor of a terminal, or write over what stands there. */
+/** Names and values in two columns. Facts without a value are left out. */
+export function factsTable(
+  facts: readonly (readonly [string, string | null])[],
+  paint: Paint,
+  colourOf: (cell: string) => Colour | null = () => null,
+): string {
+  const rows = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  return table(rows, paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell)));
+}
+
+/** Names and right-aligned figures. */
+export function figures(rows: readonly (readonly [string, string])[]): string {
+  return `\n${rows.map(([name, value]) => `  ${name.padEnd(22)}${value.padStart(10)}\n`).join("")}\n`;
+}
+
+/** Removes control characters, which could move the terminal's cursor or overwrite its text. */
 export function inert(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ");
 }

@@ -1,26 +1,26 @@
-/** What commands know of whom they speak to: a person's terminal, or a file, a pipe, another program. */
+/** Output of a command: a terminal, or a file, a pipe, another program. */
 
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
-  /** False where NO_COLOR is set, or the terminal has none. */
+  /** False: NO_COLOR is set, or the terminal has no colours. */
   readonly colours: boolean;
 }
 
 export interface Output {
   stdout(text: string): void;
-  /** Of standard output; null where that is no terminal. */
+  /** The terminal of standard output; null if it is none. */
   screen(): Screen | null;
 }
 
 export interface CliIo extends Output {
   readonly version: string;
   stderr(text: string): void;
-  /** Whoever read standard output has gone (`| head -1`): what goes on for ever ends. */
+  /** True when the reader of standard output has closed it (`| head -1`): endless commands end. */
   readerLeft(): boolean;
   now(): Date;
   sleep(ms: number): Promise<void>;
-  /** A new id that nobody else has. */
+  /** A new unique id. */
   newId(): string;
   /** A file's text; `-` is standard input. */
   read(path: string): Promise<string>;
@@ -29,7 +29,7 @@ export interface CliIo extends Output {
 const COLOURS = { red: 31, green: 32, yellow: 33, cyan: 36, grey: 90, bold: 1 } as const;
 export type Colour = keyof typeof COLOURS;
 
-/** Text in a colour, or as it is. */
+/** Colours a text, or returns it unchanged. */
 export type Paint = (colour: Colour, text: string) => string;
 
 export const plainly: Paint = (_, text) => text;
@@ -39,7 +39,7 @@ export function painterFor(screen: Screen | null): Paint {
   return (colour, text) => (text === "" ? text : `\u001b[${COLOURS[colour]}m${text}\u001b[0m`);
 }
 
-/** From the top left corner, and nothing left over from before: each line to its end, then all below. */
+/** Redraws from the top left corner, and erases the rest of each line and of the screen. */
 export function redrawn(text: string): string {
   return `\u001b[H${text.replaceAll("\n", "\u001b[K\n")}\u001b[J`;
 }

@@ -1,4 +1,4 @@
-/** `tx`, `explain` and `list`: what is known of transactions. */
+/** `tx`, `explain` and `list`. */
 import { type Command, Option } from "commander";
 import type {
   FencepostClient,
@@ -7,9 +7,9 @@ import type {
   TransactionListQuery,
   TransactionPage,
 } from "../../client/index.ts";
-import { given, tell } from "./answer.ts";
+import { given, print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { type Asking, askNode, chainIdOption, count, onNode, type RemoteOptions } from "./remote.ts";
+import { askNode, chainIdOption, count, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { explanationInWords, transactionsTable, wholeTransaction } from "./show-transaction.ts";
 import type { Paint } from "./terminal.ts";
 import { judgeOutcome, untilFinal, type WaitingOptions, waitingOptions } from "./until-final.ts";
@@ -20,12 +20,12 @@ interface Named {
   readonly chainId?: number;
 }
 
-/** What a transaction is found by: its id, a hash of any of its attempts, or the caller's own id. */
+/** Names of a transaction: its id, a hash of any of its attempts, or the caller's request id. */
 function named(command: Command): Command {
   return command
     .argument("[id]", "its id, or the hash of any of its attempts")
-    .addOption(new Option("--request-id <id>", "find it by your own id, with --signer"))
-    .addOption(new Option("--signer <address>", "whose request id that is"))
+    .option("--request-id <id>", "find it by your own id, with --signer")
+    .option("--signer <address>", "whose request id that is")
     .addOption(chainIdOption());
 }
 
@@ -50,34 +50,32 @@ async function find(
 
 type TxOptions = RemoteOptions & Named & WaitingOptions & { readonly [Part in Include]?: true };
 
-export function addTransactions(program: Command, asking: Asking): void {
-  const { io } = asking;
+export function addTransactions(program: Command, ports: RemotePorts): void {
+  const { io } = ports;
   const tx = program.command("tx").description("print a transaction: state, attempts, receipt");
   named(
-    onNode<TxOptions>(tx, asking, async (client, options) => {
+    onNode<TxOptions>(tx, ports, async (client, options) => {
       let transaction = await find(client, tx.args[0], options);
       const { txId } = transaction;
       if (options.wait === true) transaction = await untilFinal(client, txId, { io, timeout: options.timeout });
       const include = (["history", "confirmations", "logs"] as const).filter((part: Include) => options[part] === true);
       if (include.length > 0) transaction = await client.get(txId, { include });
       const judge = options.wait === true ? { judge: judgeOutcome } : {};
-      tell(transaction, io, { json: options.json === true, show: wholeTransaction, ...judge });
+      print(transaction, io, { json: options.json === true, show: wholeTransaction, ...judge });
     }),
   )
-    .addOption(new Option("--history", "with every step it took, and who decided it"))
-    .addOption(new Option("--confirmations", "with the blocks on top of the receipt's"))
-    .addOption(new Option("--logs", "with its logs and why it reverted, as the chain shows them now"));
+    .option("--history", "with every step it took, and who decided it")
+    .option("--confirmations", "with the blocks on top of the receipt's")
+    .option("--logs", "with its logs and why it reverted, as the chain shows them now");
   for (const option of waitingOptions()) tx.addOption(option);
-  const explain = program
-    .command("explain")
-    .description("say in words why a transaction is not final, and what would help");
+  const explain = program.command("explain").description("explain why a transaction is not final, and what would help");
   named(
-    askNode(explain, asking, {
+    askNode(explain, ports, {
       ask: async (client) => client.explain((await find(client, explain.args[0], explain.opts<Named>())).txId),
       show: explanationInWords,
     }),
   );
-  addList(program.command("list"), asking);
+  addList(program.command("list"), ports);
 }
 
 interface ListOptions extends TransactionListQuery {
@@ -89,9 +87,9 @@ const STATES: readonly NonNullable<TransactionListQuery["state"]>[] = [
 ];
 const LARGEST_PAGE = 1_000;
 
-function addList(command: Command, asking: Asking): void {
+function addList(command: Command, ports: RemotePorts): void {
   command.description("list transactions, the newest first");
-  askNode(command, asking, {
+  askNode(command, ports, {
     ask: (client) => {
       const { signer, chainId, state, requestId, txHash, order, after, limit, all } = command.opts<ListOptions>();
       const query = given({ signer, chainId, state, requestId, txHash, order, after, limit });
@@ -100,13 +98,13 @@ function addList(command: Command, asking: Asking): void {
     show: pageTable,
   })
     .addOption(new Option("--state <state>", "only these").choices(STATES))
-    .addOption(new Option("--signer <address>", "only of this signer"))
-    .addOption(new Option("--request-id <id>", "only with this id of yours"))
-    .addOption(new Option("--tx-hash <hash>", "only with an attempt of this hash"))
+    .option("--signer <address>", "only of this signer")
+    .option("--request-id <id>", "only with this id of yours")
+    .option("--tx-hash <hash>", "only with an attempt of this hash")
     .addOption(new Option("--order <order>", "by age").choices(["newest", "oldest"]))
-    .addOption(new Option("--limit <number>", "so many at once, up to 1000; 50 by default").argParser(count))
-    .addOption(new Option("--after <cursor>", "the page behind this one"))
-    .addOption(new Option("--all", "every page"))
+    .option("--limit <number>", "page size, up to 1000; 50 by default", count)
+    .option("--after <cursor>", "the page after this cursor")
+    .option("--all", "every page")
     .addOption(chainIdOption());
 }
 

@@ -1,4 +1,4 @@
-/** Waiting for a transaction's end, and what a script is told by the exit code. */
+/** Waits for a transaction's outcome, and reports it by the exit code. */
 import { Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
@@ -25,8 +25,8 @@ export function isFinal({ state }: Pick<Transaction, "state">): boolean {
 }
 
 /**
- * The transaction as it is final, or as it is when the time is over. Each change is told on standard error: standard output is
- * for the answer.
+ * Resolves with the final transaction, or with its state at the timeout. Changes are printed on standard error:
+ * standard output carries the result.
  */
 export async function untilFinal(
   client: Pick<FencepostClient, "get">,
@@ -35,23 +35,23 @@ export async function untilFinal(
 ): Promise<Transaction> {
   const startedMs = io.now().getTime();
   const isLate = () => timeout !== undefined && io.now().getTime() - startedMs >= timeout;
-  let told = "";
+  let printed = "";
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     const transaction = await client.get(txId);
     const status = `${statusOf(transaction)}${transaction.txHash === null ? "" : ` ${transaction.txHash}`}`;
-    if (status !== told) io.stderr(`${status}\n`);
-    told = status;
+    if (status !== printed) io.stderr(`${status}\n`);
+    printed = status;
     if (isFinal(transaction) || isLate()) return transaction;
     await io.sleep(pauseMs);
   }
 }
 
-/** Throws where the caller's payload was not executed, or nobody knows yet. */
+/** Throws if the caller's payload was not executed, or the outcome is still unknown. */
 export function judgeOutcome(transaction: Transaction): void {
   const { txId, state, subState, lastError } = transaction;
   const status = statusOf(transaction);
   if (!isFinal(transaction)) {
-    const how = `it goes on; wait again: fencepost tx ${txId} --wait, or ask why: fencepost explain ${txId}`;
+    const how = `it continues; wait again: fencepost tx ${txId} --wait, or ask why: fencepost explain ${txId}`;
     throw new CommandFailed([`transaction ${txId} is still ${status}: ${how}`], EXIT_CODES.stillWaiting);
   }
   if (state === "CONFIRMED" && subState !== "REPLACED") return;

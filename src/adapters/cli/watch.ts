@@ -1,8 +1,11 @@
-/** `fencepost watch`: what is not final, live. A table that is drawn again on a terminal; a line for each change elsewhere. */
+/**
+ * `fencepost watch`: transactions that are not final, live. On a terminal a table is redrawn; elsewhere each change
+ * is a line.
+ */
 import { type Command, Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
 import { given } from "./answer.ts";
-import { type Asking, duration, onNode, type RemoteOptions } from "./remote.ts";
+import { duration, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { coloured, short, statusOf } from "./show-transaction.ts";
 import { inert, listing } from "./table.ts";
 import { CLEARED, type CliIo, type Paint, painterFor, redrawn, type Screen } from "./terminal.ts";
@@ -18,14 +21,14 @@ const OPEN_STATES = ["STUCK", "TRACKING", "ALLOCATED", "CREATED"] as const;
 const MOST_OF_A_STATE = 200;
 const DEFAULT_INTERVAL_MS = 1_000;
 
-export function addWatch(program: Command, asking: Asking): void {
+export function addWatch(program: Command, ports: RemotePorts): void {
   const command = program.command("watch").description("show what is not final, live; Ctrl-C ends it");
-  onNode<WatchOptions>(command, asking, (client, options) => watch(client, options, asking.io))
-    .addOption(new Option("--signer <address>", "only of this signer"))
+  onNode<WatchOptions>(command, ports, (client, options) => watch(client, options, ports.io))
+    .option("--signer <address>", "only of this signer")
     .addOption(
       new Option("--interval <duration>", "how often to look").argParser(duration).default(DEFAULT_INTERVAL_MS, "1s"),
     )
-    .addOption(new Option("--once", "show it once, and end"));
+    .option("--once", "show it once, and end");
 }
 
 async function watch(client: FencepostClient, options: WatchOptions, io: CliIo): Promise<void> {
@@ -39,7 +42,7 @@ async function watch(client: FencepostClient, options: WatchOptions, io: CliIo):
   }
 }
 
-/** The oldest of each state: what waits longest is what people look for. */
+/** The oldest of each state, which wait longest. */
 async function openTransactions(client: FencepostClient, signer: string | undefined): Promise<readonly Transaction[]> {
   const pages = OPEN_STATES.map((state) =>
     client.list({ state, order: "oldest", limit: MOST_OF_A_STATE, ...given({ signer }) }),
@@ -61,22 +64,22 @@ function drawTable(io: CliIo, { signer }: WatchOptions): Show {
   };
 }
 
-/** Title, blank, headline and the last line, where the cursor rests. */
+/** Lines of title, blank, headline and cursor. */
 const LINES_AROUND = 5;
 
 function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { screen: Screen; paint: Paint }): string {
   if (open.length === 0) return "nothing: everything is final\n";
-  const room = Math.max(1, screen.rows - LINES_AROUND);
-  const left = open.length - room;
-  const shown = open.slice(0, room);
+  const height = Math.max(1, screen.rows - LINES_AROUND);
+  const hidden = open.length - height;
+  const shown = open.slice(0, height);
   const [heads = "", ...lines] = openTable(shown, io).trimEnd().split("\n");
-  // Cut before it is coloured: a line that wraps would push the others off the screen.
+  // Cut before colouring: a line that wraps would push the others off the screen.
   const cut = (line: string): string => line.slice(0, screen.columns);
   const rows = lines.map((line, at) => {
     const status = statusOf(shown[at] as Transaction);
     return cut(line).replace(status, () => coloured(paint, status));
   });
-  return `${[paint("bold", cut(heads)), ...rows].join("\n")}\n${left > 0 ? `… and ${left} more\n` : ""}`;
+  return `${[paint("bold", cut(heads)), ...rows].join("\n")}\n${hidden > 0 ? `… and ${hidden} more\n` : ""}`;
 }
 
 function openTable(open: readonly Transaction[], io: CliIo): string {
@@ -94,7 +97,7 @@ function age({ createdAt }: Transaction, io: CliIo): string {
   return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;
 }
 
-/** What was open and no longer is was decided: how, is asked. */
+/** Prints each change. A transaction that is no longer open is final: its outcome is fetched. */
 function printChanges(client: FencepostClient, options: WatchOptions, io: CliIo): Show {
   let known = new Map<string, string>();
   const paint = painterFor(io.screen());

@@ -7,7 +7,7 @@ const CONTENT_TYPES = new Map([
   [".js", "text/javascript; charset=utf-8"],
 ]);
 
-/** Named one by one: nothing is served because it happens to lie there. */
+/** Listed one by one, so that no other file of the folder is served. */
 const STYLES = ["style.css", "top.css", "lists.css", "lane.css"];
 const SCRIPTS = [
   "app",
@@ -33,7 +33,7 @@ const PARTS = [
   "filters",
   "lane-notices",
   "on-chain",
-  "order-dialog",
+  "action-dialog",
   "past-alerts",
   "ruler",
   "test-transfers",

@@ -2,7 +2,7 @@ import { getAddress } from "viem/utils";
 import type { Address, Hex } from "../../domain/lane.ts";
 import { BadEncoding } from "../../ports/codec.ts";
 
-/** A parameter of an ABI, checked: `components` are there exactly where the type is a tuple. */
+/** A validated ABI parameter. `components` is present if and only if the type is a tuple. */
 export interface AbiParameter {
   readonly type: string;
   readonly name?: string;
@@ -26,7 +26,9 @@ export function parseAddress(text: string, path = ""): Address {
   return lower;
 }
 
-/** JSON as callers write it, turned into what the encoder takes. `path` names the argument in every complaint. */
+/**
+ * Converts a caller's JSON value to the value that viem's encoder takes. `path` names the argument in error messages.
+ */
 export function toAbiValue(parameter: AbiParameter, value: unknown, path: string): unknown {
   const { type } = parameter;
   const place = { parameter, value, path };
@@ -43,20 +45,23 @@ export function toAbiValue(parameter: AbiParameter, value: unknown, path: string
   throw new BadEncoding("function", `has a parameter of type ${type}, which is not known`);
 }
 
-/** A value where it stands, and what the ABI has it be. */
+/** A value to convert: its ABI parameter, the value itself, and its path for error messages. */
 interface Place {
   readonly parameter: AbiParameter;
   readonly value: unknown;
   readonly path: string;
 }
 
-/** "amount (uint256) must …; given "x"": which argument, of what type, what is allowed, what was given. */
+/** Formats a refusal: argument name, type, rule, and the given value: "amount (uint256) must …; given "x"". */
 function refuse({ parameter, value, path }: Place, what: string): BadEncoding {
   const { name = "", type } = parameter;
   return new BadEncoding(path, `${name === "" ? type : `${name} (${type})`} ${what}; given ${shown(value)}`);
 }
 
-/** Longer text is told by its length: half of a secret that was pasted here would not be recognised as one, and masked. */
+/**
+ * Strings longer than this are shown by length only. A truncated secret would not match the mask's patterns and would
+ * leak.
+ */
 const LONGEST_SHOWN = 42;
 
 function shown(value: unknown): string {
@@ -75,7 +80,10 @@ function toArray(place: Place, element: string, length: string): readonly unknow
   return value.map((each, index) => toAbiValue({ ...parameter, type: element }, each, `${path}.${index}`));
 }
 
-/** A tuple as a list in order, or as an object by name. Always a list for the encoder: names may be missing or repeated. */
+/**
+ * A tuple is given as a list in order, or as an object by name. The encoder always gets a list: ABI names may be
+ * missing or repeated.
+ */
 function toTuple(place: Place, components: readonly AbiParameter[]): unknown {
   const { value, path } = place;
   const values = Array.isArray(value) ? value : valuesByName(place, components);
@@ -133,7 +141,7 @@ function toBytes(place: Place, length: number | null): Hex {
   return value.toLowerCase() as Hex;
 }
 
-/** Half a surrogate pair has no UTF-8: it would be signed as U+FFFD, which is not what was asked for. */
+/** An unpaired surrogate has no UTF-8 encoding: the encoder would sign U+FFFD instead. */
 function toText(place: Place): string {
   const { value } = place;
   if (typeof value !== "string") throw refuse(place, "must be a string");

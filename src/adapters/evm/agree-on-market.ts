@@ -1,10 +1,10 @@
 /**
- * What gas costs, where any endpoint may lie. A header that hashes to its block's hash has the base fee that the chain gave
- * it, so with two endpoints up the base fee is that of the newest header that both have. Tips and gas prices stand in no
- * header: the lower of two markets counts (domain/two-markets.ts).
+ * Fee market of a chain whose endpoints may report false prices. A header that hashes to its block's hash has a true
+ * base fee, so with two endpoints up the base fee is that of the newest header that both have. Tips and gas prices are
+ * in no header: the lower of the two markets counts (domain/two-markets.ts).
  *
- * Chains whose headers cannot be recomputed (zkSync, Arbitrum, Bor, a fork that is not known here) are known by headers that
- * two endpoints agree on and that do not hash: there agreement is enough, and nothing ever waits for a proof.
+ * Some chains have headers that cannot be recomputed here (zkSync, Arbitrum, Bor, unknown forks): two endpoints agree
+ * on a header that does not hash. On these chains agreement is enough, and no price waits for a proof.
  */
 import type { FeeMarket } from "../../domain/fees.ts";
 import { lowerOf, type MarketWord, type SharedBaseFee } from "../../domain/two-markets.ts";
@@ -13,14 +13,16 @@ import { type Clock, within } from "../../ports/clock.ts";
 import { fetchFeeMarket, type ShownMarket } from "./fetch-fee-market.ts";
 import { fetchBlocks } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
-import type { Endpoints } from "./rpc/endpoints.ts";
-import type { RpcTransport } from "./rpc/transport.ts";
+import type { Ask, Endpoints } from "./rpc/endpoints.ts";
 
-/** A stalled second endpoint delays a price by this much, until it counts as down. */
+/** A price waits this long for a stalled second endpoint. Later the endpoint counts as down. */
 const SECOND_WORD_MS = 1_000;
-/** While the second endpoint is silent, what both said so recently is still the price. */
+/** If the second endpoint does not answer, a market that both agreed on within this time is still used. */
 const KEPT_MS = 60_000;
-/** A lone endpoint whose headers hashed, and do not any more: past so many blocks its chain has forked to another encoding. */
+/**
+ * A lone endpoint's headers hashed once and do not any more: after this many blocks the chain counts as forked to
+ * another encoding.
+ */
 const REFUSED_BLOCKS = 256;
 
 interface Word extends ShownMarket {
@@ -30,7 +32,7 @@ interface Word extends ShownMarket {
 export class PriceJudge {
   readonly #endpoints: Endpoints;
   readonly #clock: Clock;
-  /** The newest header that hashed to its hash; null: none of this chain did. */
+  /** Newest header that hashed to its block's hash; null: no header of this chain did yet. */
   #proved: Block | null = null;
   #agreed: { readonly market: FeeMarket; readonly ms: number } | null = null;
 
@@ -42,8 +44,7 @@ export class PriceJudge {
   async market(): Promise<FeeMarket> {
     const [one, other] = this.#endpoints.usable().filter(({ down }) => !down);
     if (one === undefined || other === undefined) return this.#askAlone();
-    const words = await this.#askTwo(one, other);
-    const [a, b] = words;
+    const [a, b] = await this.#askTwo(one, other);
     if (a === undefined) return this.#askAlone();
     if (b !== undefined) return this.#together(a, b);
     const isFresh = this.#agreed !== null && this.#clock.monotonicMs() - this.#agreed.ms < KEPT_MS;
@@ -52,12 +53,12 @@ export class PriceJudge {
   }
 
   async #askAlone(): Promise<FeeMarket> {
-    return this.#alone(await this.#endpoints.read(wordOf));
+    return this.#alone(await this.#endpoints.read(fetchWord));
   }
 
-  /** Those of the two that answer in time. */
+  /** Answers of the two endpoints that arrive in time. */
   async #askTwo(one: Endpoint, other: Endpoint): Promise<readonly Word[]> {
-    const asked = [one, other].map((endpoint) => this.#endpoints.hear(endpoint, wordOf, []));
+    const asked = [one, other].map((endpoint) => this.#endpoints.tryOne(endpoint, fetchWord, []));
     const early = await Promise.race(asked);
     const said = await within(this.#clock, Promise.all(asked), { ms: SECOND_WORD_MS, late: () => [early] });
     return said.flatMap((each) => each?.answer ?? []);
@@ -67,18 +68,21 @@ export class PriceJudge {
     const versions = await this.#sharedHeader(a, b);
     const proved = versions.find(({ head }) => head.headerHolds === true);
     if (proved !== undefined) this.#proved = proved.head;
-    const market = lowerOf(wordIn(a), wordIn(b), sharedBaseFee(versions), troublesIn(versions));
+    const market = lowerOf(marketOf(a), marketOf(b), sharedBaseFee(versions), troublesIn(versions));
     if (market.agreed === true) this.#agreed = { market, ms: this.#clock.monotonicMs() };
     return market;
   }
 
-  /** The newest header that both have, as each shows it; none: their chains part below the lower head, or one does not answer. */
+  /**
+   * The newest header that both endpoints have, as each shows it. Empty if their chains differ below the lower head, or
+   * if one does not answer.
+   */
   async #sharedHeader(a: Word, b: Word): Promise<readonly Version[]> {
     if (a.head.hash === b.head.hash) return [a, b];
     const [lower, higher] = a.head.number <= b.head.number ? [a, b] : [b, a];
     const isParent = higher.head.headerHolds === true && higher.head.parentHash === lower.head.hash;
     if (isParent && lower.head.headerHolds === true) return [lower];
-    const said = await this.#endpoints.hear(higher.endpoint, (rpc) => fetchBlocks(rpc, [lower.head.number]), []);
+    const said = await this.#endpoints.tryOne(higher.endpoint, (rpc) => fetchBlocks(rpc, [lower.head.number]), []);
     const head = said?.answer[0] ?? null;
     return head === null || head.hash !== lower.head.hash ? [] : [lower, { endpoint: higher.endpoint, head }];
   }
@@ -95,16 +99,13 @@ export class PriceJudge {
 
 type Version = Pick<Word, "endpoint" | "head">;
 
-const wordOf = async (rpc: RpcTransport, endpoint: Endpoint): Promise<Word> => ({
-  ...(await fetchFeeMarket(rpc)),
-  endpoint,
-});
+const fetchWord: Ask<Word> = async (rpc, endpoint) => ({ ...(await fetchFeeMarket(rpc)), endpoint });
 
-function wordIn({ endpoint, market, head }: Word): MarketWord {
+function marketOf({ endpoint, market, head }: Word): MarketWord {
   return { label: endpoint.rpc.label, market, baseFee: head.baseFeePerGas };
 }
 
-/** Of the version that hashes; where none does, what both say. */
+/** Base fee of the version that hashes. If none hashes: the base fee that all versions have. */
 function sharedBaseFee(versions: readonly Version[]): SharedBaseFee {
   const proved = versions.find(({ head }) => head.headerHolds === true);
   const [first, ...others] = (proved === undefined ? versions : [proved]).map(({ head }) => head.baseFeePerGas);
@@ -125,7 +126,7 @@ function forgery({ endpoint, head }: Version): string {
   return `${endpoint.rpc.label} shows block ${head.number} with a header that does not hash to ${head.hash}`;
 }
 
-/** The history is one endpoint's word: it counts for tips alone. */
+/** The fee history is the claim of one endpoint, so it counts for tips only. */
 function pricedBy(market: FeeMarket, { baseFeePerGas }: Block): FeeMarket {
   if (baseFeePerGas === null) return { ...market, baseFees: [], priorityFees: [] };
   return { ...market, baseFees: [baseFeePerGas] };

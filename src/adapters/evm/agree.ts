@@ -1,6 +1,6 @@
 /**
- * What several endpoints say of one block, held against each other. Any two that say the same decide. Which endpoint
- * gave the first answer is not kept: where one fails, the next one answers.
+ * Compares what several endpoints answer about one block. Two equal answers decide. No endpoint is preferred for its
+ * first answer: if one fails, the next is asked.
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { Receipt } from "../../domain/transaction.ts";
@@ -26,7 +26,7 @@ import { RpcErrorAnswer, saysOverLimit } from "./rpc/rpc-errors.ts";
 export async function agreeOnBlock(endpoints: Endpoints, number: number): Promise<SecondOpinion> {
   const said = await endpoints.readEach(
     async (rpc) => (await fetchBlocks(rpc, [number]))[0]?.hash ?? null,
-    (heard) => agreedHash(heard) !== null,
+    (answers) => agreedHash(answers) !== null,
   );
   if (said === null) return { kind: "none" };
   const hash = agreedHash(said);
@@ -41,52 +41,52 @@ function agreedHash(said: readonly Said<Hash | null>[]): Hash | null {
 }
 
 /**
- * The highest block, up to the one given, that two endpoints have come to; by the word of one where no other is up. How
- * high the chain is, an endpoint only claims: one that claims too much would have everything deep enough at once.
+ * Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its claim counts. Without
+ * the second endpoint, one that claims too high a head would make every receipt look deep enough.
  */
 export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise<number> {
   if (endpoints.size === 1) return upTo;
   const said = await endpoints.readEach(
     fetchBlockNumber,
-    (heard) => heard.filter(({ answer }) => answer >= upTo).length >= 2,
+    (answers) => answers.filter(({ answer }) => answer >= upTo).length >= 2,
   );
   if (said === null) return Math.min(upTo, await endpoints.read(fetchBlockNumber));
   const [, second = -1] = said.map(({ answer }) => answer).toSorted((a, b) => b - a);
   return Math.min(upTo, second);
 }
 
-/** Receipts of one block, asked for when it lies this many blocks deep. */
+/** Receipts of one block. They are asked for when the block is `depth` blocks deep. */
 export interface Question {
   readonly block: BlockPlace;
   readonly transactions: readonly Settling[];
   readonly depth: number;
 }
 
-/** Null: fewer than two endpoints are up. */
+/** Null if fewer than two endpoints are up. */
 export async function agreeOnReceipts(endpoints: Endpoints, question: Question) {
   const { transactions } = question;
   const said = await endpoints.readEach(
     (_, endpoint) => statementOf(endpoint, question),
-    (heard) => transactions.every((_, index) => agreedWord(wordsOn(heard, index)).length > 0),
+    (answers) => transactions.every((_, index) => agreedWord(wordsOn(answers, index)).length > 0),
   );
   return said === null ? null : transactions.map((_, index) => verdictOn(said, index));
 }
 
-/** What one endpoint says of one transaction in a block: equal keys are equal words. */
+/** Answer of one endpoint about one transaction of a block. Two answers agree if their keys are equal. */
 interface Word {
   readonly key: string;
   readonly text: string;
   readonly means: Receipt | "absent" | "moved" | "withheld";
-  /** Of what others sent, or named: part of the key. */
+  /** Contents of a transaction that this node did not sign. They are part of the key. */
   readonly sent?: SentContents;
 }
 
-/** It has not come so far yet, with its blocks or with its index of receipts. */
+/** The endpoint's blocks, or its receipt index, have not reached this block yet. */
 interface Late {
   readonly late: string;
 }
 
-/** In the order asked. */
+/** One answer for each transaction, in the order asked. */
 type Statement = readonly (Word | Late)[];
 
 function wordsOn(said: readonly Said<Statement>[], index: number): readonly Said<Word>[] {
@@ -117,7 +117,7 @@ function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerd
   return { kind: "agreed", receipt: withAgreedPrice(word.means, same), ...(word.sent && { sent: word.sent }) };
 }
 
-/** Not every node tells the price that was paid, and it decides no outcome: where two differ, it is not known. */
+/** The price paid decides no outcome, and not every node reports it. If endpoints differ, the price is unknown. */
 function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
   const others = same.flatMap(({ means }) => (typeof means === "object" ? means : []));
   const isSaid = (field: "effectiveGasPrice" | "besideGas") => others.every((each) => each[field] === receipt[field]);
@@ -130,19 +130,22 @@ function highest(receipts: readonly Receipt[]): Pick<Receipt, "besideGas" | "bes
   return { besideGas: amounts.reduce((most, each) => (each > most ? each : most), 0n), besideGasUnsure: true };
 }
 
-/** Everything is asked in one tick, and so in one request; again only where a node's index lags behind its blocks. */
+/**
+ * All questions leave in one tick, and so in one request. Receipts are asked for again only if a node's receipt index
+ * lags behind its blocks.
+ */
 async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<Statement> {
   const hashes = transactions.map(({ txHash }) => txHash);
   const [head, [shown = null], early, senders] = await Promise.all([
     fetchBlockNumber(endpoint.rpc),
     fetchBlocks(endpoint.rpc, [block.number]),
     fetchShownAtOnce(endpoint, block.hash, hashes),
-    // Of what was signed here the hash says whose it is.
+    // The hash of a transaction that was signed here proves its sender, so only foreign ones are fetched.
     Promise.all(transactions.map(({ txHash, sentBy }) => (sentBy ? fetchTransaction(endpoint.rpc, txHash) : null))),
   ]);
   const needed = block.number + depth;
   if (shown === null || head < needed) {
-    const late = { late: `stands at block ${head}, and block ${needed} is waited for` };
+    const late = { late: `is at block ${head}, and block ${needed} is needed` };
     return transactions.map(() => late);
   }
   if (shown.hash !== block.hash) {
@@ -158,13 +161,13 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     const receipt = found.get(each.txHash);
     if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
     if (!held.has(each.txHash)) return NOT_IN_IT;
-    // The index of the newest block may still be being written; of an older one it is there.
+    // A node may still be writing the receipt index of its newest block. For an older block the index is complete.
     return head > block.number ? WITHHELD : { late: WITHHELD.text };
   });
 }
 
-const NOT_IN_IT: Word = { key: "none", text: "has that block, and not this transaction in it", means: "absent" };
-const WITHHELD: Word = { key: "withheld", text: "has it in that block, and no receipt of it", means: "withheld" };
+const NOT_IN_IT: Word = { key: "none", text: "has that block without this transaction", means: "absent" };
+const WITHHELD: Word = { key: "withheld", text: "has it in that block, but no receipt", means: "withheld" };
 
 function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransaction | null): Word {
   if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
@@ -174,20 +177,20 @@ function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransact
   const { receipt, json } = shown;
   const { status, gasUsed } = receipt;
   const logs = logsIn(json);
-  // Nodes differ in whether they name the contract of a deployment that reverted.
+  // Nodes differ in whether they report a contract address for a deployment that reverted.
   const deploys = status === "success" && receipt.contractAddress !== null;
   const digest = JSON.stringify(logs);
   const outcome = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
   const word = { key: `${status} ${gasUsed} ${deploys} ${digest}`, text: outcome, means: receipt };
   if (sentBy === undefined || sender === null) return word;
-  // Whose it is may hang on what it does (5-receipt/external-use.ts): one endpoint alone must not say that.
+  // The contents decide whose transaction this is (5-receipt/external-use.ts), so two endpoints must agree on them.
   const { to, value, data } = sender;
   const contents = `${value} wei to ${to} with ${data}`;
   const text = `${outcome}, ${contents.slice(0, 200)}`;
   return { ...word, key: `${word.key} ${contents}`, text, sent: { to, value, data } };
 }
 
-/** What a log says, without where it stands: nodes count that each in their own way. */
+/** The contents of a log without its indexes: nodes count those differently. */
 function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
   return read.array(json.logs, "receipt.logs").map((each) => {
     const { address, topics, data } = read.record(each, "receipt.logs[]");
@@ -197,31 +200,41 @@ function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
 }
 
 /**
- * How far `safe` and `finalized` have come, by the word of several endpoints. Not every node knows these tags: one that has
- * never shown a tag has no vote on it, or nothing would ever be final beside it. One that has, and does not now, is waited
- * for: else its denial would leave the decision to another endpoint, which may lie.
+ * `safe` and `finalized`, by the agreement of several endpoints. An endpoint that has never shown a tag has no vote on
+ * it: not every node supports these tags, and nothing would become final beside one that does not. An endpoint that has
+ * shown the tag and does not now is waited for: otherwise its refusal would leave the decision to one other endpoint,
+ * which may report a false block.
  */
 type Tag = Exclude<BlockTag, "latest">;
 
-/** What one endpoint says of a tag. */
+/** Answer of one endpoint about a tag. */
 interface TagWord {
   readonly block: Block | null;
   readonly votes: boolean;
-  /** Why it shows none, where that does not say that there is no such tag. */
+  /** Why it shows no block, unless it reports that the tag does not exist. */
   readonly trouble: string | null;
 }
 
-/** As far as two that vote say; by the word of one where no other votes, or is up. Null: there is none to go by. */
+/**
+ * The block that two voting endpoints have reached. The answer of one decides if no other votes or is up. Null if no
+ * endpoint shows the tag.
+ */
 export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
-  const words = await hear(endpoints, tag);
+  const words = await askForTag(endpoints, tag);
   const voters = words.filter(({ votes }) => votes);
-  if (voters.length === 0) refuseTrouble(words);
-  return voters.length === 1 ? (voters[0]?.block ?? null) : secondHighest(voters);
+  const troubles = words.flatMap(({ trouble }) => trouble ?? []);
+  if (voters.length === 0 && troubles.length > 0) throw new ChainUnavailable(troubles.join("; "));
+  if (voters.length === 1) return voters[0]?.block ?? null;
+  const [, second = null] = shownIn(voters).toSorted((a, b) => b.number - a.number);
+  return agreedIn(voters) ?? second;
 }
 
-/** One word where fewer than two endpoints are up. */
-async function hear(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
-  const said = await endpoints.readEach(asking(tag), (heard) => agreedIn(heard.map(({ answer }) => answer)) !== null);
+/** A single answer if fewer than two endpoints are up. */
+async function askForTag(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
+  const said = await endpoints.readEach(
+    asking(tag),
+    (answers) => agreedIn(answers.map(({ answer }) => answer)) !== null,
+  );
   const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
   return said?.map(({ answer }) => answer) ?? [await alone()];
 }
@@ -242,7 +255,7 @@ function asking(tag: Tag): Ask<TagWord> {
       const block = await show(rpc, endpoint);
       return { block, votes: knewIt || block !== null, trouble: null };
     } catch (error) {
-      // Nodes refuse a tag that they do not know in words of their own.
+      // Nodes refuse an unknown tag with texts and codes of their own.
       if (knewIt || !(error instanceof RpcErrorAnswer) || saysOverLimit(error)) throw error;
       return { block: null, votes: false, trouble: error.message };
     }
@@ -253,7 +266,7 @@ function shownIn(words: readonly TagWord[]): readonly Block[] {
   return words.flatMap(({ block }) => block ?? []);
 }
 
-/** By hash and number: with a hash alone, one of them could put a number of its own beside it. */
+/** Compares number and hash: with the hash alone, one endpoint could attach a false number to a true hash. */
 function agreedIn(words: readonly TagWord[]): Block | null {
   const shown = shownIn(words);
   const place = ({ number, hash }: Block) => `${number} ${hash}`;
@@ -261,17 +274,7 @@ function agreedIn(words: readonly TagWord[]): Block | null {
   return shown.find((block) => place(block) === agreed) ?? null;
 }
 
-/** What two of them say; null: no two say the same. */
+/** The answer that two endpoints gave; null if no two are equal. */
 function saidTwice<T extends string>(said: readonly T[]): T | null {
   return said.find((each, index) => said.indexOf(each) < index) ?? null;
-}
-
-function secondHighest(words: readonly TagWord[]): Block | null {
-  const [, second = null] = shownIn(words).toSorted((a, b) => b.number - a.number);
-  return agreedIn(words) ?? second;
-}
-
-function refuseTrouble(words: readonly TagWord[]): void {
-  const troubles = words.flatMap(({ trouble }) => trouble ?? []);
-  if (troubles.length > 0) throw new ChainUnavailable(troubles.join("; "));
 }

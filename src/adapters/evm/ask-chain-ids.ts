@@ -1,13 +1,13 @@
+import { fetchChainId } from "./read-block.ts";
 import type { EndpointsOptions } from "./rpc/endpoints.ts";
-import { read } from "./rpc/quantities.ts";
 import { createTransport } from "./rpc/transport.ts";
 
-/** What every endpoint that is up says of itself; those that are down are judged when they are back. */
+/** Chain id of every endpoint that answers. Endpoints that are down are checked when they come back. */
 export async function askChainIds({ urls, ...options }: Pick<EndpointsOptions, "urls" | "clock" | "timeoutMs">) {
   const claims = urls.map(async (url) => {
     const rpc = createTransport({ ...options, url, report: () => undefined });
     try {
-      return [{ label: rpc.label, chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId") }];
+      return [{ label: rpc.label, chainId: await fetchChainId(rpc) }];
     } catch {
       return [];
     } finally {

@@ -2,7 +2,6 @@ import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/c
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./agree.ts";
 import { PriceJudge } from "./agree-on-market.ts";
 import { askChainIds } from "./ask-chain-ids.ts";
-import { fetchProspect } from "./fetch-prospect.ts";
 import { passOn, passSigned } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
@@ -19,21 +18,21 @@ import {
 } from "./read-sent.ts";
 import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
-import { simulateCall } from "./simulate-call.ts";
+import { fetchProspect, simulateCall } from "./simulate-call.ts";
 import { sendUnsigned, submit } from "./submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
-  /** Read from the endpoints where absent; then at least one must be up. */
+  /** If absent, the id is read from the endpoints, and at least one must be up. */
   readonly chainId?: number;
 }
 
-/** Throws `WrongChain` where an endpoint that is up serves another chain than the rest, or than `chainId`. */
+/** Throws `WrongChain` if an endpoint that is up serves another chain than the others, or than `chainId`. */
 export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
   if (options.urls.length === 0) throw new TypeError("a chain needs at least one RPC URL");
   const found = await askChainIds(options);
   const chainId = options.chainId ?? found[0]?.chainId;
   if (chainId === undefined) {
-    // The origin alone: paths and queries carry API keys.
+    // The error names origins only: paths and queries carry API keys.
     const asked = options.urls.map((url) => new URL(url).origin).join(", ");
     throw new ChainUnavailable(`no RPC endpoint answers (${asked}): is it running, and is the URL right?`);
   }
@@ -55,16 +54,15 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
   const prover = new BlockProver();
   const counts = new CountsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
-  /** Of nothing, nothing is asked. */
   const readOf = async <T>(subjects: readonly unknown[], ask: Ask<readonly T[]>) =>
     subjects.length === 0 ? [] : endpoints.read(ask);
-  /** The blocks on top may have been claimed by another one, which is down by now: this one must have come so far itself. */
+  /** The depth may be the claim of an endpoint that is down by now, so this endpoint must have reached it as well. */
   const settlingAlone = ({ block, transactions, depth }: Question): Ask<readonly ReceiptVerdict[]> => {
     return async (rpc, endpoint) => {
       const height = endpoints.size === 1 ? null : fetchBlockNumber(rpc);
       const [verdicts, head] = await Promise.all([prover.settle(endpoint, block, transactions), height]);
       if (head === null || head >= block.number + depth) return verdicts;
-      return transactions.map(() => ({ kind: "behind", detail: `${rpc.label} stands at block ${head}` }));
+      return transactions.map(() => ({ kind: "behind", detail: `${rpc.label} is at block ${head}` }));
     };
   };
   return {

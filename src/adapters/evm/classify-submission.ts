@@ -3,9 +3,9 @@ import { type NodeError, revertDataOf, textsOf } from "./error-texts.ts";
 import { SUBMISSION_WORDINGS, type Wording } from "./submission-wordings.ts";
 
 /**
- * Names a node's refusal of `eth_sendRawTransaction` by what it permits next. Only the words count: codes are used
- * differently by every client (-32005 is a gas limit in Besu and a rate limit at Infura). An answer that is not
- * recognised, or says two things at once, is `unknown` (I7).
+ * Maps a node's refusal of `eth_sendRawTransaction` to what may be done next. Only the text counts: clients use the
+ * codes differently (-32005 is a gas limit in Besu and a rate limit at Infura). A text that is not recognised, or that
+ * matches two meanings, is `unknown` (invariant I7).
  */
 export function classifySubmission(error: NodeError): Exclude<SubmitAnswer, "accepted"> {
   if (looksReverted(error)) return "unknown";
@@ -14,7 +14,9 @@ export function classifySubmission(error: NodeError): Exclude<SubmitAnswer, "acc
   return answer === undefined || another !== undefined ? "unknown" : answer;
 }
 
-/** The most gas of one transaction that a refusal for asking for more names; null: it says nothing of it, or no number. */
+/**
+ * Gas limit for one transaction that a refusal names; null if the refusal is about something else, or names no number.
+ */
 export function namedGasCap(error: NodeError): bigint | null {
   if (!recogniseWordings(error).some(({ perTransaction }) => perTransaction === true)) return null;
   for (const text of textsOf(error)) {
@@ -25,19 +27,22 @@ export function namedGasCap(error: NodeError): bigint | null {
   return null;
 }
 
-/** geth "(cap: 16777216, tx: …)", revm "the cap (16777216)", Nethermind and EDR "cap of …", Besu "at most …", Base ", limit …". */
+/**
+ * Number in the texts of geth "(cap: 16777216, tx: …)", revm "the cap (16777216)", Nethermind and EDR "cap of …", Besu
+ * "at most …", Base ", limit …".
+ */
 const NAMED_CAP = /\bcap(?: of|:)? \(?(\d{1,20})\b|\bat most (\d{1,20})\b|, limit (\d{1,20})\b/i;
 
-/** Every wording of the table that a clause of the error begins with. */
+/** Every wording of the table that begins a clause of the error text. */
 export function recogniseWordings(error: NodeError): readonly Wording[] {
   const clauses = textsOf(error).flatMap(clausesOf);
   return MATCHERS.filter(({ pattern }) => clauses.some((clause) => pattern.test(clause))).map(({ wording }) => wording);
 }
 
 /**
- * The transaction was executed and reverted, in a simulation before the pool or in a block already (a chain that mines
- * at once). Its text is the contract's: `require(false, "nonce too low")` says nothing of nonces. And another state may
- * let it pass, so it is no rejection for good either.
+ * True if the transaction was executed and reverted: in a simulation before the pool, or in a block already (a chain
+ * that mines at once). Then the text is the contract's own: `require(false, "nonce too low")` is not about nonces. It
+ * is no final rejection either: the call may succeed in another state.
  */
 function looksReverted(error: NodeError): boolean {
   return revertDataOf(error.data) !== null || textsOf(error).some((text) => REVERTED.test(text));
@@ -46,9 +51,9 @@ function looksReverted(error: NodeError): boolean {
 const REVERTED = /\brevert(ed|s)?\b|vm exception|execution failed/i;
 
 /**
- * Clauses are what stands between punctuation: clients append details after a colon, gateways put prefixes before one
- * or wrap the text in quotes. Matching only the beginning of a clause keeps "authority nonce too low" or "block already
- * known" apart from what they contain. An apostrophe within a word and a dot within a number do not separate.
+ * Splits a text at punctuation. Clients append details after a colon; gateways add prefixes or quotes. A wording must
+ * match the beginning of a clause, so that "authority nonce too low" and "block already known" do not match "nonce too
+ * low" and "already known". An apostrophe inside a word and a dot inside a number do not split.
  */
 function clausesOf(text: string): readonly string[] {
   return text

@@ -15,7 +15,7 @@ import { decodeError } from "./decode-error.ts";
 import { decodeTransaction } from "./decode-transaction.ts";
 import { transactionObject } from "./transaction-object.ts";
 
-/** A parser of someone else's grammar meets callers' text: bounded, so that no signature is worth an attack. */
+/** Limits on signatures from callers: viem's parser must not be given text whose parsing takes seconds. */
 const LONGEST_SIGNATURE = 2_000;
 const MOST_PARENTHESES = 100;
 const DEEPEST_TUPLE = 16;
@@ -27,14 +27,14 @@ export function createCodec(): Codec {
     const known = signatures.get(text);
     if (known !== undefined) return known;
     const parsed = parseSignature(text);
-    // Callers use few functions; one who makes them up only empties the cache.
+    // Callers use few functions. A caller that invents signatures only empties the cache.
     if (signatures.size >= SIGNATURES_KEPT) signatures.clear();
     signatures.set(text, parsed);
     return parsed;
   };
   return {
     parseAddress: (text) => parseAddress(text),
-    // viem keeps the last few thousand checksums, so that a busy signer's costs one hash.
+    // viem caches a few thousand checksums, so the checksum of a busy signer costs one hash.
     checksum: (address) => getAddress(address),
     contractAddress: (from, nonce) => getContractAddress({ from, nonce: BigInt(nonce) }).toLowerCase() as Address,
     encodeCall: (callee, args) =>
@@ -66,7 +66,10 @@ function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknow
   return concatHex([selector, encodeArguments(inputs, args)]);
 }
 
-/** Other entries of the ABI are not looked at: a library's ABI may hold functions that cannot be called from outside. */
+/**
+ * Only functions of that name are validated: the ABI of a library may contain functions with types that cannot be
+ * called from outside.
+ */
 function candidates(callee: Exclude<Callee, string>, bySignature: (text: string) => AbiFunction) {
   if (!("abi" in callee)) return functionsIn(callee).map(readFunction);
   const { abi, function: named } = callee;
@@ -86,7 +89,7 @@ function functionsIn(abi: readonly unknown[]): readonly AbiItem[] {
   return readAbi(abi).filter((item) => item.type === "function");
 }
 
-/** A mistake in `abi` is named by that field. */
+/** Reports a mistake in `abi` under that field's name. */
 function inAbi<T>(read: () => T): T {
   try {
     return read();
@@ -106,9 +109,13 @@ function inWords({ name, inputs }: AbiFunction): string {
   return `${name}(${inputs.map(({ type }) => type).join(",")})`;
 }
 
-/** The one function that takes these arguments. Where one alone takes as many, its own complaint is the useful one. */
+/**
+ * Encodes with the one function that takes these arguments. If only one function has this number of parameters, its
+ * error is thrown, because it is the most specific.
+ */
 function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown[]): Hex {
-  const [only, ...more] = functions.length === 1 ? functions : functions.filter((each) => takes(each, args));
+  const [only, ...more] =
+    functions.length === 1 ? functions : functions.filter(({ inputs }) => inputs.length === args.length);
   if (functions.length === 0) throw new BadEncoding("function", "has no function in its ABI");
   if (only !== undefined && more.length === 0) return encodeFunction(only, args);
   const fitting = functions.flatMap((each) => {
@@ -127,10 +134,6 @@ function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown
   if (another === undefined) return found.encoded;
   const fit = listed(fitting.map(({ each }) => inWords(each)));
   throw new BadEncoding("function", `has several functions that take these arguments: name one of ${fit}`);
-}
-
-function takes({ inputs }: AbiFunction, args: readonly unknown[]): boolean {
-  return inputs.length === args.length;
 }
 
 function encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex {
@@ -154,7 +157,7 @@ function encodeArguments(inputs: readonly AbiParameter[], args: readonly unknown
   return foreign("args", "cannot be encoded", () => encodeAbiParameters(inputs.map(unnamed), values));
 }
 
-/** Tuples are given as lists, and the encoder takes lists only for members without names. */
+/** Removes parameter names: tuples are passed as lists, and viem takes a list only for components without names. */
 function unnamed({ type, components }: AbiParameter): AbiParameter {
   return components === undefined ? { type } : { type, components: components.map(unnamed) };
 }
@@ -165,7 +168,7 @@ interface AbiItem {
   readonly inputs?: unknown;
 }
 
-/** JSON, or a list of human-readable lines. */
+/** An ABI as JSON, or as a list of human-readable lines. */
 function readAbi(abi: readonly unknown[]): readonly AbiItem[] {
   if (!abi.every((item) => typeof item === "string")) return abi.map(readItem);
   if (abi.join("").length > LONGEST_SIGNATURE) {
@@ -192,7 +195,7 @@ function readFunction({ type, name, inputs }: AbiItem) {
   return { name, selector, inputs: read };
 }
 
-/** "constructor(address)" is a mistake, not a function of that name. */
+/** "constructor(address)" is a mistake of the caller, not a function of that name. */
 const FUNCTION_NAME = /^(?!(?:constructor|receive|fallback)$)[A-Za-z_$][\w$]*$/;
 const KNOWN_TYPE =
   /^(?:address|bool|string|bytes|bytes(?:[1-9]|[12]\d|3[0-2])|u?int(?:\d{1,3})?|tuple)((?:\[\d{0,4}\])*)$/;
@@ -220,7 +223,7 @@ function isKnownType(type: string): boolean {
   return KNOWN_TYPE.test(type) && integerFits && !bits.startsWith("0");
 }
 
-/** `uint` and `int` are short for 256 bits; the selector is taken over the long form. */
+/** `uint` and `int` mean 256 bits (Solidity ABI); the selector is computed from the long form. */
 function canonical(type: string): string {
   return type.replace(/^(u?int)(?=\[|$)/, "$1256");
 }
@@ -235,7 +238,7 @@ function noSuchType(type: string): string {
   return `\`${type.slice(0, 40)}\` is no Solidity type${near === null ? "" : `; did you mean \`${near}\`?`}`;
 }
 
-/** viem refuses with many classes of errors; each of them means a mistake of the caller. */
+/** viem throws many error classes here. Each means that the caller's input is wrong. */
 function foreign<T>(path: string, complaint: string, act: () => T, signature = ""): T {
   try {
     return act();
@@ -244,14 +247,14 @@ function foreign<T>(path: string, complaint: string, act: () => T, signature = "
   }
 }
 
-/** Which argument of a signature is of this type, counted as `args` are; nothing where it stands in a tuple. */
+/** Position of the argument that has this type, counted like `args`. Empty if the type is inside a tuple. */
 function placeOf(type: string, signature: string): string {
   const inner = signature.slice(signature.indexOf("(") + 1, signature.lastIndexOf(")"));
   const at = inner.includes("(") ? -1 : inner.split(",").findIndex((each) => each.trim().split(" ")[0] === type);
   return at === -1 ? "" : `argument ${at}: `;
 }
 
-/** Its first line names the rule; which type, parameter or text broke it stands further down. */
+/** The first line of viem's message names the rule. The offending type or text is in `metaMessages` or `details`. */
 function wordsOf(error: unknown, signature: string): string {
   const { metaMessages, details } = error as { metaMessages?: readonly string[]; details?: string };
   const type = /^Type "(.*)" is not a valid ABI type/s.exec(metaMessages?.[0] ?? "")?.[1];

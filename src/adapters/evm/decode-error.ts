@@ -2,10 +2,10 @@ import { decodeErrorResult, parseAbi } from "viem/utils";
 import type { Hex } from "../../domain/lane.ts";
 import type { DecodedError } from "../../ports/codec.ts";
 
-/** Whoever wrote the contract chose these bytes: longer ones are shown as they are. */
+/** The contract's author chooses the revert data. Longer data is shown undecoded. */
 const LONGEST_DATA = 10_000;
 
-/** The ABI is a caller's and the data a contract's: whatever does not fit together is no error of this ABI. */
+/** The ABI is the caller's and the data the contract's. Null if they do not match. */
 export function decodeError(abi: readonly unknown[], data: Hex): DecodedError | null {
   if (data.length > LONGEST_DATA) return null;
   try {
@@ -15,7 +15,7 @@ export function decodeError(abi: readonly unknown[], data: Hex): DecodedError | 
       readonly errorName: string;
       readonly args?: readonly unknown[];
     };
-    // viem knows Solidity's own errors by itself; those are decoded elsewhere, in words.
+    // viem also decodes Solidity's own errors; error-texts.ts does that with readable messages.
     if (!errors.some((error) => "name" in error && error.name === errorName)) return null;
     return { name: errorName, args: (args ?? []).map(asJson) };
   } catch {

@@ -11,7 +11,7 @@ type Serialised = Parameters<typeof parseTransaction>[0];
 
 const UNSIGNED = { r: undefined, s: undefined, v: undefined, yParity: undefined, sidecars: undefined };
 
-/** Reads a signed payload back. What the library refuses was signed wrongly: `BadEncoding`. */
+/** Decodes a signed payload. Throws `BadEncoding` if viem refuses it. */
 export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTransaction> {
   try {
     const parsed = parseTransaction(rawTransaction as Serialised);
@@ -19,7 +19,7 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
     const { r, s, v, yParity } = parsed as Partial<Signature>;
     if (r === undefined || s === undefined) throw new Error("it is not signed");
     const signature = { r, s, v, yParity } as Signature;
-    // Blobs travel beside what is signed, not in it. And the network's name for it is the hash of what is in the block.
+    // Blob sidecars are not part of the signed bytes (EIP-4844), and the transaction hash is computed without them.
     const bare = { ...parsed, ...UNSIGNED } as Bare;
     const hasBlobs = "sidecars" in parsed && parsed.sidecars !== undefined;
     const named = hasBlobs ? serializeTransaction(bare, { r, s, yParity } as Signature) : rawTransaction;
@@ -48,7 +48,7 @@ export async function decodeTransaction(rawTransaction: Hex): Promise<DecodedTra
   }
 }
 
-/** EIP-4844: GAS_PER_BLOB, for each hash that is named. */
+/** EIP-4844: GAS_PER_BLOB for each versioned hash. */
 function blobGas(parsed: Parsed): bigint {
   const hashes = "blobVersionedHashes" in parsed ? (parsed.blobVersionedHashes ?? []) : [];
   return BigInt(hashes.length) * 131_072n;

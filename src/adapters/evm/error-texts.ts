@@ -4,16 +4,16 @@ import type { Revert } from "../../ports/chain.ts";
 import { isBytes } from "./rpc/quantities.ts";
 import type { RpcErrorAnswer } from "./rpc/rpc-errors.ts";
 
-/** The parts of a JSON-RPC error object, as far as a node filled them in. */
+/** Members of a JSON-RPC error object that a node may have set. */
 export type NodeError = Pick<RpcErrorAnswer, "code" | "message"> & { readonly data?: unknown };
 
 const LONGEST_TEXT = 2_000;
 const LONGEST_DETAIL = 300;
 const DEEPEST = 4;
-/** Under which names proxies and tools keep what the node really said. */
+/** Members in which proxies and tools keep the node's own error. */
 const INNER_KEYS: readonly string[] = ["message", "data", "error", "originalError", "cause", "reason"];
 
-/** The message and every text inside `data`: gateways wrap the node's answer in a -32603 of their own. */
+/** The message and every text inside `data`: gateways wrap the node's error in a -32603 of their own. */
 export function textsOf(error: NodeError): readonly string[] {
   const texts = [error.message];
   collect(error.data, texts, 0);
@@ -30,8 +30,9 @@ function collect(value: unknown, texts: string[], depth: number): void {
 const EMBEDDED_BYTES = /^(?:reverted )?(0x(?:[0-9a-f]{2})*)$/i;
 
 /**
- * The return data of a reverted execution: `data` itself (geth, Reth, anvil), `data.data` (Hardhat, EDR), or behind the
- * word "Reverted" (OpenEthereum, Nethermind). Null where there is none; "0x" is none too, as zkSync puts it everywhere.
+ * Return data of a reverted execution: `data` (geth, Reth, anvil), `data.data` (Hardhat, EDR), or after the word
+ * "Reverted" (OpenEthereum, Nethermind). Null if there is none. "0x" counts as none, because zkSync adds it to every
+ * error.
  */
 export function revertDataOf(data: unknown, depth = 0): Hex | null {
   if (depth > DEEPEST) return null;
@@ -48,7 +49,7 @@ export function revertDataOf(data: unknown, depth = 0): Hex | null {
 const CONTROL = /[\u0000-\u001f\u007f]+/g;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
-/** The node's own words, fit to be stored and shown. */
+/** Cleans and shortens a node's text for storage and display. */
 export function shorten(text: string): string {
   const clean = text.replace(CONTROL, " ").replace(LONE_SURROGATE, "\ufffd").trim();
   const points = Array.from(clean);
@@ -56,10 +57,10 @@ export function shorten(text: string): string {
 }
 
 const SOLIDITY_ERRORS = parseAbi(["error Error(string)", "error Panic(uint256)"]);
-/** A selector and one word. */
+/** Length in hex digits: prefix, 4-byte selector, one 32-byte word. */
 const PANIC_LENGTH = 2 + 8 + 64;
 
-/** Solidity's documented panic codes. */
+/** Panic codes from the Solidity documentation. */
 const PANICS: Readonly<Record<string, string>> = {
   "0": "generic panic",
   "1": "assertion failed",
@@ -74,8 +75,8 @@ const PANICS: Readonly<Record<string, string>> = {
 };
 
 /**
- * `Error(string)` and `Panic(uint256)` in words, fit to be stored: PostgreSQL refuses NUL, and the refusal would be tried for
- * ever. A custom error keeps its data, to be decoded with the contract's ABI.
+ * Decodes `Error(string)` and `Panic(uint256)` to text that PostgreSQL can store: it refuses NUL, and the failing write
+ * would be retried without end. A custom error keeps its data, so that the contract's ABI can decode it.
  */
 export function decodeRevert(data: Hex): Revert {
   try {
@@ -84,7 +85,7 @@ export function decodeRevert(data: Hex): Revert {
     const words = PANICS[String(args[0])] ?? "unknown panic";
     if (data.length === PANIC_LENGTH) return { name, message: `${words} (0x${args[0].toString(16)})`, data };
   } catch {
-    // A contract may revert with any bytes it likes.
+    // A contract may revert with any bytes.
   }
   return { name: null, message: null, data };
 }

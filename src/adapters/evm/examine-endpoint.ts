@@ -1,11 +1,12 @@
-/** What `fencepost doctor` wants to know of a chain's endpoint. Nothing is concluded here: that is the doctor's. */
+/** Reads the facts about an RPC endpoint that `fencepost doctor` judges. */
+import { messageOf } from "../../domain/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { RpcErrorAnswer } from "./rpc/rpc-errors.ts";
 import { createTransport, type RpcTransport } from "./rpc/transport.ts";
 
 export interface SilentEndpoint {
   readonly kind: "silent";
-  /** Without what is secret in its URL. */
+  /** Origin of the URL, without credentials. */
   readonly label: string;
   readonly reason: string;
 }
@@ -15,18 +16,18 @@ export interface AnsweringEndpoint {
   readonly label: string;
   readonly chainId: number;
   readonly head: number;
-  /** The head's own time minus this machine's. */
+  /** Timestamp of the head minus this machine's clock. */
   readonly headAheadMs: number;
   readonly syncing: boolean;
-  /** Methods and tags that it refused, of those that a node of ours uses. */
+  /** Methods and tags that a node uses and this endpoint refused. */
   readonly lacks: readonly Ability[];
-  /** Of the signers that were asked for, in wei; absent: it did not say. */
+  /** Balance in wei for each signer asked for; absent if the endpoint did not answer. */
   readonly balances: ReadonlyMap<string, bigint>;
 }
 
 export type EndpointFacts = SilentEndpoint | AnsweringEndpoint;
 
-/** In the words of JSON-RPC. */
+/** A JSON-RPC request for each ability. */
 const ABILITIES = {
   finalized: ["eth_getBlockByNumber", ["finalized", false]],
   safe: ["eth_getBlockByNumber", ["safe", false]],
@@ -63,19 +64,19 @@ export async function examineEndpoint({ url, signers, clock, timeoutMs }: Endpoi
       balances: await balancesOf(rpc, signers),
     };
   } catch (error) {
-    return { kind: "silent", label: rpc.label, reason: error instanceof Error ? error.message : String(error) };
+    return { kind: "silent", label: rpc.label, reason: messageOf(error) };
   } finally {
     await rpc.close();
   }
 }
 
-/** An endpoint that does not say is not taken for one that syncs. */
+/** An endpoint that does not answer `eth_syncing` counts as synced. */
 async function isSyncing(rpc: RpcTransport): Promise<boolean> {
   const answer = await rpc.request("eth_syncing", []).catch(() => false);
   return answer !== false && answer !== null;
 }
 
-/** Only a refusal, or no block where one must be, is a lack: silence says nothing. */
+/** Only an error answer, or null instead of a block, counts as lacking. No answer proves nothing. */
 async function lacksOf(rpc: RpcTransport): Promise<readonly Ability[]> {
   const asked = Object.entries(ABILITIES).map(async ([name, [method, params]]) => {
     const lacking = await rpc.request(method, params).then(

@@ -5,18 +5,18 @@ import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
-/** The sanity limit on a first price is taken from the median of this many blocks. */
+/** Number of blocks whose median limits a first price. */
 const BLOCKS = 100;
-/** Low, but paid: the cheapest tips of a block are often the builder's own. */
+/** A low tip that is still paid: the lowest tips in a block are often the builder's own. */
 const TIP_PERCENTILE = 25;
 
-/** A market by one endpoint's word, with the newest block that it is of. */
+/** The fee market that one endpoint reports, with its newest block. */
 export interface ShownMarket {
   readonly market: FeeMarket;
   readonly head: Block;
 }
 
-/** One round trip: history, legacy price, and the head, which alone tells a base fee of zero from none at all. */
+/** One round trip for fee history, legacy price and head. Only the head distinguishes a base fee of zero from none. */
 export async function fetchFeeMarket(rpc: RpcTransport): Promise<ShownMarket> {
   const [history, price, head] = await rpc.batch([
     { method: "eth_feeHistory", params: [`0x${BLOCKS.toString(16)}`, "latest", [TIP_PERCENTILE]] },
@@ -36,7 +36,7 @@ export async function fetchFeeMarket(rpc: RpcTransport): Promise<ShownMarket> {
 function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | "priorityFees"> | null {
   if (saysNothing(reply)) return null;
   const history = read.record(resultOf(reply), "eth_feeHistory");
-  // Of the blocks asked for, and of the next one.
+  // One base fee for each block asked for, and one for the next block.
   const baseFees = read
     .array(history.baseFeePerGas, "feeHistory.baseFeePerGas")
     .slice(-BLOCKS - 1)
@@ -51,7 +51,7 @@ function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | 
   return { baseFees, priorityFees };
 }
 
-/** Chains with dynamic fees may have dropped `eth_gasPrice`; what it would say is the base fee and a little more. */
+/** Chains with dynamic fees may not serve `eth_gasPrice`. Then the price is the base fee plus 10 %. */
 function readPrice(reply: RpcReply | undefined, baseFees: readonly bigint[]): bigint {
   if (!saysNothing(reply)) return read.bigint(resultOf(reply), "eth_gasPrice");
   return ((baseFees.at(-1) ?? 0n) * 11n) / 10n;

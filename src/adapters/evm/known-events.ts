@@ -1,9 +1,14 @@
-/** Events of token standards and of what most contracts inherit. A first topic names an event for everybody; its words must fit. */
+/**
+ * Events of the token standards and of contracts that most others inherit. The first topic identifies the signature;
+ * topics and data must also match its layout.
+ */
 import { parseAbiItem, toEventSelector } from "viem/utils";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import type { KnownEvent } from "../../ports/shown-outcome.ts";
 
-/** Static types alone: an address or a number in each word. Those that are indexed, then those that are not. */
+/**
+ * Static types only: each word is an address, a number or a bool. Topics hold the indexed parameters, data the others.
+ */
 const KNOWN = [
   "event Transfer(address indexed from, address indexed to, uint256 value)",
   "event Transfer(address indexed from, address indexed to, uint256 indexed tokenId)",
@@ -25,13 +30,9 @@ interface Input {
   readonly indexed: boolean;
 }
 
-interface Layout {
-  readonly name: string;
-  readonly selector: Hash;
-  readonly inputs: readonly Input[];
-}
+type Layout = (typeof LAYOUTS)[number];
 
-const LAYOUTS: readonly Layout[] = KNOWN.map((text) => {
+const LAYOUTS = KNOWN.map((text) => {
   const { name, inputs } = parseAbiItem(text) as { readonly name: string; readonly inputs: readonly Input[] };
   return { name, inputs, selector: toEventSelector(text) };
 });
@@ -51,15 +52,14 @@ function fitted({ name, inputs }: Layout, topics: readonly Hash[], data: Hex): K
   const [outside, inside] = [inputs.filter(({ indexed }) => indexed), inputs.filter(({ indexed }) => !indexed)];
   if (outside.length !== topics.length || data.length !== 2 + inside.length * WORD) return null;
   const values = [...topics.map((topic) => topic.slice(2)), ...words];
-  const args = [...outside, ...inside].map((input, at) => ({
-    name: input.name,
-    value: wordAs(input.type, values[at] ?? ""),
-  }));
-  const isWhole = (arg: (typeof args)[number]): arg is { name: string; value: string } => arg.value !== null;
-  return args.every(isWhole) ? { name, args } : null;
+  const args = [...outside, ...inside].flatMap((input, at) => {
+    const value = wordAs(input.type, values[at] ?? "");
+    return value === null ? [] : [{ name: input.name, value }];
+  });
+  return args.length === inputs.length ? { name, args } : null;
 }
 
-/** Null where the word cannot be of that type: then it is another event of the same name. */
+/** Null if the word is not a value of this type: then it is another event with the same selector. */
 function wordAs(type: string, word: string): string | null {
   if (type === "uint256") return BigInt(`0x${word}`).toString();
   if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;

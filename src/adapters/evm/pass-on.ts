@@ -2,26 +2,25 @@ import { NOT_STARTED, type NotStarted } from "../../domain/answers.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type MayLeave, type PassedAnswer } from "../../ports/chain.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
-import type { Endpoints } from "./rpc/endpoints.ts";
+import { describeFailure, type Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, RpcNotStarted, RpcUnreachable, saysOverLimit } from "./rpc/rpc-errors.ts";
 
-/** geth's code for it. */
+/** The code that geth uses for a response that is too large. */
 const TOO_LARGE: PassedAnswer = { kind: "error", code: -32003, message: "response too large: ask for less at once" };
 
 /**
- * A caller's question, put to one endpoint after the other until one answers. What becomes of it says nothing about an
- * endpoint's health: a caller that asks for too much must not cost the node its endpoints. For the same reason a question
- * that took all its time is not put to the next one.
+ * Asks one endpoint after another until one answers a caller's JSON-RPC request. The outcome does not change an
+ * endpoint's health: otherwise a caller that asks for too much would put the node's endpoints out of use. For the same
+ * reason a request that timed out is not given to the next endpoint.
  */
 export function passOn(endpoints: Endpoints, method: string, params: unknown): Promise<PassedAnswer> {
-  const among = endpoints.usable();
-  return askInTurn({ endpoints, among }, ({ rpc }) => rpc.pass({ method, params: params ?? [] }));
+  return askInTurn(endpoints, endpoints.usable(), ({ rpc }) => rpc.pass({ method, params: params ?? [] }));
 }
 
 /**
- * A stranger's transaction: to private endpoints alone if there are any, and to none that is only read from. `mayLeave` is
- * asked for each endpoint anew, when a connected socket is free for the bytes.
+ * Sends a transaction that somebody else signed. If there are private endpoints, only they get it; an endpoint that is
+ * read-only never does. `mayLeave` is called for each endpoint when a connected socket is free for the bytes.
  */
 export async function passSigned(
   endpoints: Endpoints,
@@ -29,42 +28,37 @@ export async function passSigned(
   mayLeave: MayLeave,
 ): Promise<PassedAnswer | NotStarted> {
   try {
-    const among = endpoints.senders(endpoints.privateEndpoints.length > 0);
-    return await askInTurn({ endpoints, among }, ({ rpc }) => {
-      return rpc.pass({ method: "eth_sendRawTransaction", params: [raw], mayLeave });
-    });
+    const senders = endpoints.senders(endpoints.privateEndpoints.length > 0);
+    const call = { method: "eth_sendRawTransaction", params: [raw], mayLeave };
+    return await askInTurn(endpoints, senders, ({ rpc }) => rpc.pass(call));
   } catch (error) {
     if (error instanceof RpcNotStarted) return NOT_STARTED;
     throw error;
   }
 }
 
-interface Asked {
-  readonly endpoints: Endpoints;
-  readonly among: readonly Endpoint[];
-}
-
 async function askInTurn(
-  { endpoints, among }: Asked,
+  endpoints: Endpoints,
+  candidates: readonly Endpoint[],
   ask: (endpoint: Endpoint) => Promise<unknown>,
 ): Promise<PassedAnswer> {
   const reasons: string[] = [];
-  for (const endpoint of among) {
+  for (const endpoint of candidates) {
     try {
-      // One that may serve another chain by now has to prove that it does not.
+      // An endpoint whose connection ended may serve another chain now, so it proves its chain id first.
       if (endpoint.chain !== "proven") await endpoints.askOne(endpoint, async () => undefined);
       return { kind: "result", result: await ask(endpoint) };
     } catch (error) {
       const answer = answerIn(error);
       if (answer !== null) return answer;
-      reasons.push(reasonOf(endpoint, error));
+      reasons.push(describeFailure(endpoint, error as Error));
       if (error instanceof RpcUnreachable && error.kind === "timeout") break;
     }
   }
   throw new ChainUnavailable(reasons.length === 0 ? "no endpoint serves this chain" : reasons.join("; "));
 }
 
-/** Null: this endpoint gave none. Throws a mistake of ours. */
+/** The answer that the error carries; null if the endpoint gave none. Rethrows errors that are no endpoint's. */
 function answerIn(error: unknown): PassedAnswer | null {
   if (error instanceof RpcUnreachable) return error.kind === "tooLarge" ? TOO_LARGE : null;
   if (error instanceof BadAnswer) return null;
@@ -72,8 +66,4 @@ function answerIn(error: unknown): PassedAnswer | null {
   if (saysOverLimit(error)) return null;
   const { code, message, data } = error;
   return { kind: "error", code, message, ...(data === undefined ? {} : { data }) };
-}
-
-function reasonOf({ rpc }: Endpoint, error: unknown): string {
-  return error instanceof RpcUnreachable ? error.message : `${rpc.label}: ${(error as Error).message}`;
 }

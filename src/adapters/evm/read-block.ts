@@ -8,9 +8,18 @@ import { RpcErrorAnswer, type RpcReply, resultOf, saying } from "./rpc/rpc-error
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
 
-type Batch = Pick<RpcTransport, "batch">;
+export type Batch = Pick<RpcTransport, "batch">;
 
-/** A block with transaction hashes; null where the node has none. Throws `BadAnswer` on anything else. */
+/** One call. Undefined if `saysNone` matches its error; throws any other error. */
+export async function callOne(rpc: Batch, call: RpcCall, saysNone?: (error: unknown) => boolean): Promise<unknown> {
+  return resultOf((await rpc.batch([call]))[0], saysNone);
+}
+
+export async function fetchChainId(rpc: Pick<RpcTransport, "request">): Promise<number> {
+  return read.number(await rpc.request("eth_chainId", []), "eth_chainId");
+}
+
+/** A block with transaction hashes; null if the node has none. Throws `BadAnswer` for any other value. */
 export function readBlock(value: unknown): Block | null {
   if (value === null) return null;
   const block = read.record(value, "the block");
@@ -28,7 +37,7 @@ export function readBlock(value: unknown): Block | null {
   };
 }
 
-/** False also for a chain with header fields of its own. */
+/** False also for a chain that has additional header fields. */
 function hashesTo(block: Fields, hash: Hash): boolean {
   try {
     return headerHash(block) === hash;
@@ -38,7 +47,10 @@ function hashesTo(block: Fields, hash: Hash): boolean {
   }
 }
 
-/** The block of a reply, which must be the one asked for: an endpoint that answers with another is lying or mixed up. */
+/**
+ * Reads the block and checks that it is the one asked for: an endpoint that answers with another block is faulty or
+ * malicious.
+ */
 function blockFrom(reply: RpcReply | undefined, asked: number | Hash): Block | null {
   const block = readBlock(resultOf(reply, saysNoSuchBlock) ?? null);
   if (block === null || block.number === asked || block.hash === asked) return block;
@@ -49,7 +61,7 @@ export async function fetchBlockNumber(rpc: Pick<RpcTransport, "request">): Prom
   return read.number(await rpc.request("eth_blockNumber", []), "eth_blockNumber");
 }
 
-/** Null where the node does not know the tag. */
+/** Null if the node does not know the tag. */
 export async function fetchTagged(rpc: Pick<RpcTransport, "request">, tag: BlockTag): Promise<Block | null> {
   try {
     const block = readBlock(await rpc.request("eth_getBlockByNumber", [tag, false]));
@@ -61,7 +73,7 @@ export async function fetchTagged(rpc: Pick<RpcTransport, "request">, tag: Block
   }
 }
 
-/** Blocks by hash, or canonical ones by number, in the order asked; null where the node has none. */
+/** Blocks by hash, or canonical blocks by number, in the order asked; null for a block that the node does not have. */
 export async function fetchBlocks(rpc: Batch, asked: readonly (number | Hash)[]): Promise<readonly (Block | null)[]> {
   const replies = await rpc.batch(asked.map(blockCall));
   return asked.map((each, index) => blockFrom(replies[index], each));
@@ -72,10 +84,11 @@ function blockCall(asked: number | Hash): RpcCall {
   return { method: "eth_getBlockByNumber", params: [numberToHex(asked), false] };
 }
 
-/** Chain id and the hash of block 0: two chains that share a number still begin differently. */
+/** Chain id and genesis hash: two chains with the same id have different genesis blocks. */
 export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
   const [chainId, genesis] = await rpc.batch([{ method: "eth_chainId", params: [] }, blockCall(0)]);
-  // A node that expired old history (EIP-4444) refuses block 0 in words of its own: then the number must do.
+  // A node that expired old history (EIP-4444) refuses block 0 with a text of its own. Then only the chain id is
+  // compared.
   const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
   return {
     chainId: read.number(resultOf(chainId), "eth_chainId"),
@@ -83,8 +96,14 @@ export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
   };
 }
 
-/** Absence that is told by an error: execution-apis' -39001, EIP-1474's -32001 (Reth), geth's "finalized block not found". */
+/**
+ * An error that means "no such block": -39001 (execution-apis), -32001 (EIP-1474, Reth), "finalized block not found"
+ * (geth).
+ */
 export const saysNoSuchBlock = saying([-39001, -32001], /(block|header) not found|unknown block/i);
 
-/** A node from before the merge, or a rollup without the notion, does not know `safe` and `finalized`. */
+/**
+ * An error that means "unknown tag": nodes from before the merge, and rollups without finality tags, refuse `safe` and
+ * `finalized`.
+ */
 const refusesTag = saying([-32602, -32601, -32004]);

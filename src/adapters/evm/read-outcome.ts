@@ -1,19 +1,19 @@
 /**
- * What an endpoint shows of a mined transaction for people to look at: its logs, and why it reverted. Contracts write logs and
- * reasons, and endpoints tell them: whatever is not what it should be is a bad answer, and nothing is shown without a limit.
+ * Logs and revert reason of a mined transaction, for display. The data is untrusted: contracts write logs and reasons,
+ * endpoints report them. Malformed data is a bad answer, and every list and text has a limit.
  */
 import { numberToHex } from "viem/utils";
-import { defined } from "../../domain/defined.ts";
 import type { Hex } from "../../domain/lane.ts";
 import { type Call, ChainUnavailable, type PassedAnswer, type Revert } from "../../ports/chain.ts";
 import type { OutcomeQuestion, ShownLog, ShownOutcome } from "../../ports/shown-outcome.ts";
 import { decodeRevert, revertDataOf, shorten } from "./error-texts.ts";
 import { knownEvent } from "./known-events.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
+import { callObject } from "./simulate-call.ts";
 
 const MOST_LOGS = 100;
 const MOST_TOPICS = 4;
-/** Of each log, and of a reason: longer ones are for an explorer. */
+/** Limit on the data of each log and of a revert reason. An explorer shows more. */
 const MOST_BYTES = 1_024;
 
 type Ask = (method: string, params: unknown) => Promise<PassedAnswer>;
@@ -27,12 +27,14 @@ export async function fetchOutcome(ask: Ask, { txHash, replay }: OutcomeQuestion
   if (answer.result === null) return null;
   try {
     const receipt = read.record(answer.result, "a receipt");
-    if (read.hash(receipt.transactionHash, "transactionHash") !== txHash) throw new BadAnswer("it is another receipt");
+    if (read.hash(receipt.transactionHash, "transactionHash") !== txHash)
+      throw new BadAnswer("it is the receipt of another transaction");
     const all = read.array(receipt.logs, "logs");
     const logs = all.slice(0, MOST_LOGS).map(readLog);
     return { blockHash: read.hash(receipt.blockHash, "blockHash"), logs, more: all.length - logs.length, revert };
   } catch (error) {
-    if (error instanceof BadAnswer) throw new ChainUnavailable(`an endpoint's receipt is of no use: ${error.message}`);
+    if (error instanceof BadAnswer)
+      throw new ChainUnavailable(`an endpoint returned an unusable receipt: ${error.message}`);
     throw error;
   }
 }
@@ -47,11 +49,12 @@ function readLog(value: unknown): ShownLog {
   return { ...shown, event: knownEvent(topics, data) };
 }
 
-/** Null where it does not revert this time: what stood before it in its block may have been why. */
-async function fetchRevert(ask: Ask, { from, to, data, value, gas }: Call, onBlock: number): Promise<Revert | null> {
-  const limit = gas === undefined ? undefined : numberToHex(gas);
-  const call = defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit });
-  const answer = await ask("eth_call", [call, numberToHex(onBlock)]);
+/**
+ * Replays the call on the block before. Null if it does not revert now: earlier transactions of its block may have
+ * caused the revert.
+ */
+async function fetchRevert(ask: Ask, call: Call, onBlock: number): Promise<Revert | null> {
+  const answer = await ask("eth_call", [callObject(call), numberToHex(onBlock)]);
   if (answer.kind === "result") return null;
   const bytes = revertDataOf(answer.data);
   if (bytes === null) return { name: null, message: shorten(answer.message), data: "0x" };

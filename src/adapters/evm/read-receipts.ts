@@ -7,13 +7,15 @@ import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
-/** A receipt, and what the node showed of it: logs are compared, and not kept. */
+/** A receipt, and the node's JSON for it. Logs are compared between endpoints and then dropped. */
 export interface ShownReceipt {
   readonly receipt: Receipt;
   readonly json: Fields;
 }
 
-/** Receipts by hash, in the order asked; null where the node knows none. Each stands in its block as the block says. */
+/**
+ * Receipts by hash, in the order asked; null for one that the node does not know. Each is checked against its block.
+ */
 export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
   const receipts = (await fetchByHash(rpc, hashes)).map((shown) => shown?.receipt ?? null);
   const named = [...new Set(receipts.flatMap((receipt) => receipt?.blockHash ?? []))];
@@ -21,7 +23,7 @@ export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]):
   for (const receipt of receipts.filter((each) => each !== null)) {
     const block = blocks[named.indexOf(receipt.blockHash)] ?? null;
     if (block === null) throw new BadAnswer("it has a receipt of a block that it does not have");
-    if (!standsIn(block, receipt)) throw new BadAnswer("a receipt of it contradicts its block");
+    if (!standsIn(block, receipt)) throw new BadAnswer("its receipt contradicts its block");
   }
   return receipts;
 }
@@ -37,12 +39,12 @@ async function fetchByHash(rpc: RpcTransport, hashes: readonly Hash[]): Promise<
   });
 }
 
-/** As far as a row counts. */
+/** Largest value of the database column. */
 const LAST_PLACE = 2 ** 31 - 1;
 
 /**
- * A number that the block does not bear out would be counted from, withdrawn by, or never reached. Nothing is decided by
- * the place, which chains with transactions of a second kind count in their own way.
+ * True if the block contains the receipt's transaction at the receipt's number and hash. A wrong block number would
+ * falsify depths and reorg handling. The index decides nothing: chains with system transactions count it differently.
  */
 export function standsIn({ hash, number, transactionHashes }: Block, receipt: Receipt): boolean {
   const { blockHash, blockNumber, transactionIndex, txHash } = receipt;
@@ -50,12 +52,15 @@ export function standsIn({ hash, number, transactionHashes }: Block, receipt: Re
   return transactionHashes[transactionIndex] === txHash || transactionHashes.includes(txHash);
 }
 
-/** Up to this share of a block's transactions, asking for each moves fewer bytes than all receipts of the block. */
+/**
+ * If at most this share of a block's transactions is wanted, single receipts are fewer bytes than all receipts of the
+ * block.
+ */
 const FEW = 2 / 3;
-/** And never more than so many: bytes are cheap where each call counts against a rate, or goes alone for want of batches. */
+/** Upper limit on single requests: calls count against rate limits, and some endpoints take no batches. */
 const FEW_CALLS = 10;
 
-/** The receipts of one block among `hashes`. In each of the three ways to find them, each stands in that very block. */
+/** Receipts of one block among `hashes`, fetched in one of three ways. Every receipt is checked against the block. */
 export async function fetchShownInBlock(
   endpoint: Endpoint,
   block: Block,
@@ -76,13 +81,13 @@ export async function fetchShownInBlock(
     if (areOf(block, found)) return found;
   }
   const found = (await fetchByHash(endpoint.rpc, wanted)).filter((shown) => shown?.receipt.blockHash === block.hash);
-  if (!areOf(block, found)) throw new BadAnswer("a receipt of it contradicts its block");
+  if (!areOf(block, found)) throw new BadAnswer("its receipt contradicts its block");
   return found;
 }
 
 /**
- * Of a block that is known by its hash alone, without asking for the block first: one question instead of two. Also what
- * stands in another block; and what a node's index has not come to yet is missing.
+ * Receipts by block hash, without fetching the block first: one round trip instead of two. The list may contain
+ * receipts of other blocks, and lack those that the node has not indexed yet.
  */
 export async function fetchShownAtOnce(endpoint: Endpoint, blockHash: Hash, hashes: readonly Hash[]) {
   const list = hashes.length > FEW_CALLS ? await fetchBlockReceipts(endpoint, blockHash) : "unsupported";
@@ -95,14 +100,14 @@ function areOf(block: Block, receipts: readonly (ShownReceipt | null)[]): receip
   return receipts.every((shown) => shown !== null && standsIn(block, shown.receipt));
 }
 
-/** One for each of the block's own transactions: what is told twice stands where something else is missing. */
+/** True if there is one receipt for each transaction of the block: a receipt listed twice would hide a missing one. */
 function isListOf({ transactionHashes }: Block, list: readonly unknown[]): boolean {
   if (list.length !== transactionHashes.length || list.includes(null)) return false;
   const listed = new Set(list.map(hashIn));
   return transactionHashes.every((hash) => listed.has(hash));
 }
 
-/** Where a node's index of transactions lags behind its blocks, or fails, what it says is worth another question. */
+/** If the node's transaction index lags behind its blocks or fails, the receipts are asked for in another way. */
 async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (ShownReceipt | null)[]> {
   try {
     return await fetchByHash(rpc, hashes);
@@ -112,12 +117,12 @@ async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise
   }
 }
 
-/** Of what was not asked for, no more is read. */
+/** Only the hash is read: receipts that were not asked for are not validated. */
 function hashIn(receipt: unknown): Hash {
   return read.hash(read.record(receipt, "the receipt").transactionHash, "receipt.transactionHash");
 }
 
-/** `eth_getBlockReceipts` in the form this node takes, remembered from the first time. */
+/** `eth_getBlockReceipts` with the parameter form that this node takes; the form is remembered. */
 export async function fetchBlockReceipts(
   endpoint: Endpoint,
   hash: Hash,
@@ -128,7 +133,7 @@ export async function fetchBlockReceipts(
       const result = await endpoint.rpc.request("eth_getBlockReceipts", [parameter]);
       return result === null ? "gone" : read.array(result, "the block's receipts");
     } catch (error) {
-      // Reth and Besu tell an orphaned block by an error, geth by null.
+      // Reth and Besu report an orphaned block with an error, geth with null.
       if (saysNoSuchBlock(error)) return "gone";
       const lacksMethod = saysMethodUnsupported(error);
       if (!lacksMethod && !refusesParameter(error)) {
@@ -143,7 +148,7 @@ export async function fetchBlockReceipts(
 
 const refusesParameter = saying([-32602]);
 
-/** Null also where the receipt names no block: some rollups give one for a transaction that is only pre-confirmed. */
+/** Null also for a receipt without a block: some rollups return one for a pre-confirmed transaction. */
 function readShown(value: unknown): ShownReceipt | null {
   if (value === null) return null;
   const json = read.record(value, "the receipt");
@@ -164,10 +169,10 @@ export function readReceipt(receipt: Fields): Receipt {
   };
 }
 
-/** More than every wei that there is: what nobody can have paid is not added up. */
+/** More than the total supply of wei: no transaction can have paid it, so it is not added to the costs. */
 const MOST_WEI = 2n ** 128n;
 
-/** EIP-4844's two fields, and the one of OP Stack's rollups. */
+/** Costs besides gas: the blob fields of EIP-4844, and `l1Fee` of OP Stack rollups. */
 function readBeside(receipt: Fields): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
   const optional = (name: "blobGasUsed" | "blobGasPrice" | "l1Fee") =>
     read.optional(read.bigint, receipt[name], `receipt.${name}`);

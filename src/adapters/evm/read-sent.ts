@@ -2,27 +2,26 @@ import { numberToHex } from "viem/utils";
 import type { Fees } from "../../domain/fees.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
-import { saysNoSuchBlock } from "./read-block.ts";
+import { type Batch, callOne, saysNoSuchBlock } from "./read-block.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
 import { BadAnswer, type Fields, read } from "./rpc/quantities.ts";
 import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 import type { RpcCall } from "./rpc/wire.ts";
 
-type Batch = Pick<RpcTransport, "batch">;
-
-/** The count as of a block; null where the node no longer keeps that state. */
+/** Transaction count at a block; null if the node has pruned that state. */
 export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: number): Promise<number | null> {
-  const params = [address, numberToHex(blockNumber)];
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionCount", params }]);
-  const count = resultOf(reply, saysStateGone);
-  return count === undefined ? null : read.number(count, "eth_getTransactionCount");
+  const count = await callOne(rpc, { method: COUNT, params: [address, numberToHex(blockNumber)] }, saysStateGone);
+  return count === undefined ? null : read.number(count, COUNT);
 }
 
-/** What one address sent in a block. Others' transactions are not looked at: a rollup's own kinds need not be known. */
+/**
+ * Transactions of one address in a block. Those of other senders are not decoded: a rollup may have transaction types
+ * that are unknown here.
+ */
 export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber: number) {
-  const [reply] = await rpc.batch([{ method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] }]);
-  const fields = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
+  const call = { method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] };
+  const fields = read.optional(read.record, await callOne(rpc, call, saysNoSuchBlock), "the block");
   if (fields === null) return null;
   const block = { number: read.number(fields.number, "block.number"), hash: read.hash(fields.hash, "block.hash") };
   if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
@@ -33,17 +32,18 @@ export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber
     .map((each) => ({ ...readTransaction(each), block }));
 }
 
-/** Erigon, Reth and newer geth look a transaction up by sender and nonce; most nodes do not. */
+/** Erigon, Reth and newer geth find a transaction by sender and nonce; most nodes do not. */
 export async function fetchBySenderAndNonce(rpc: Batch, address: Address, nonce: number) {
-  const params = [address, numberToHex(nonce)];
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionBySenderAndNonce", params }]);
-  const result = resultOf(reply, saysMethodUnsupported);
+  const result = await callOne(rpc, bySenderAndNonce(address, nonce), saysMethodUnsupported);
   return result === undefined ? "unsupported" : askedFor(result, { from: address, nonce });
 }
 
 export async function fetchTransaction(rpc: Batch, txHash: Hash): Promise<ChainTransaction | null> {
-  const [reply] = await rpc.batch([{ method: "eth_getTransactionByHash", params: [txHash] }]);
-  return askedFor(resultOf(reply), { txHash });
+  return askedFor(await callOne(rpc, { method: "eth_getTransactionByHash", params: [txHash] }), { txHash });
+}
+
+function bySenderAndNonce(address: Address, nonce: number): RpcCall {
+  return { method: "eth_getTransactionBySenderAndNonce", params: [address, numberToHex(nonce)] };
 }
 
 function askedFor(result: unknown, asked: Partial<ChainTransaction>): ChainTransaction | null {
@@ -80,9 +80,9 @@ function readFees(fields: Fields): Fees {
 }
 
 /**
- * geth: "missing trie node", "historical state … is not available"; Erigon: "old data not available due to pruning";
- * Reth: "state at block … is pruned"; Nethermind: "No state available"; Besu: "World state unavailable"; gateways:
- * "archive". Only words about state: a block that is unknown is no sign of pruning.
+ * An error that means "state is pruned". geth: "missing trie node", "historical state … is not available"; Erigon: "old
+ * data not available due to pruning"; Reth: "state at block … is pruned"; Nethermind: "No state available"; Besu:
+ * "World state unavailable"; gateways: "archive". Only texts about state match: an unknown block is not pruned state.
  */
 const saysStateGone = saying(
   [],
@@ -98,21 +98,21 @@ export async function fetchCount(rpc: RpcTransport, address: Address, tag: Count
   return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
 }
 
-/** A request that gathers questions until this moment is over. */
+/** A request that collects calls until the end of the current tick. */
 interface Gathering {
   readonly calls: RpcCall[];
   readonly replies: Promise<readonly RpcReply[]>;
 }
 
 /**
- * Counts with the head of the endpoint that gives them. All that are asked of one endpoint in one moment share a question
- * for its head. That comes first in each request, and is answered before the rest leaves where they do not all fit into
- * one: a head that was read after a count would vouch for blocks that the count knows nothing of.
+ * Reads transaction counts together with the head of the endpoint. All counts asked of one endpoint in one tick share
+ * one `eth_blockNumber`. It is the first call of the request; if the calls need several requests, it is answered before
+ * the others leave. A head read after a count would vouch for blocks that the count does not include.
  */
 export class CountsAtHead {
   readonly #gathering = new Map<Endpoint, Gathering>();
 
-  /** A refused question fails alone; the others of its request are answered. */
+  /** A refused call fails alone; the other calls of the request are answered. */
   async ask(endpoint: Endpoint, address: Address, tag: CountTag) {
     const { calls, replies } = this.#gather(endpoint);
     const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
@@ -134,15 +134,14 @@ export class CountsAtHead {
 }
 
 /**
- * What waits in the node's pool from one sender, by nonce. geth and reth show it as `txpool_contentFrom`, Erigon and
- * some rollups answer `eth_getTransactionBySenderAndNonce`; null where the node has neither, as hosted ones often do.
+ * Hashes of one sender's transactions in the node's pool, by nonce. geth and Reth serve `txpool_contentFrom`; Erigon
+ * and some rollups `eth_getTransactionBySenderAndNonce`. Null if the node serves neither, which is common for hosted
+ * nodes.
  */
 export async function fetchPooled(rpc: Batch, address: Address, nonces: readonly number[]) {
-  const [content] = await rpc.batch([{ method: "txpool_contentFrom", params: [address] }]);
-  const shown = resultOf(content, saysMethodUnsupported);
+  const shown = await callOne(rpc, { method: "txpool_contentFrom", params: [address] }, saysMethodUnsupported);
   if (shown !== undefined) return fromContent(shown, nonces);
-  const method = "eth_getTransactionBySenderAndNonce";
-  const replies = await rpc.batch(nonces.map((nonce) => ({ method, params: [address, numberToHex(nonce)] })));
+  const replies = await rpc.batch(nonces.map((nonce) => bySenderAndNonce(address, nonce)));
   const found = replies.map((reply) => resultOf(reply, saysMethodUnsupported));
   return found.includes(undefined) ? null : found.map(hashOf);
 }

@@ -1,23 +1,24 @@
 import { numberToHex } from "viem/utils";
 import { defined } from "../../domain/defined.ts";
-import type { Call, Simulation } from "../../ports/chain.ts";
+import type { Block, Call, Prospect, Simulation } from "../../ports/chain.ts";
 import { recogniseWordings } from "./classify-submission.ts";
 import { decodeRevert, revertDataOf, shorten, textsOf } from "./error-texts.ts";
+import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { fetchTagged } from "./read-block.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply, resultOf } from "./rpc/rpc-errors.ts";
 import type { RpcTransport } from "./rpc/transport.ts";
 
 /**
- * Without gas: eth_estimateGas. With gas: eth_call under it. The balance travels along, because some nodes (EDR, Erigon) let
- * a call spend what the account does not have. So does the receiver's code where a transfer's cost is known without it:
- * then only code makes the estimate count, which one endpoint alone may give; and where the call would do nothing without
- * code. An error that is not recognised is thrown:
- * another node may know better.
+ * Without a gas limit: `eth_estimateGas`. With one: `eth_call`. The balance is read in the same batch, because EDR and
+ * Erigon let a call spend more than the account has. The receiver's code is read in two cases: if the cost of a plain
+ * transfer is known, because only code makes the estimate necessary; and if the call would have no effect on an address
+ * without code. An unknown error is thrown, so that another endpoint is asked.
  */
 export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simulation> {
   const asksCode = call.asksCode === true || (call.gas === undefined && call.gasWithoutCode !== undefined);
   const [execution, funds, code] = await rpc.batch([
-    { method: call.gas === undefined ? "eth_estimateGas" : "eth_call", params: [encodeRequest(call), "latest"] },
+    { method: call.gas === undefined ? "eth_estimateGas" : "eth_call", params: [callObject(call), "latest"] },
     { method: "eth_getBalance", params: [call.from, "latest"] },
     ...(asksCode ? [{ method: "eth_getCode", params: [call.to, "latest"] }] : []),
   ]);
@@ -34,22 +35,30 @@ export async function simulateCall(rpc: RpcTransport, call: Call): Promise<Simul
   return refusal;
 }
 
-/** What cannot be read is neither. */
+/** The head is read first: the later answers are then from that block or a newer one. */
+export async function fetchProspect(rpc: RpcTransport, call: Call): Promise<Prospect> {
+  const head = (await fetchTagged(rpc, "latest")) as Block;
+  const [simulation, { market }] = await Promise.all([simulateCall(rpc, call), fetchFeeMarket(rpc)]);
+  return { head, market, simulation };
+}
+
+/** The receiver's code as a flag; absent if the answer cannot be read. */
 function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
   if (reply?.ok !== true || typeof reply.result !== "string") return {};
   if (reply.result === "0x") return { hasCode: false };
   return CODE.test(reply.result) ? { hasCode: true } : {};
 }
 
-/** Its beginning will do: code may have 48 kB, and nothing is made of it here. */
+/** The first byte is enough: code may have 48 kB, and it is not decoded here. */
 const CODE = /^0x[0-9a-fA-F]{2}/;
 
-/** What cannot be read counts as code: then the estimate decides. */
+/** An unreadable answer counts as code, so that the estimate decides. */
 function hasNoCode(reply: RpcReply | undefined): boolean {
   return reply?.ok === true && reply.result === "0x";
 }
 
-function encodeRequest({ from, to, data, value, gas, accessList }: Call) {
+/** A call as `eth_call` and `eth_estimateGas` take it. */
+export function callObject({ from, to, data, value, gas, accessList }: Call) {
   const limit = gas === undefined ? gas : numberToHex(gas);
   return defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit, accessList });
 }
@@ -67,9 +76,10 @@ function classifyFailure(error: Error | undefined, call: Call): Simulation | nul
   const detail = shorten(error.message);
   const wordings = recogniseWordings(error);
   if (wordings.some((each) => each.answer === "insufficientFunds")) return { outcome: "insufficientFunds", detail };
-  if (wordings.some((each) => each.cause === "gasTooLow")) return { outcome: "gasTooLow", detail };
-  if (wordings.some((each) => each.cause === "gasOverBlock")) return { outcome: "gasOverBlock", detail };
-  // An estimate that runs out has tried all the gas a block can hold.
+  for (const outcome of ["gasTooLow", "gasOverBlock"] as const) {
+    if (wordings.some((each) => each.cause === outcome)) return { outcome, detail };
+  }
+  // An estimate that runs out of gas has tried the block's gas limit.
   if (says(error, OUT_OF_GAS)) return { outcome: call.gas === undefined ? "gasOverBlock" : "gasTooLow", detail };
   return says(error, HALTED) ? { outcome: "revert", revert: { name: null, message: detail, data: "0x" } } : null;
 }
@@ -77,7 +87,7 @@ function classifyFailure(error: Error | undefined, call: Call): Simulation | nul
 const OUT_OF_GAS = /out ?of ?gas|gas required exceeds allowance/i;
 const REVERTED = /\brevert(ed)?\b/i;
 const REASON = /reverted(?: with reason string)?:? '?(.+?)'?$/is;
-/** Execution that ends without REVERT: old Solidity asserts, jumps into nowhere, code over the size limit. */
+/** Execution that ended without REVERT: `assert` of old Solidity, invalid jumps, code over the size limit. */
 const HALTED = new RegExp(
   [
     "invalid ?(fe)?opcode|bad ?instruction|opcode ?not ?found|\\bnotactivated\\b",
@@ -92,7 +102,7 @@ function revertOf(error: RpcErrorAnswer): Simulation | null {
   const data = revertDataOf(error.data);
   if (data !== null) return { outcome: "revert", revert: decodeRevert(data) };
   if (error.code !== 3 && !says(error, REVERTED)) return null;
-  // Some providers strip the data; the reason may survive in the text.
+  // Some providers remove the revert data; the reason may still be in the message.
   const message = REASON.exec(error.message)?.[1];
   const words = message === undefined || SAYS_NO_REASON.test(message) ? null : shorten(message);
   return { outcome: "revert", revert: { name: words === null ? null : "Error", message: words, data: "0x" } };

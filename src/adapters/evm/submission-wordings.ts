@@ -1,19 +1,19 @@
 import type { SubmitAnswer } from "../../domain/answers.ts";
 
 /**
- * What nodes really say to a submission, as data. `says` is matched, without regard to case, against the beginning of
- * each clause of the node's text (see classify-submission.ts); `…` stands for anything. A wording that is not here is
- * `unknown`, which costs a repetition; a wrong entry here can cost a transaction. When in doubt, leave it out.
+ * Texts with which nodes answer a submission. `says` is compared, ignoring case, with the beginning of each clause of
+ * the node's text (classify-submission.ts); `…` matches anything. A missing entry means `unknown`, which costs one
+ * retry. A wrong entry can cost a transaction: if in doubt, leave it out.
  *
- * `unknown` entries are wordings that look decisive and are not: they outvote every other clause.
+ * `unknown` entries are texts that look decisive and are not. They overrule every other clause.
  */
 export interface Wording {
   readonly says: string;
   readonly answer: Exclude<SubmitAnswer, "accepted">;
   readonly by: readonly Client[];
-  /** Finer than the answer, for the simulation of a call. */
+  /** A finer reason than the answer, used when a call is simulated. */
   readonly cause?: "gasTooLow" | "gasOverBlock";
-  /** Speaks of a limit for one transaction, which a block could hold more than: that one can be learned. */
+  /** The text names a gas limit for one transaction, below the block's limit. Such a limit is remembered. */
   readonly perTransaction?: true;
 }
 
@@ -23,7 +23,7 @@ type Rollup = "Nitro" | "op-geth" | "zkSync" | "Metis";
 type OtherChain = "bor" | "Klaytn" | "Harmony" | "Sei" | "Hedera";
 export type Client = EthereumClient | DevelopmentChain | Rollup | OtherChain;
 
-/** Wordings that mean the same, each with the clients that say it. */
+/** Wordings of one meaning, each with the clients that use it. */
 function meaning(
   means: Omit<Wording, "says" | "by">,
   ...wordings: readonly (readonly [says: string, ...by: readonly Client[]])[]
@@ -53,7 +53,10 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     ["oldnonce", "Nethermind"],
     ["transaction already finalized", "Harmony"],
   ),
-  /** The node would take it later: lower nonces first. Pools that give a delegated account one slot belong here too. */
+  /**
+   * The node would accept the transaction later, after lower nonces. Pools that allow a delegated account (EIP-7702)
+   * one pending transaction belong here too.
+   */
   ...meaning(
     { answer: "nonceTooHigh" },
     ["nonce too high", "geth", "Besu", "Reth", "anvil", "Nitro", "zkSync"],
@@ -129,7 +132,8 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     ["intrinsic gas too high", "anvil", "Reth"],
     ["gas limit is too high", "Erigon"],
     ["gaslimitexceeded", "Nethermind"],
-    // Newer ones begin with "gas limit reached", which geth says of a full block: only the detail tells.
+    // Newer texts begin with "gas limit reached", which geth uses for a full block. Only the detail shows the
+    // difference.
     ["gas limit of rejected tx", "Nethermind"],
     ["transaction cost exceeds current gas limit", "OpenEthereum"],
   ),
@@ -142,7 +146,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     ["exceeds maximum per-transaction gas limit", "op-geth"],
     ["txgaslimitcapexceeded", "Nethermind"],
   ),
-  /** No repetition of these bytes will ever help, at least not at this node. */
+  /** These bytes will never be accepted, at least not by this node. */
   ...meaning(
     { answer: "rejected" },
     ["invalid sender", "geth", "Erigon", "Reth"],
@@ -182,7 +186,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     ["transaction cost overflow", "Nethermind"],
     ["negative value", "geth", "Erigon"],
     ["nonce has max value", "geth", "Reth", "anvil"],
-    // Not a gap: the nonce is 2^64 - 1 (EIP-2681).
+    // The nonce is 2^64 - 1 (EIP-2681); this is no gap.
     ["noncetoohigh", "Nethermind"],
     ["max priority fee per gas higher than max fee per gas", "geth", "Reth", "zkSync"],
     ["max priority fee per gas exceeds max fee per gas", "Besu"],
@@ -201,7 +205,10 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     ["rlp", "geth", "Erigon"],
     ["invalid rlp data", "OpenEthereum"],
   ),
-  /** The node may be full, busy, starting, or talking of another transaction: none of it is about these bytes for good. */
+  /**
+   * The node may be full, busy or starting, or mean another transaction. None of these is a final answer about these
+   * bytes.
+   */
   ...meaning(
     { answer: "unknown" },
     ["txpool is full", "geth", "Reth"],
@@ -209,7 +216,7 @@ export const SUBMISSION_WORDINGS: readonly Wording[] = [
     ["transaction pool not enabled", "Besu"],
     ["address already reserved", "geth", "Reth"],
     ["authority already reserved", "geth"],
-    // A transaction with this nonce is in the pool, ours or another.
+    // The pool has a transaction with this nonce, from this node or another sender.
     ["ownnoncealreadyused", "Nethermind"],
     ["insertion of another transaction with the same nonce is in progress", "zkSync"],
     ["node is syncing", "Nethermind"],

@@ -1,9 +1,9 @@
 import { numberToHex } from "viem/utils";
 import { isStarted, NOT_STARTED, type NotStarted, SUBMIT_ANSWERS, type SubmitResult } from "../../domain/answers.ts";
 import { defined } from "../../domain/defined.ts";
-import type { Address } from "../../domain/lane.ts";
+import type { Address, Hex } from "../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
-import type { MayLeave, NodeSubmission, Send, SubmitOptions } from "../../ports/chain.ts";
+import type { NodeSubmission, Send, SubmitOptions } from "../../ports/chain.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 import { shorten } from "./error-texts.ts";
 import type { Endpoint } from "./rpc/endpoint.ts";
@@ -11,71 +11,70 @@ import type { Endpoints } from "./rpc/endpoints.ts";
 import { BadAnswer, read } from "./rpc/quantities.ts";
 import { type RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc/rpc-errors.ts";
 
-/** What one endpoint made of one item. `lost` = it gave no answer at all; the same bytes may be handed to another. */
+/**
+ * Result of giving one transaction to one endpoint. `lost` is set if the endpoint gave no answer; then the same bytes
+ * may go to another.
+ */
 interface Submission {
-  readonly result: SubmitResult | NotStarted;
+  readonly result: Submitted;
   readonly lost: RpcUnreachable | null;
 }
 
 type Submitted = SubmitResult | NotStarted;
 
-/** The endpoints that may be given a transaction, in order of preference. */
-interface Receivers {
-  readonly endpoints: Endpoints;
-  readonly asked: readonly Endpoint[];
-}
-
-/** As `Chain.submit`. */
+/** Implements `Chain.submit`. */
 export async function submit(
   endpoints: Endpoints,
   sends: readonly Send[],
   { everywhere = false, privately = false }: SubmitOptions = {},
 ): Promise<readonly Submitted[]> {
   if (sends.length === 0) return [];
-  const receivers = { endpoints, asked: endpoints.senders(privately) };
-  const results = await (everywhere ? submitEverywhere(receivers, sends) : submitToFirst(receivers, sends));
-  const isOneOfSeveral = receivers.asked.length === 1 && endpoints.usable().length > 1;
+  const senders = endpoints.senders(privately);
+  const results = await (everywhere ? submitToAll : submitInTurn)(endpoints, senders, sends);
+  const isOneOfSeveral = senders.length === 1 && endpoints.usable().length > 1;
   return isOneOfSeveral ? results.map(withoutCap) : results;
 }
 
-/** Others are up and were not asked, because the endpoint is private or they are only read from: its cap binds nobody. */
+/**
+ * Drops the gas cap of a lone endpoint: other endpoints are up and were not asked (the endpoint is private, or they are
+ * read-only), so its cap need not hold for them.
+ */
 function withoutCap(result: Submitted): Submitted {
   return isStarted(result) ? { answer: result.answer, detail: result.detail } : result;
 }
 
-/** To every endpoint that is up. */
-async function submitEverywhere(
-  { endpoints, asked }: Receivers,
-  sends: readonly Send[],
-): Promise<readonly Submitted[]> {
-  const all = await Promise.all(asked.map((endpoint) => submitTo(endpoints, endpoint, sends)));
+async function submitToAll(endpoints: Endpoints, senders: readonly Endpoint[], sends: readonly Send[]) {
+  const all = await Promise.all(senders.map((endpoint) => submitTo(endpoints, endpoint, sends)));
   return sends.map((_, index) => concluded(all.flatMap((each) => each[index] ?? [])));
 }
 
 /**
- * What one endpoint lost, or refused for good, goes to the next: the bytes are claimed already, so a repetition changes
- * nothing, and one node's mood decides nothing.
+ * Gives a transaction to the next endpoint if one did not answer or rejected it for good. The bytes are already
+ * claimed, so sending them again changes nothing, and a rejection needs a second endpoint.
  */
-async function submitToFirst({ endpoints, asked }: Receivers, sends: readonly Send[]): Promise<readonly Submitted[]> {
+async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], sends: readonly Send[]) {
   const items = sends.map((send) => ({ send, said: [] as Submission[] }));
-  for (const endpoint of asked) {
+  for (const endpoint of senders) {
     const open = items.filter(({ said }) => isOpen(said));
     if (open.length === 0) break;
-    const left = open.map(({ send }) => send);
-    const submissions = await submitTo(endpoints, endpoint, left);
+    const submissions = await submitTo(
+      endpoints,
+      endpoint,
+      open.map(({ send }) => send),
+    );
     for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);
   }
   return items.map(({ said }) => concluded(said));
 }
 
-/** In order. Never throws. */
+/** Submits in order to one endpoint. Never throws an endpoint's error. */
 async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonly Send[]) {
   const submissions: Submission[] = [];
   try {
     await endpoints.askOne(endpoint, async (rpc) => {
       const calls = sends.map(({ raw, mayLeave }) => ({ method: "eth_sendRawTransaction", params: [raw], mayLeave }));
       submissions.push(...(await rpc.sendInOrder(calls)).map(readHashReply));
-      // Thrown for the endpoint's health alone: what each of them got is kept.
+      // Thrown only to record the endpoint's health: the result of each transaction is kept.
       const started = submissions.filter(({ result }) => isStarted(result));
       if (started.length === 0) throw new RpcNotStarted();
       const [first] = started;
@@ -94,7 +93,7 @@ function asLost(error: unknown, { rpc }: Endpoint): RpcUnreachable {
   return new RpcUnreachable("malformed", `${rpc.label}: ${error.message}`, { cause: error });
 }
 
-/** The endpoint did not come so far as to be given it. */
+/** The endpoint failed before it was given the transaction. */
 function unasked({ mayLeave }: Send, error: RpcUnreachable): Submission {
   return mayLeave() ? lostSubmission(error) : NOT_SENT;
 }
@@ -105,7 +104,7 @@ function lostSubmission(error: RpcUnreachable): Submission {
   return { result: { answer: "unknown", detail: shorten(error.message) }, lost: error };
 }
 
-/** Of a call whose good answer is a transaction hash. */
+/** Reads the answer to a call that returns a transaction hash. */
 function readHashReply(reply: RpcReply): Submission {
   if (reply.ok) return { result: readAcceptance(reply.result), lost: null };
   if (reply.error instanceof RpcUnreachable) return lostSubmission(reply.error);
@@ -119,7 +118,7 @@ function readAcceptance(result: unknown): SubmitResult {
 }
 
 function readRefusal(error: RpcErrorAnswer): SubmitResult {
-  const words = error.message === "" ? `error ${error.code} without words` : error.message;
+  const words = error.message === "" ? `error ${error.code} without a message` : error.message;
   const result: SubmitResult = { answer: classifySubmission(error), detail: shorten(words) };
   const gasCap = result.answer === "rejected" ? namedGasCap(error) : null;
   return gasCap === null ? result : { ...result, gasCap };
@@ -127,65 +126,62 @@ function readRefusal(error: RpcErrorAnswer): SubmitResult {
 
 const HASH = /^0x[0-9a-f]{64}$/i;
 
-/** Whether another endpoint should be asked: none has answered yet, or one alone has refused it for good. */
+/** True if another endpoint should be asked: none has answered yet, or a single one rejected it for good. */
 function isOpen(said: readonly Submission[]): boolean {
   const words = said.filter(({ result, lost }) => lost === null && isStarted(result));
   return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
 }
 
 /**
- * What several endpoints said to one item, in the order asked. A refusal for good that an endpoint which should be up has
- * not confirmed does not count: it is asked again until that one answers, or is known to be down.
+ * Combines the answers of several endpoints to one transaction, in the order asked. A final rejection does not count
+ * until every endpoint that is up has answered: the transaction is submitted again until that endpoint answers or
+ * counts as down.
  */
 function concluded(said: readonly Submission[]): Submitted {
   const results = said.map(({ result }) => result).filter(isStarted);
   if (results.length === 0 && said.length > 0) return NOT_STARTED;
   const refusal = results.find(({ answer }) => answer === "rejected");
-  // A second one was not given what comes before, and so cannot judge whether it is too early.
+  // The second endpoint has not seen the transactions before this one, so its "nonce too high" proves nothing.
   const result = weightiest(results.filter(({ answer }) => refusal === undefined || answer !== "nonceTooHigh"));
   if (result.answer !== "rejected") return result;
   const silent = said.find(({ lost }) => lost !== null)?.lost;
   const isWhole = results.length === said.length && (silent === undefined || silent === null);
   if (isWhole) return withAgreedCap(result, results);
-  const why = silent?.message ?? "a stop came first";
+  const why = silent?.message ?? "sending was stopped first";
   return {
     answer: "unknown",
-    detail: shorten(`refused (${result.detail ?? "without words"}), and not confirmed: ${why}`),
+    detail: shorten(`refused (${result.detail ?? "without a message"}), and not confirmed: ${why}`),
   };
 }
 
-/** A gas cap counts where every endpoint that was asked named one, and then the highest: one alone lowers nothing. */
+/** A gas cap counts only if every endpoint that was asked named one. Then the highest counts. */
 function withAgreedCap({ answer, detail }: SubmitResult, results: readonly SubmitResult[]): SubmitResult {
   const caps = results.map(({ gasCap }) => gasCap ?? null);
   const highest = caps.reduce((most, cap) => (most === null || cap === null ? null : cap > most ? cap : most));
   return highest === null || highest === undefined ? { answer, detail } : { answer, detail, gasCap: highest };
 }
 
-/** The most telling of what several endpoints said to one item. */
+/** The answer that ranks first in `SUBMIT_ANSWERS`. */
 function weightiest(answers: readonly SubmitResult[]): SubmitResult {
   const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }
 
-interface UnsignedSend extends Pick<SubmitOptions, "privately"> {
-  readonly mayLeave: MayLeave;
-}
-
-/** `eth_sendTransaction`, with every field given: the node adds its signature and nothing else. */
+/** `eth_sendTransaction` with every field set: the node only adds its signature. */
 export async function sendUnsigned(
   endpoints: Endpoints,
   from: Address,
   transaction: UnsignedTransaction,
-  { mayLeave, privately = false }: UnsignedSend,
+  { mayLeave, privately = false }: Pick<SubmitOptions, "privately"> & Pick<Send, "mayLeave">,
 ): Promise<NodeSubmission | NotStarted> {
-  // Private ones first: whichever holds the key, the payload is given to no more endpoints than it must.
+  // Private endpoints come first: the payload is shown to as few endpoints as possible.
   const [endpoint] = [...endpoints.senders(true), ...(privately ? [] : endpoints.senders(false))];
   if (endpoint === undefined) return { ...weightiest([]), txHash: null };
   const calls = [{ method: "eth_sendTransaction", params: [toParameter(from, transaction)], mayLeave }];
   try {
     return await endpoints.askOne(endpoint, async (rpc) => {
       const [reply] = await rpc.sendInOrder(calls);
-      if (reply === undefined) throw new RpcUnreachable("malformed", "a call was left unanswered");
+      if (reply === undefined) throw new RpcUnreachable("malformed", "the endpoint left a call unanswered");
       if (!reply.ok && reply.error instanceof RpcNotStarted) throw reply.error;
       const { result, lost } = readHashReply(reply);
       if (lost !== null) throw lost;
@@ -200,9 +196,16 @@ export async function sendUnsigned(
   }
 }
 
-function toParameter(from: Address, { to, data, fees, accessList, ...amounts }: UnsignedTransaction) {
-  const { type: _, ...prices } = fees;
-  const inHex = Object.entries({ ...amounts, ...prices }).map(([name, amount]) => [name, numberToHex(amount)]);
+function toParameter(from: Address, transaction: UnsignedTransaction) {
+  const { to, data, accessList } = transaction;
   const list = accessList.length === 0 ? undefined : accessList;
-  return defined({ from, to: to ?? undefined, data, ...Object.fromEntries(inHex), accessList: list });
+  return defined({ from, to: to ?? undefined, data, ...amountsInHex(transaction), accessList: list });
+}
+
+/** Every amount of a transaction as JSON-RPC writes it: chain id, nonce, value, gas and prices. */
+export function amountsInHex({ chainId, nonce, value, gas, fees }: UnsignedTransaction) {
+  const { type: _, ...prices } = fees;
+  const amounts = Object.entries({ chainId, nonce, value, gas, ...prices });
+  const inHex = amounts.map(([name, amount]) => [name, numberToHex(amount)]);
+  return Object.fromEntries(inHex) as Readonly<Record<string, Hex>>;
 }

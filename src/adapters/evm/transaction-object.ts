@@ -1,11 +1,11 @@
 import { parseTransaction, toHex } from "viem/utils";
 import type { Hex } from "../../domain/lane.ts";
-import { BadEncoding, type DecodedTransaction, type TransactionObject } from "../../ports/codec.ts";
+import type { DecodedTransaction, TransactionObject } from "../../ports/codec.ts";
 import { decodeTransaction } from "./decode-transaction.ts";
 
 type Parsed = ReturnType<typeof parseTransaction>;
 
-/** EIP-2718. */
+/** Transaction types of EIP-2718. */
 const TYPES: Readonly<Record<DecodedTransaction["envelope"], Hex>> = {
   legacy: "0x0",
   eip2930: "0x1",
@@ -14,19 +14,17 @@ const TYPES: Readonly<Record<DecodedTransaction["envelope"], Hex>> = {
   eip7702: "0x4",
 };
 
-const IN_NO_BLOCK = { blockHash: null, blockNumber: null, transactionIndex: null };
-
 /**
- * As geth shows what is in its pool. Clients insist on more than they need: ethers refuses an answer without a signature,
- * web3.py one whose `input` is missing.
+ * A pending transaction in geth's JSON format. Clients require fields that they do not use: ethers refuses an object
+ * without a signature, web3.py one without `input`.
  */
 export async function transactionObject(rawTransaction: Hex): Promise<TransactionObject> {
   return viewOf(rawTransaction, await decodeTransaction(rawTransaction));
 }
 
-/** Of bytes that were decoded already. */
+/** The view of bytes that were decoded already. */
 export function viewOf(rawTransaction: Hex, { envelope, unsigned, signer, txHash }: DecodedTransaction) {
-  const parsed = parse(rawTransaction);
+  const parsed = parseTransaction(rawTransaction as Parameters<typeof parseTransaction>[0]);
   const { chainId, nonce, to, data, value, gas, fees, accessList } = unsigned;
   return {
     ...{ hash: txHash, type: TYPES[envelope], chainId: toHex(chainId), nonce: toHex(nonce), from: signer, to },
@@ -38,27 +36,13 @@ export function viewOf(rawTransaction: Hex, { envelope, unsigned, signer, txHash
     ...(envelope === "legacy" ? {} : { accessList }),
     ...besides(parsed),
     ...signatureOf(parsed, envelope),
-    ...IN_NO_BLOCK,
+    ...{ blockHash: null, blockNumber: null, transactionIndex: null },
   };
 }
 
-function parse(rawTransaction: Hex): Parsed {
-  try {
-    return parseTransaction(rawTransaction as Parameters<typeof parseTransaction>[0]);
-  } catch {
-    throw new BadEncoding("rawTransaction", "is not a signed transaction");
-  }
-}
-
-interface Besides {
-  readonly maxFeePerBlobGas?: bigint | undefined;
-  readonly blobVersionedHashes?: readonly Hex[] | undefined;
-  readonly authorizationList?: readonly object[] | undefined;
-}
-
-/** What blob and delegation transactions say more than the others. */
+/** Fields that only blob (EIP-4844) and delegation (EIP-7702) transactions have. */
 function besides(parsed: Parsed) {
-  const { maxFeePerBlobGas, blobVersionedHashes, authorizationList } = parsed as Besides;
+  const { maxFeePerBlobGas, blobVersionedHashes, authorizationList }: Parsed = parsed;
   return {
     ...(maxFeePerBlobGas === undefined ? {} : { maxFeePerBlobGas: toHex(maxFeePerBlobGas), blobVersionedHashes }),
     ...(authorizationList === undefined ? {} : { authorizationList: authorizationList.map(inHex) }),
@@ -73,7 +57,7 @@ function inHex(fields: object) {
 
 function signatureOf(parsed: Parsed, envelope: DecodedTransaction["envelope"]) {
   const { r, s, v, yParity } = parsed as Readonly<Partial<{ r: Hex; s: Hex; v: bigint; yParity: number }>>;
-  // r and s are quantities in JSON-RPC: without leading zeros.
+  // r and s are quantities in JSON-RPC: they have no leading zeros.
   const signature = { r: toHex(BigInt(r ?? "0x0")), s: toHex(BigInt(s ?? "0x0")) };
   if (envelope === "legacy") return { ...signature, v: toHex(v ?? 0n) };
   const parity = toHex(yParity ?? 0);

@@ -1,15 +1,15 @@
 import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { OPEN } from "../../application/admittance.ts";
-import type { FencepostApi } from "../../application/api.ts";
 import { limitedTo } from "../../application/authority.ts";
 import { KeyRates } from "../../application/key-rates.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
 import { isOperators } from "../../contract/scopes.ts";
 import { rememberingChecksum } from "../../domain/checksum.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
+import { type AdmissionOptions, AdmissionQueue, Arrivals, type WaitingRequest } from "./admission-queue.ts";
 import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./auth.ts";
-import { Arrivals, Door, type DoorOptions, type Visitor } from "./door.ts";
 import { CALLERS_BYTES, HeldBytes } from "./held-bytes.ts";
 import { refuseTwoHosts, wire } from "./host-and-origin.ts";
 import { acceptOnlyJson } from "./json-body.ts";
@@ -19,16 +19,11 @@ import { answerWithProblems, noSuchRoute, rawProblem, sendProblem } from "./prob
 import { rateHeaders } from "./rate-headers.ts";
 import { reserveBodies } from "./reserve-bodies.ts";
 import { createRoutes } from "./routes/create.ts";
+import { declaredRoutes } from "./routes/declared.ts";
 import { fileRoutes } from "./routes/files.ts";
 import { jsonRpcRoutes } from "./routes/json-rpc.ts";
-import { keyRoutes } from "./routes/keys.ts";
-import { killRoutes } from "./routes/kill.ts";
-import { laneRoutes, nonceRoutes } from "./routes/lanes.ts";
-import { policyRoutes } from "./routes/limits.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
-import { sightRoutes } from "./routes/sight.ts";
-import { transactionRoutes } from "./routes/transactions.ts";
 import { traceRoutes } from "./traced-routes.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
@@ -56,13 +51,7 @@ export function createHttpApp(options: HttpServerOptions) {
   const { clock, mask, version } = options;
   const context: RouteContext = { clock, mask, version, longPolls, checksum: rememberingChecksum(options.checksum) };
   createRoutes(app, context, options);
-  transactionRoutes(app, context);
-  nonceRoutes(app, context);
-  laneRoutes(app, context);
-  keyRoutes(app, context);
-  killRoutes(app, context);
-  policyRoutes(app, context);
-  sightRoutes(app, context);
+  declaredRoutes(app, context);
   operationRoutes(app, context, options);
   jsonRpcRoutes(app, context, options);
   if (options.peer !== undefined) peerRoutes(app, options.peer);
@@ -152,7 +141,7 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who asks: decided once, at the door. */
+    /** The caller, authenticated once before admission. */
     principal: Principal;
     /** What that one may see and do. */
     api: FencepostApi;
@@ -181,7 +170,7 @@ export function addHooks(
   const apiOf = rememberedFor((principal) => limitedTo(principal, options.api, rates));
   const tellRate = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
-  const doors = options.door === undefined ? null : openDoors({ ...options.door, clock, arrivals });
+  const queues = options.admission === undefined ? null : admissionQueues({ ...options.admission, clock, arrivals });
   app.decorateRequest("principal", null as unknown as Principal);
   app.decorateRequest("api", null as unknown as FencepostApi);
   app.decorateRequest("pattern", null);
@@ -215,15 +204,15 @@ export function addHooks(
         authorise(request.principal, scope);
         request.api = apiOf(request.principal);
       }
-      if (doors === null || !asksForKey || isUrgent) return done();
-      (takesIn ? doors.creating : doors.others).ask(visitor(request, done));
+      if (queues === null || !asksForKey || isUrgent) return done();
+      (takesIn ? queues.creating : queues.others).add(waitingRequest(request, done));
     };
     // Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done.
     const wait: OnRequest = (request, _, done) => {
-      doors?.others.ask(visitor(request, (refusal) => done(refusal && unavailable(refusal.message))));
+      queues?.others.add(waitingRequest(request, (refusal) => done(refusal && unavailable(refusal.message))));
     };
-    // Peers wait behind the look at who asks, which is the route's own: strangers take no place at the door.
-    route.onRequest = [before, ...own, ...(isPeer && !isUrgent && doors !== null ? [wait] : [])];
+    // Other nodes are queued after their own authentication: strangers take no place in the queue.
+    route.onRequest = [before, ...own, ...(isPeer && !isUrgent && queues !== null ? [wait] : [])];
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -244,11 +233,11 @@ function byPath(authenticate: Authenticate, { params }: FastifyRequest): Princip
 }
 
 /** Only creates wait for the lease; everything that is asked for waits its turn. */
-function openDoors(options: DoorOptions) {
+function admissionQueues(options: AdmissionOptions) {
   const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
-  return { creating: new Door(options), others: new Door(others) };
+  return { creating: new AdmissionQueue(options), others: new AdmissionQueue(others) };
 }
 
-function visitor({ arrivedMs, raw }: FastifyRequest, enter: Visitor["enter"]): Visitor {
+function waitingRequest({ arrivedMs, raw }: FastifyRequest, enter: WaitingRequest["enter"]): WaitingRequest {
   return { arrivedMs, isGone: () => raw.destroyed, enter };
 }

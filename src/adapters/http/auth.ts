@@ -1,18 +1,19 @@
 import { hash } from "node:crypto";
 import type { RouteOptions } from "fastify";
-import { ROUTE_SCOPES, type RouteScope } from "../../contract/scopes.ts";
+import type { CallScope } from "../../contract/calls/call.ts";
+import { ROUTE_SCOPES } from "../../contract/scopes.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { ANYBODY, forbidden, NO_QUOTAS, type Principal, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { ApiKey, HttpServerOptions } from "./options.ts";
 
-/** Whose secret the header carries; throws UNAUTHENTICATED where it is nobody's. */
+/** Returns the owner of the secret in the header. Throws UNAUTHENTICATED if it is unknown. */
 export type Authenticate = (authorization: string | undefined) => Principal;
 
 const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
 
 /**
- * Keys are looked up by the SHA-256 digest of their secret. How long that takes may tell how much of a digest was alike,
- * which is of no use: nobody can choose a secret by the beginning of its digest.
+ * Looks keys up by the SHA-256 digest of their secret. The timing may reveal a common prefix of digests, which is
+ * useless: nobody can choose a secret by its digest.
  */
 export function authenticator(
   apiKeys: readonly ApiKey[] | "none",
@@ -35,8 +36,11 @@ function principalOf({ name, secret: _, scopes = USUAL_SCOPES, signers, chains, 
   return { name, scopes: new Set(scopes), signers: limit(signers), chains: limit(chains), ...NO_QUOTAS, ...quotas };
 }
 
-/** Throws FORBIDDEN where the key has neither the route's scope nor one that is as good, or enough for what is its own. */
-export function authorise({ scopes }: Principal, { scope, or, own }: RouteScope): void {
+/**
+ * Throws FORBIDDEN unless the key has the route's scope, an equivalent one, or one that suffices for its own
+ * resources.
+ */
+export function authorise({ scopes }: Principal, { scope, or, own }: CallScope): void {
   if ([scope, or, own].some((enough) => enough !== undefined && scopes.has(enough))) return;
   throw forbidden(
     `scope:${scope}`,
@@ -44,16 +48,16 @@ export function authorise({ scopes }: Principal, { scope, or, own }: RouteScope)
   );
 }
 
-/** Such a route asks for what the same route without it asks for. */
+/** Suffix of routes with the key in the path; they require the scope of the route without it. */
 export const KEY_AT_END = "/key/:secret";
 
-/** A key that travels in a path may be written down anywhere on its way: it can look and send, and nothing else. */
+/** A key in a path may be logged anywhere. So it may only read and send. */
 export const inPath = rememberedFor((principal: Principal): Principal => {
   return { ...principal, scopes: new Set(USUAL_SCOPES.filter((scope) => principal.scopes.has(scope))) };
 });
 
-/** What a route asks for. One without a scope of its own is a mistake of ours, found before the node listens. */
-export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): RouteScope {
+/** The scope that a route requires. A route without one is a programming error, found before the node listens. */
+export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): CallScope {
   const [verb = ""] = [method].flat();
   const path = url.replace(KEY_AT_END, "").replace(/:(\w+)/g, "{$1}");
   const at = `${verb === "HEAD" ? "get" : verb.toLowerCase()} ${path}`;
@@ -62,7 +66,7 @@ export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): 
   return scope;
 }
 
-/** Made once for each key. */
+/** Caches a value per key. */
 export function rememberedFor<T>(make: (principal: Principal) => T): (principal: Principal) => T {
   const made = new WeakMap<Principal, T>();
   return (principal) => {

@@ -1,28 +1,31 @@
 /**
- * Which names this node answers to, and which web pages may speak to it. A page that a developer visits can have its own
- * name lead to 127.0.0.1 (DNS rebinding) or post to it across origins: where no key is asked for, only these two headers,
- * which a page cannot choose, tell such a request from the developer's own.
+ * Checks the Host and Origin headers. A web page can resolve its own name to 127.0.0.1 (DNS rebinding) or post across
+ * origins. A page cannot choose these headers, so on a node without API keys they alone distinguish its requests from
+ * the developer's.
  */
 import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 
 export interface WireOptions {
-  /** Names without a port stand for every port. "own": this address (a name or an IP) and those of this machine. "any": unchecked. */
+  /**
+   * Accepted hosts. A name without a port matches every port. "own": these addresses and those of this machine.
+   * "any": unchecked.
+   */
   readonly hosts: readonly string[] | { readonly own: readonly string[] } | "any";
-  /** Of other sites whose pages may speak to this node, as browsers write them: `https://wallet.example`. */
+  /** Origins of pages that may call this node, as browsers send them: `https://wallet.example`. */
   readonly origins: readonly string[];
 }
 
-/** What a route is, as far as this goes. */
+/** Properties of a route that matter here. */
 export interface Entry {
-  /** Without a key: says nothing that a page should not see. */
+  /** Needs no key, and returns nothing that a page must not see. */
   readonly open: boolean;
-  /** Asked by probes under any name, or by other nodes with a secret of their own. */
+  /** Called by probes under any host name, or by other nodes with their own secret. */
   readonly anyHost: boolean;
 }
 
-/** Sends the answer and returns false where the route must not be reached; throws FORBIDDEN where it may not. */
+/** Throws FORBIDDEN if the request is not allowed. Returns false if it answered a CORS preflight itself. */
 export type Wire = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => boolean;
 
 const WILDCARDS = new Set(["0.0.0.0", "::", "[::]"]);
@@ -39,7 +42,7 @@ export function wire({ hosts, origins }: WireOptions): Wire {
   return ({ headers, method }, reply, { open, anyHost }) => {
     const { host = "", origin } = headers;
     if (!anyHost && !isKnown(host)) {
-      throw forbidden("host", `this node does not answer to the name ${quoted(host)}: see FENCEPOST_ALLOWED_HOSTS`);
+      throw forbidden("host", `this node does not accept the host ${quoted(host)}: see FENCEPOST_ALLOWED_HOSTS`);
     }
     if (listed.size > 0) reply.header("vary", "origin");
     if (origin === undefined) return true;
@@ -55,8 +58,8 @@ export function wire({ hosts, origins }: WireOptions): Wire {
 }
 
 /**
- * Two Host headers mean two recipients: a proxy may judge a request by one of them, and Node answers by the other. Throws
- * INVALID_REQUEST (RFC 9112, 3.2), also where both say the same.
+ * Throws INVALID_REQUEST for two Host headers (RFC 9112, 3.2), even if they are equal: a proxy may check one of them
+ * and Node use the other.
  */
 export function refuseTwoHosts(rawHeaders: readonly string[]): void {
   let hosts = 0;
@@ -66,7 +69,7 @@ export function refuseTwoHosts(rawHeaders: readonly string[]): void {
   }
 }
 
-/** The page came from the host that it now asks. The scheme is left out: a proxy in front may end TLS. */
+/** The page is from the host that it calls. The scheme is ignored: a proxy may terminate TLS. */
 function isSame(origin: string, host: string): boolean {
   if (!URL.canParse(origin)) return false;
   const { protocol, host: own } = new URL(origin);
@@ -76,29 +79,29 @@ function isSame(origin: string, host: string): boolean {
 function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) => boolean {
   const names = "own" in hosts ? ["localhost", "127.0.0.1", "[::1]", ...hosts.own] : hosts;
   const known = new Set(names.map((name) => hostOf(name)?.host));
-  // No name leads to a page under a bare address but the address itself: behind a wildcard, each of this machine's may be asked.
+  // An IP address cannot be rebound. So a node that listens on a wildcard accepts any IP address as host.
   const anyAddress = "own" in hosts && hosts.own.some((name) => WILDCARDS.has(name));
-  const isKnown = (said: string): boolean => {
-    const url = hostOf(said);
+  const isKnown = (given: string): boolean => {
+    const url = hostOf(given);
     if (url === null) return false;
     if (known.has(url.hostname) || known.has(url.host)) return true;
     if ("own" in hosts && url.hostname.endsWith(".localhost")) return true;
     return anyAddress && isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0;
   };
-  // Callers come under one name, request after request: it is taken apart once.
+  // Callers use the same host for many requests: the last one is cached.
   let last = "";
-  return (said) => {
-    if (said !== "" && said === last) return true;
-    if (!isKnown(said)) return false;
-    last = said;
+  return (given) => {
+    if (given !== "" && given === last) return true;
+    if (!isKnown(given)) return false;
+    last = given;
     return true;
   };
 }
 
-/** As browsers spell it, without the port that goes without saying. */
-function hostOf(said: string, protocol = "http:"): URL | null {
-  const url = URL.canParse(`${protocol}//${said}`) ? new URL(`${protocol}//${said}`) : null;
-  return url !== null && url.username === "" && url.pathname === "/" && said !== "" ? url : null;
+/** The host as browsers spell it, without the default port. */
+function hostOf(host: string, protocol = "http:"): URL | null {
+  const url = URL.canParse(`${protocol}//${host}`) ? new URL(`${protocol}//${host}`) : null;
+  return url !== null && url.username === "" && url.pathname === "/" && host !== "" ? url : null;
 }
 
 function quoted(text: string): string {

@@ -4,7 +4,7 @@ import { invalid } from "../../domain/errors.ts";
 export const IDEMPOTENCY_KEY = "idempotency-key";
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-/** What the caller names its request by, where it does: the same name, and it is the same request. */
+/** The caller's name of its request, if any: requests with the same name are the same request. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers[IDEMPOTENCY_KEY];
   if (key === undefined) return undefined;
@@ -12,7 +12,7 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   return key;
 }
 
-/** As a member of an order. */
+/** The idempotency key as a member of an action. */
 export function keyOfOrder(request: FastifyRequest): { readonly idempotencyKey?: string } {
   const idempotencyKey = idempotencyKeyOf(request);
   return idempotencyKey === undefined ? {} : { idempotencyKey };

@@ -5,20 +5,20 @@ import type { CheckBody } from "./options.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Size of the body as it arrived. */
+    /** Size of the received body. */
     bodyBytes: number;
-    /** Of a request from another node: throws where this is not the body that was signed. */
+    /** For requests of other nodes: throws if the body is not the signed one. */
     checkBody: CheckBody | null;
   }
 }
 
-/** Deep enough for any ABI; shallow enough that nothing behind the door can be made to recurse without end. */
+/** Enough for any ABI, and a bound on the recursion of all later code. */
 const DEPTH_LIMIT = 64;
-/** Between nodes a request is wrapped once more, and one from a process that embeds a node passed no door before. */
+/** Nodes wrap a request once more, and one from an embedded node has passed no limit before. */
 const PEER_DEPTH_LIMIT = 1_000;
 const PATH_LENGTH_LIMIT = 200;
 
-/** JSON is the only content type. Where a name occurs twice in one object, the last one counts, as in ECMAScript. */
+/** Accepts JSON only. If a name occurs twice in an object, the last one counts, as in ECMAScript. */
 export function acceptOnlyJson(app: FastifyInstance): void {
   app.decorateRequest("bodyBytes", 0);
   app.decorateRequest("checkBody", null);
@@ -38,14 +38,14 @@ export function asObject(value: unknown, path = ""): Record<string, unknown> {
 }
 
 export function tooLarge(limitBytes: number): FencepostError {
-  return new FencepostError("PAYLOAD_TOO_LARGE", `at most ${limitBytes / 1024} KiB are taken`);
+  return new FencepostError("PAYLOAD_TOO_LARGE", `the limit is ${limitBytes / 1024} KiB`);
 }
 
 function parse(request: FastifyRequest, body: Buffer): unknown {
   request.bodyBytes = body.length;
   request.checkBody?.(body);
   refuseEncoded(request.headers["content-encoding"]);
-  // Decoding would replace stray bytes by U+FFFD, and two different request ids could become one.
+  // Decoding would replace invalid bytes by U+FFFD, and make two different request ids equal.
   if (!isUtf8(body)) throw invalid("", "is not UTF-8");
   const value = parseJson(body.toString("utf8"));
   const offence = findOffence(value, 0, DEPTH_LIMIT) && findOffence(value, 0, depthLimitOf(request));
@@ -53,13 +53,13 @@ function parse(request: FastifyRequest, body: Buffer): unknown {
   return value;
 }
 
-/** Compressed bytes are no JSON either, but who sent them would look for the mistake in what they compressed. */
+/** Refuses compressed bodies with an error of their own: "is not valid JSON" would mislead the caller. */
 function refuseEncoded(encoding: string | undefined): void {
   if (encoding === undefined || encoding === "identity") return;
   throw invalid("content-encoding", "is not supported: send the body uncompressed");
 }
 
-/** Asked for where something is wrong already: looking at the route costs more than looking through a usual body. */
+/** Read only after an offence: looking up the route costs more than checking a usual body. */
 function depthLimitOf(request: FastifyRequest): number {
   return request.routeOptions.config.peer === true ? PEER_DEPTH_LIMIT : DEPTH_LIMIT;
 }
@@ -78,7 +78,7 @@ interface Offence {
   readonly detail: string;
 }
 
-/** `__proto__` is an own member after JSON.parse, and a prototype after the first careless copy: it stays outside. */
+/** Refuses `__proto__`: JSON.parse makes it an own member, and a careless copy makes it the prototype. */
 function findOffence(value: unknown, depth: number, limit: number): Offence | null {
   if (typeof value !== "object" || value === null) return null;
   if (depth === limit) return { path: [], detail: `is nested deeper than ${limit} levels` };

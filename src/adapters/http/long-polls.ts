@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** Requests that are held open. A client that goes away ends its own; a node that drains ends them all. */
+/** Long polls. They end when their client disconnects, or all together when the node drains. */
 export class LongPolls {
   readonly #waiting = new Set<AbortController>();
   #draining = false;
@@ -9,7 +9,7 @@ export class LongPolls {
     return this.#draining;
   }
 
-  /** Runs `poll` under a signal that is aborted when the response's connection closes, or when the node drains. */
+  /** Runs `poll` with a signal that aborts when the response's connection closes, or when the node drains. */
   async hold<T>(response: ServerResponse, poll: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
     const abort = () => controller.abort();

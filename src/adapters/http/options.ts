@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest } from "fastify";
 import type { TSchema } from "typebox";
-import type { Created, FencepostApi } from "../../application/api.ts";
+import type { Created } from "../../application/api.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import type { FencepostError } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";
@@ -10,10 +11,10 @@ import type { Mask } from "../../domain/mask.ts";
 import type { Principal, Quotas, Scope } from "../../domain/principal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
-import type { DoorOptions } from "./door.ts";
+import type { AdmissionOptions } from "./admission-queue.ts";
 import type { WireOptions } from "./host-and-origin.ts";
 import type { LongPolls } from "./long-polls.ts";
-import type { ForeignRaw } from "./rpc/asking.ts";
+import type { ForeignRaw } from "./rpc/rpc-context.ts";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -46,7 +47,7 @@ export interface HttpServerOptions {
   /** Ethereum's JSON-RPC. Without it, as the settings are where they are not given. */
   readonly rpc?: JsonRpcOptions;
   /** Which requests are let in under overload. Without it, all are. */
-  readonly door?: Omit<DoorOptions, "clock" | "arrivals">;
+  readonly admission?: Omit<AdmissionOptions, "clock" | "arrivals">;
 }
 
 export interface JsonRpcOptions {
@@ -112,9 +113,6 @@ export interface ResponseReport {
 export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "clock" | "mask" | "version"> {
   readonly longPolls: LongPolls;
 }
-
-/** Of one transaction; and of an order, as a replacement brings a payload like a create's. */
-export const TRANSACTION_LIMIT_BYTES = 256 * 1024;
 
 /** Who gave an order, for the audit. */
 export function actorOf({ name }: Principal): string {

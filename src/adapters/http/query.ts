@@ -1,4 +1,4 @@
-import { type Static, type TObject, Type } from "typebox";
+import type { Static, TObject } from "typebox";
 import { invalid } from "../../domain/errors.ts";
 import { unknownName } from "../../domain/near-names.ts";
 
@@ -14,7 +14,8 @@ interface ParameterSchema {
   readonly maxLength?: number;
 }
 
-type Read = (path: string, text: string) => string | number;
+type Value = string | number | boolean;
+type Read = (path: string, text: string) => Value;
 
 const INTEGER = /^(0|[1-9][0-9]{0,15})$/;
 const DECIMAL = /^[0-9]{1,10}(\.[0-9]{1,10})?$/;
@@ -32,7 +33,7 @@ export function queryReader<T extends TObject>(schema: T): (query: unknown) => S
   const required: readonly string[] = schema.required ?? [];
   return (query) => {
     const given = query as Readonly<Record<string, string | readonly string[]>>;
-    const values: Record<string, string | number> = {};
+    const values: Record<string, Value> = {};
     for (const name of Object.keys(given)) values[name] = readParameter(readers, name, given[name] ?? "");
     for (const name of required)
       if (values[name] === undefined) throw invalid(name, "is required: give it in the query string");
@@ -65,6 +66,7 @@ function textReader(parameter: ParameterSchema): Read {
   const pattern = parameter.pattern === undefined ? null : new RegExp(parameter.pattern);
   const [example] = parameter.examples ?? [];
   const such = example === undefined ? "" : `, such as ${example}`;
+  const isFlag = words?.every((word) => word === "true" || word === "false") === true;
   return (path, text) => {
     if (text.length < minLength) throw invalid(path, "is empty");
     // As JSON Schema counts, and as a body's request id is counted: an emoji is one character.
@@ -72,8 +74,6 @@ function textReader(parameter: ParameterSchema): Read {
     if (words !== undefined && !words.includes(text)) throw invalid(path, `must be one of ${words.join(", ")}`);
     if (pattern !== null && !pattern.test(text)) throw invalid(path, `must match ${parameter.pattern}${such}`);
     if (CONTROL_CHARACTER.test(text)) throw invalid(path, "holds a control character");
-    return text;
+    return isFlag ? text === "true" : text;
   };
 }
-
-export const noQuery = queryReader(Type.Object({}));

@@ -1,6 +1,6 @@
 /**
- * A body is reserved after its caller is known and before a byte of it is read: by its announced length, or chunk by chunk
- * where it has none. It is given back with the answer: until then the body, and what was made of it, is in memory.
+ * Reserves memory for a request body, after authentication and before reading: by its Content-Length, or chunk by
+ * chunk. It is released with the answer: until then the body and its parsed form are in memory.
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from "fastify";
@@ -9,24 +9,24 @@ import { noSuchRoute } from "./problems.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Of its body; null: it has none, or it is not read. */
+    /** Reservation of its body; null: no body, or not read. */
     held: Held | null;
   }
 }
 
 const WITHOUT_BODY = new Set(["GET", "HEAD", "OPTIONS"]);
 const MIB = 1024 * 1024;
-/** Of other nodes, which forward what their callers were let in with: callers of this one do not crowd them out. */
+/** Budget of other nodes, which forward admitted requests. It is separate, so that callers cannot use it up. */
 const PEERS_BYTES = { ofKey: Number.POSITIVE_INFINITY, ofNode: 256 * MIB };
-/** An order to stop is this small, and is read whatever else is held. */
+/** A kill request is smaller than this, and is read even if the budget is used up. */
 const URGENT_BYTES = 16 * 1024;
 
-/** Before any route is added. */
+/** Must run before any route is added. */
 export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
   const peers = new HeldBytes(PEERS_BYTES);
   app.decorateRequest("held", null);
   app.addHook("onRequest", (request, _, done) => {
-    // Fastify would read the body of what it has no route for, and for whom nobody has asked.
+    // Without a route Fastify would read the body, unauthenticated.
     done(request.is404 && lengthOf(request) !== 0 ? noSuchRoute(request) : undefined);
   });
   app.addHook("onRoute", (route) => {
@@ -44,11 +44,11 @@ export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
   });
 }
 
-/** `free`: bodies up to this length cost nothing. */
+/** Bodies up to `free` bytes need no reservation. */
 function reserving(bytes: HeldBytes, most: number, free: number): preParsingHookHandler {
   return (request, _, payload, done) => {
     const length = lengthOf(request);
-    // Refuse a body by its Content-Length if it is larger than its route takes: it is not read.
+    // A body that is too large by its Content-Length is refused without being read.
     if (length === 0 || (length !== null && (length <= free || length > most))) return done();
     const held = bytes.by(request.principal?.name ?? null);
     request.held = held;
@@ -62,7 +62,7 @@ function reserving(bytes: HeldBytes, most: number, free: number): preParsingHook
   };
 }
 
-/** Null: it is not announced. */
+/** Null: unknown (chunked). */
 function lengthOf({ headers }: FastifyRequest): number | null {
   if (headers["transfer-encoding"] !== undefined) return null;
   return Number(headers["content-length"] ?? 0);
@@ -74,7 +74,8 @@ function growWith(body: Readable, held: Held): void {
       held.grow(chunk.length);
     } catch (error) {
       body.off("data", grow);
-      // Whoever reads the body ends with this error; the rest of it is read away, so that the caller gets its answer.
+      // The body's reader fails with this error. The rest is read and dropped, so that the caller receives the
+      // answer.
       body.emit("error", error);
     }
   };

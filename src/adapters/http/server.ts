@@ -10,12 +10,12 @@ export type { ApiKey, HttpLogger, HttpServerOptions, PeerReceiver, ResponseRepor
 
 export type HttpServer = ReturnType<typeof createHttpServer>;
 
-/** Who a port is for. Operators find everything there; what is theirs alone, callers do not find on their own. */
+/** Audience of a port. A port for operators serves everything; a port for callers does not serve operators' routes. */
 export type PortFor = "everybody" | "callers" | "operators";
 
 const DEFAULT_GRACE_MS = 5_000;
 
-/** One set of routes, checks and limits, on any number of ports. */
+/** An HTTP server: one set of routes, checks and limits on any number of ports. */
 export function createHttpServer(
   options: Omit<HttpServerOptions, "operators"> & Pick<RpcSocketsOptions, "loadUpgrader">,
 ) {
@@ -49,14 +49,14 @@ export function createHttpServer(
   };
 
   return {
-    /** Port 0 takes any free one; `url` names it. */
+    /** Port 0 takes a free port; `url` contains it. */
     async listen(host: string, port: number, to: PortFor = "everybody") {
       open(app.server, to);
-      // Exclusive: within a worker, a port that is not shared is its own.
+      // Exclusive: in a cluster worker, this port is not shared.
       await app.listen({ host, port, exclusive: true });
       return { url: urlOf(host, app.server.address()) };
     },
-    /** The same routes on a further port, which the workers of this machine share. */
+    /** Listens on a further port, shared by the workers of this machine. */
     async listenShared(host: string, port: number, to: PortFor = "everybody") {
       const server = serverLike(app.server).on("request", app.routing);
       open(server, to);
@@ -65,9 +65,9 @@ export function createHttpServer(
       await once(server, "listening");
       return { url: urlOf(host, server.address()) };
     },
-    /** Requests are still taken, but `/readyz` says 503, long polls end with what they have, and connections are not kept. */
+    /** Still serves requests, but `/readyz` answers 503, long polls end, and connections are not kept alive. */
     drain,
-    /** Refuses new connections at once, lets requests in hand finish for at most `graceMs`, then cuts what is left. */
+    /** Refuses new connections, lets open requests finish for at most `graceMs`, then closes the rest. */
     close(graceMs = DEFAULT_GRACE_MS) {
       closing ??= close(graceMs);
       return closing;
@@ -75,7 +75,7 @@ export function createHttpServer(
   };
 }
 
-/** With the same limits, and the same answer to what is not HTTP. */
+/** A server with the same limits, and the same answer to malformed HTTP. */
 export function serverLike(first: Server): Server {
   const { requestTimeout, headersTimeout, keepAliveTimeout } = first;
   const connectionsCheckingInterval = LOOK_FOR_SLOW_EVERY_MS;

@@ -1,39 +1,18 @@
-import type {
-  CompletionsPage as ApiPage,
-  ChainLook,
-  Created,
-  KeyView,
-  KillAnswer,
-  PoliciesView,
-  PolicyUsageView,
-  PolicyVerdict as PolicyVerdictOf,
-  SignerView,
-  TransactionView,
-  UsedView,
-} from "../../application/api.ts";
-import type { ClusterNode, LaneLease } from "../../contract/cluster.ts";
+import type { CompletionsPage as ApiPage, ChainLook, Created, TransactionView } from "../../application/api.ts";
 import type { Completion, CompletionsPage } from "../../contract/completions.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
-import type { Keys } from "../../contract/keys.ts";
-import type { KillSwitchState } from "../../contract/kill.ts";
-import type { NonceReservation } from "../../contract/nonces.ts";
-import type { PoliciesInForce, PolicyUsage, PolicyVerdict } from "../../contract/policies.ts";
-import type { SignerLane, SignerLanes } from "../../contract/signers.ts";
-import type { Explanation, Transaction } from "../../contract/transactions.ts";
+import type { Transaction } from "../../contract/transaction-schema.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import { defined } from "../../domain/defined.ts";
-import type { Explanation as ExplanationOf } from "../../domain/explain/situation.ts";
-import type { Address, Lane } from "../../domain/lane.ts";
-import type { Reservation } from "../../domain/reservations.ts";
+import type { Address } from "../../domain/lane.ts";
 import type { Payload } from "../../domain/transaction.ts";
 import { isSettled } from "../../domain/transitions.ts";
-import type { KeyTerms } from "../../ports/key-store.ts";
-import type { InstanceRecord, LeaseRecord } from "../../ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord } from "../../ports/query-store.ts";
 
 /**
- * From the application's records to the contract's JSON: wei as digits, addresses as EIP-55, dates as ISO 8601. Members that
- * the contract does not name stay inside: an answer is written by the schema of its route.
+ * Transactions and completions in the contract's JSON, written by hand because they are read all the time; every other
+ * answer is presented by its schema (`present.ts`). Members that the contract does not name stay inside: an answer is
+ * written by the schema of its route.
  */
 
 type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
@@ -52,10 +31,6 @@ function told<T extends object, M extends object>(record: T, members: M): Omit<P
 
 function plain<T extends object>(record: T): Plain<T> {
   return told(record, {}) as Plain<T>;
-}
-
-function laneView({ chainId, signer }: Lane, checksum: Checksum) {
-  return { chainId, signer: checksum(signer) };
 }
 
 export function createdView({ txId, lane, nonce, state, requestId }: Created, checksum: Checksum): CreatedTransaction {
@@ -124,99 +99,8 @@ export function completionsView({ items, ...page }: ApiPage, checksum: Checksum)
 /** Member by member, unlike the others: pages of the feed are long, and read all the time. */
 function completionView(record: CompletionRecord, checksum: Checksum): Completion {
   const { seq, epoch, txId, lane, requestId, nonce, state, subState, settled, txHash } = record;
-  const { chainId, signer } = laneView(lane, checksum);
+  const { chainId } = lane;
+  const signer = checksum(lane.signer);
   const at = record.at.toISOString();
   return { seq, epoch, txId, chainId, signer, requestId, nonce, state, subState, settled, txHash, at };
-}
-
-export function signersView(views: readonly SignerView[], checksum: Checksum, now: Date): SignerLanes {
-  return { items: views.map((view) => signerView(view, checksum, now)) };
-}
-
-function signerView(view: SignerView, checksum: Checksum, now: Date): SignerLane {
-  const { owner, token, acquiredAt, oldestPendingAt, headOfLine, decisions, ...rest } = view;
-  const made = decisions?.map((decision) => told(decision, { fencingToken: decision.token }));
-  return told(rest, {
-    ...laneView(view.lane, checksum),
-    holes: view.holes.map(plain),
-    oldestPendingAgeSeconds: oldestPendingAt && ageSeconds(oldestPendingAt, now),
-    headOfLine: headOfLine && plain(headOfLine),
-    signerAway: view.signerAway && plain(view.signerAway),
-    window: view.window && { ...view.window },
-    suspended: view.suspendedBy !== null,
-    owner,
-    lease: owner && plain({ fencingToken: token, acquiredAt, expiresAt: owner.expiresAt }),
-    ...defined({ decisions: made }),
-  });
-}
-
-export function nodeView(record: InstanceRecord): ClusterNode {
-  return plain(record);
-}
-
-export function killView({ durable, kills, nodes }: KillAnswer, checksum: Checksum): KillSwitchState {
-  const spelt = kills.map((kill) => ({ ...kill, signer: kill.signer === null ? null : checksum(kill.signer) }));
-  return { durable, kills: spelt, nodes: [...nodes] };
-}
-
-/** Null for a lane without an owner: there is no lease then, only the last token. */
-export function leaseView({ lane, owner, token, acquiredAt }: LeaseRecord, checksum: Checksum): LaneLease | null {
-  if (owner === null || acquiredAt === null) return null;
-  return told({ ...owner, acquiredAt, fencingToken: token }, laneView(lane, checksum));
-}
-
-export function reservationView(reservation: Reservation, checksum: Checksum): NonceReservation {
-  return told(reservation, laneView(reservation.lane, checksum));
-}
-
-export function explanationView({ causes, help, actions, ...explanation }: ExplanationOf): Explanation {
-  return { ...explanation, causes: causes.map(plain), help: [...help], actions: [...actions] };
-}
-
-export function keyTermsView(terms: KeyTerms, checksum: Checksum) {
-  const { name, scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare } = terms;
-  return {
-    name,
-    scopes: [...scopes],
-    signers: signers === null ? null : signers.map(checksum),
-    chains: chains && [...chains],
-    ...{ createsPerSecond, readsPerSecond, queueShare },
-  };
-}
-
-export function keysView(keys: readonly KeyView[], checksum: Checksum): Keys {
-  return {
-    items: keys.map(({ createdAt, secrets, ...terms }) => {
-      return { ...keyTermsView(terms, checksum), createdAt: createdAt.toISOString(), secrets: secrets.map(plain) };
-    }),
-  };
-}
-
-export function policiesView({ changedAt, ...inForce }: PoliciesView): PoliciesInForce {
-  return { ...inForce, changedAt: changedAt?.toISOString() ?? null };
-}
-
-export function policyVerdictView({ value, cost, ...verdict }: PolicyVerdictOf): PolicyVerdict {
-  return { ...verdict, value: `${value}`, cost: `${cost}` };
-}
-
-export function policyUsageView({ at, signers, keys }: PolicyUsageView, checksum: Checksum): PolicyUsage {
-  return {
-    at: at.toISOString(),
-    signers: signers.map(({ lane, ...used }) => ({ ...laneView(lane, checksum), ...usedView(used) })),
-    keys: keys.map(({ chainId, key, ...used }) => ({ chainId, key, ...usedView(used) })),
-  };
-}
-
-function usedView({ since, hour, day }: UsedView) {
-  const digits = (wei: bigint | null) => (wei === null ? null : wei.toString());
-  const window = ({ value, cost, maxValue, maxCost }: UsedView["hour"]) => {
-    return { value: `${value}`, cost: `${cost}`, maxValue: digits(maxValue), maxCost: digits(maxCost) };
-  };
-  return { since: since.toISOString(), hour: window(hour), day: window(day) };
-}
-
-/** Never negative: the database's clock and ours may differ. */
-function ageSeconds(since: Date, now: Date): number {
-  return Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000));
 }

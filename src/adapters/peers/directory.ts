@@ -1,29 +1,33 @@
 /**
- * Who may be written to, and whose requests are taken: the instances of this database that live, by the keys they publish.
- * Learned from the heartbeat rows that the lease reads anyway, and read once more for an instance that is not known yet.
+ * The live instances of this database, with the keys that they publish: requests are sent only to them, and accepted
+ * only from them. The data comes from the heartbeat rows that the lease reads anyway; an unknown instance is looked up
+ * once more.
  *
- * Whoever can write those rows could send by the intake table anyway. Against that there is a secret which the nodes share
- * outside the database: where it is configured, a row whose key, instance and URL are not vouched for by it counts for nothing.
+ * Anybody who can write those rows could publish a key. Against that, nodes may share a secret outside the database:
+ * then a row counts only if its proof covers key, instance and URL.
  */
 import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../ports/clock.ts";
 import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
-import { readPublicKey, writePublicKey } from "./letter-head.ts";
+import { readPublicKey, writePublicKey } from "./request-head.ts";
 import { UsedNumbers } from "./used-numbers.ts";
 
 export interface DirectoryOptions {
   readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
-  /** The first vouches for this process, and each of them for others. None: whatever key stands in a row is believed. */
+  /**
+   * The first secret proves this process's key; each is accepted in proofs of others. Empty: keys in the rows are
+   * trusted without proof.
+   */
   readonly secrets: readonly string[];
   readonly readInstances: () => Promise<readonly InstanceRecord[]>;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** Another process, under one of its instances. */
-export interface Correspondent extends Pick<InstanceRecord, "instanceId" | "url"> {
-  /** Null: it has published none that can be read. */
+/** Another process, identified by one of its instances. */
+export interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
+  /** Null if it has published no readable key. */
   readonly key: KeyObject | null;
-  /** False: a secret is configured, and vouches for something else. */
+  /** False if a secret is configured and the row's proof does not match it. */
   readonly isVouchedFor: boolean;
   readonly used: UsedNumbers;
   readonly published: string;
@@ -31,19 +35,19 @@ export interface Correspondent extends Pick<InstanceRecord, "instanceId" | "url"
   heartbeat: number;
 }
 
-/** Of a process that has registered again and again. Its requests of a moment ago may still name the one before. */
+/** Number of own instance ids to keep: requests in flight may still name an earlier registration. */
 const SELVES = 16;
-/** However many strangers knock. */
+/** Minimum pause between reads, so that requests from strangers cannot load the database. */
 const READ_EVERY_MS = 100;
 
 export class PeerDirectory {
   private readonly options: DirectoryOptions;
   private readonly publicKey: string;
-  private readonly known = new Map<string, Correspondent>();
-  private byUrl: ReadonlyMap<string, Correspondent> = new Map();
+  private readonly known = new Map<string, KnownPeer>();
+  private byUrl: ReadonlyMap<string, KnownPeer> = new Map();
   private selves: readonly string[] = [];
   private reading: Promise<void> | null = null;
-  private readAtMs = Number.NEGATIVE_INFINITY;
+  private readAtMs: number | null = null;
 
   constructor(options: DirectoryOptions) {
     this.options = options;
@@ -59,12 +63,14 @@ export class PeerDirectory {
 
   know(instances: readonly InstanceRecord[]): void {
     const undead = instances.filter(({ dead }) => !dead);
-    // What expired is kept, and with it the numbers it used: a database's clock that is set back lets it live again.
+    // Expired instances are kept with the request numbers that they used: if the database's clock is set back, they are
+    // live again, and old requests must not be replayed.
     const kept = new Set(undead.map(({ instanceId }) => instanceId));
     for (const instanceId of this.known.keys()) if (!kept.has(instanceId)) this.known.delete(instanceId);
     for (const record of undead) this.learn(record);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (this.known.get(instanceId) ?? [])));
-    // Of several at one URL the last counts: a process that was started again in its place, and before all one that we trust.
+    // If several instances have one URL, the last in this list wins: a restarted process replaces its predecessor, and
+    // a trusted one any other.
     const strangersFirst = [...live.filter((each) => !isTrusted(each)), ...live.filter(isTrusted)];
     this.byUrl = new Map(strangersFirst.map((each) => [each.url, each]));
   }
@@ -73,21 +79,21 @@ export class PeerDirectory {
     return this.selves.includes(instanceId);
   }
 
-  /** As whom this process writes: the newest of its instances that others can know of. */
-  get self(): Correspondent | null {
+  /** The newest own instance that other nodes can know. */
+  get self(): KnownPeer | null {
     const known = this.selves.flatMap((instanceId) => this.known.get(instanceId) ?? []);
     return known.at(-1) ?? null;
   }
 
-  /** Who is reached there; null: no live instance of this database. Throws where that cannot be read. */
-  async at(url: string): Promise<Correspondent | null> {
+  /** The live instance at the URL; null if there is none. Throws if the rows cannot be read. */
+  async at(url: string): Promise<KnownPeer | null> {
     const known = this.byUrl.get(url);
     if (known === undefined || !isTrusted(known)) await this.lookAgain();
     return this.byUrl.get(url) ?? null;
   }
 
-  /** Null: dead, or never registered. Throws where that cannot be read. */
-  async find(instanceId: string): Promise<Correspondent | null> {
+  /** Null if the instance is dead or unknown. Throws if the rows cannot be read. */
+  async find(instanceId: string): Promise<KnownPeer | null> {
     if (!this.known.has(instanceId)) await this.lookAgain();
     const found = this.known.get(instanceId);
     return found?.isLive === true ? found : null;
@@ -120,7 +126,7 @@ export class PeerDirectory {
 
   private async lookAgain(): Promise<void> {
     const nowMs = this.options.clock.monotonicMs();
-    if (this.reading === null && nowMs - this.readAtMs >= READ_EVERY_MS) {
+    if (this.reading === null && (this.readAtMs === null || nowMs - this.readAtMs >= READ_EVERY_MS)) {
       this.readAtMs = nowMs;
       const read = this.options.readInstances().then((instances) => this.know(instances));
       this.reading = read.finally(() => {
@@ -131,17 +137,13 @@ export class PeerDirectory {
   }
 }
 
-function isTrusted({ key, isVouchedFor }: Correspondent): boolean {
+function isTrusted({ key, isVouchedFor }: KnownPeer): boolean {
   return key !== null && isVouchedFor;
 }
 
-interface Claim {
-  readonly instanceId: string;
-  readonly url: string;
-  readonly publicKey: string;
-}
+type Claim = Pick<InstanceRecord, "instanceId" | "url"> & { readonly publicKey: string };
 
-/** With the URL: a key that is copied into a row of somebody else's would have requests sent there. */
+/** The proof covers the URL: otherwise a key copied into another row would attract requests to that row's URL. */
 function proofOf(secret: string, { instanceId, url, publicKey }: Claim): string {
   const claim = `fencepost instance key 1\n${instanceId}\n${url}\n${publicKey}\n`;
   return createHmac("sha256", secret).update(claim).digest("base64url");

@@ -1,13 +1,15 @@
-/** Lets requests of other nodes in: each is for this process, signed by a live instance, fresh, and comes once. */
+/**
+ * Admits requests of other nodes. Each must be for this process, signed by a live instance, fresh, and not seen before.
+ */
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
-import type { Correspondent, PeerDirectory } from "./directory.ts";
-import { digestOf, isSignedBy, readHead } from "./letter-head.ts";
+import type { PeerDirectory } from "./directory.ts";
+import { digestOf, isSignedBy, readHead } from "./request-head.ts";
 
-/** By how many heartbeats a request may be late: half a minute by default. */
+/** Number of heartbeats by which a request may be late: half a minute by default. */
 const LATE_AT_MOST = 10;
 
-/** Throws where the body is not the one that was signed. */
+/** Throws if the body is not the signed one. */
 export type CheckBody = (body: Buffer) => void;
 
 export class PeerGate {
@@ -19,12 +21,17 @@ export class PeerGate {
     this.telemetry = telemetry;
   }
 
-  /** Before the body is read: strangers get to send no megabytes. UNAVAILABLE where it cannot be said who asks. */
+  /**
+   * Runs before the body is read, so that a stranger cannot send megabytes. Throws UNAVAILABLE if the sender cannot be
+   * looked up.
+   */
   async admit(route: string, authorization: string | undefined): Promise<CheckBody> {
     const head = readHead(authorization);
     if (head === null) throw this.refuse("unreadable");
     if (!this.directory.isUs(head.to)) throw this.refuse("receiver");
-    const sender = await this.find(head.from);
+    const sender = await this.directory.find(head.from).catch((error: unknown) => {
+      throw unavailable("this node does not know the others yet", error);
+    });
     if (sender === null || sender.key === null) throw this.refuse("sender");
     if (!sender.isVouchedFor) throw this.refuse("secret");
     if (!isSignedBy(route, head, sender.key)) throw this.refuse("signature");
@@ -35,15 +42,7 @@ export class PeerGate {
     };
   }
 
-  private async find(instanceId: string): Promise<Correspondent | null> {
-    try {
-      return await this.directory.find(instanceId);
-    } catch (error) {
-      throw unavailable("this node does not know the others yet", error);
-    }
-  }
-
-  /** The same for every reason: a stranger learns nothing. */
+  /** The error is the same for every reason, so that a stranger learns nothing. */
   private refuse(reason: PeerRefusal): FencepostError {
     this.telemetry.emit({ type: "peer.refused", reason });
     return new FencepostError("UNAUTHENTICATED", "this is for other nodes of the same database");

@@ -1,6 +1,6 @@
 /**
- * The Peers port over HTTP. What matters here is to tell apart two kinds of silence: a request that certainly never
- * reached the other node's handler may be taken elsewhere; after any other silence the node may have acted.
+ * The Peers port over HTTP. It distinguishes two kinds of failure. A request that certainly never reached the other
+ * node's handler may be sent elsewhere. After any other failure the node may have acted, and the outcome is unknown.
  */
 import { Agent } from "undici";
 import { BATCH_ITEMS_LIMIT } from "../../contract/create.ts";
@@ -13,6 +13,7 @@ import {
 import { FencepostError } from "../../domain/errors.ts";
 import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
+import { codeOf } from "../../domain/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
 import {
@@ -21,17 +22,17 @@ import {
   type LaneAnswer,
   type Peers,
   PeerUnreachable,
-  type Telling,
+  type Sending,
 } from "../../ports/peers.ts";
 import type { PeerRefusal, Telemetry } from "../../ports/telemetry.ts";
 import { type DirectoryOptions, PeerDirectory } from "./directory.ts";
 import { PeerGate } from "./gate.ts";
-import { digestOf, signHead } from "./letter-head.ts";
+import { digestOf, signHead } from "./request-head.ts";
 import { mayBeAt } from "./url-patterns.ts";
 import { decodeActionResult, decodeResults, encodeAction, encodeCreates, encodeKill, readProblem } from "./wire.ts";
 
 export interface HttpPeersOptions extends DirectoryOptions {
-  /** Where other nodes may be; null: wherever they say. */
+  /** Allowed origins of other nodes; null: any. */
   readonly urlPatterns: readonly string[] | null;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -40,16 +41,16 @@ export interface HttpPeersOptions extends DirectoryOptions {
 type LaneTelling = Parameters<Peers["act"]>[2];
 type Results = readonly (ForwardedAnswer | FencepostError)[];
 
-const HUNG_UP = "this node has hung up";
+const CLOSED = "this node is shutting down";
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;
 const CONNECTIONS_PER_ORIGIN = 32;
 const CONNECT_TIMEOUT_MS = 1_000;
 const IDLE_MS = 30_000;
-/** No such route, or not for us: the handler did not run. */
+/** The route does not exist or refused the caller: the handler did not run. */
 const TURNED_AWAY: readonly number[] = [401, 403, 404, 405];
-/** The request reached a node, which could not even read it: asking again would end the same. */
+/** The node could not parse the request: a retry would fail the same way. */
 const UNREADABLE: readonly string[] = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"];
-/** Failures that exist only before there is a connection. */
+/** Errors that occur only before a connection exists. */
 const NEVER_CONNECTED: readonly string[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"];
 
 export function createHttpPeers(options: HttpPeersOptions): HttpPeers {
@@ -57,23 +58,24 @@ export function createHttpPeers(options: HttpPeersOptions): HttpPeers {
 }
 
 class HttpPeers implements Peers {
-  /** For what other nodes ask of this one. */
+  /** Checks requests that other nodes send to this one. */
   readonly gate: PeerGate;
   private readonly options: HttpPeersOptions;
   private readonly directory: PeerDirectory;
-  /** Keep-alive connections by origin; an origin whose last connection has idled out is forgotten. */
+  /** Keep-alive connections by origin. An origin is dropped when its last connection was idle too long. */
   private readonly agent = new Agent({
     connections: CONNECTIONS_PER_ORIGIN,
     pipelining: 1,
     maxResponseSize: MAX_RESPONSE_BYTES,
     keepAliveMaxTimeout: IDLE_MS,
-    // The Clock port owns time once there is a connection: one deadline covers waiting and reading.
+    // After the connection is made, one deadline of the Clock port covers waiting and reading; undici's own timeouts
+    // are off.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: CONNECT_TIMEOUT_MS },
   });
   private readonly underWay = new Set<AbortController>();
-  /** Of the last request: each has its own. */
+  /** Number of the last request; each request has its own. */
   private number = 0;
   private closed = false;
 
@@ -91,13 +93,13 @@ class HttpPeers implements Peers {
     this.directory.know(instances);
   }
 
-  async create(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
+  async create(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Results> {
     const target = targetOf(url, PEER_CREATES_PATH);
-    const body = written(() => encodeCreates(creates, telling.repeat));
+    const body = written(() => encodeCreates(creates, sending.repeat));
     if (creates.length > BATCH_ITEMS_LIMIT || Buffer.byteLength(body) > PEER_BODY_LIMIT_BYTES) {
-      return creates.length === 1 ? [tooLarge()] : this.inHalves(url, creates, telling);
+      return creates.length === 1 ? [tooLarge()] : this.inHalves(url, creates, sending);
     }
-    const refusalOrText = await this.exchange(target, body, telling.withinMs);
+    const refusalOrText = await this.exchange(target, body, sending.withinMs);
     if (refusalOrText instanceof FencepostError) return creates.map(() => refusalOrText);
     return read(target, () => decodeResults(refusalOrText, creates.length));
   }
@@ -121,22 +123,25 @@ class HttpPeers implements Peers {
     await this.agent.destroy();
   }
 
-  /** More than the other side takes at once. One after the other, because creates of one lane have an order. */
-  private async inHalves(url: string, creates: readonly ForwardedCreate[], telling: Telling): Promise<Results> {
+  /**
+   * Splits creates that are too large for one request. The halves are sent one after another, because creates of one
+   * lane are ordered.
+   */
+  private async inHalves(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Results> {
     const { clock } = this.options;
     const startedMs = clock.monotonicMs();
     const middle = Math.ceil(creates.length / 2);
-    const first = await this.create(url, creates.slice(0, middle), telling);
-    const leftMs = telling.withinMs - (clock.monotonicMs() - startedMs);
+    const first = await this.create(url, creates.slice(0, middle), sending);
+    const leftMs = sending.withinMs - (clock.monotonicMs() - startedMs);
     try {
-      return [...first, ...(await this.create(url, creates.slice(middle), { ...telling, withinMs: leftMs }))];
+      return [...first, ...(await this.create(url, creates.slice(middle), { ...sending, withinMs: leftMs }))];
     } catch (cause) {
       if (!(cause instanceof PeerUnreachable)) throw cause;
       throw new PeerUnreachable(`${cause.message}, after a part was answered`, false, { cause });
     }
   }
 
-  /** Nothing leaves for anybody but a live instance of this database that can be told from a stranger. */
+  /** Signs the request. Requests go only to a live, proven instance of this database. */
   private async signed({ url, route }: Target, body: string): Promise<string> {
     const to = await this.directory.at(url).catch((cause: unknown) => {
       throw new PeerUnreachable("the other nodes cannot be read", true, { cause });
@@ -155,19 +160,23 @@ class HttpPeers implements Peers {
     return new PeerUnreachable(`nothing is sent to ${url}: it is not known to be a node of ours`, true);
   }
 
-  /** The text of an answer, or a refusal of the request as a whole. */
+  /** The text of the answer, or a refusal of the whole request. */
   private async exchange(target: Target, body: string, withinMs: number): Promise<string | FencepostError> {
     if (!mayBeAt(target.origin, this.options.urlPatterns)) throw this.refused("url", target.url);
     const authorization = await this.signed(target, body);
-    const { status, text } = await this.post(target, { authorization, body }, withinMs);
+    const { status, text } = await this.post(target, authorization, body, withinMs);
     if (status === 200) return text;
-    const verdict = judge(target.origin, status, text);
-    if (verdict instanceof PeerUnreachable) throw verdict;
-    return verdict;
+    const problem = readProblem(text);
+    if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
+    // Once the handler has the creates, the status is 200 and each create has its own answer. So a node that is
+    // starting, or that refused the caller, has done nothing.
+    const isStarting = status === 503 && problem?.code === "UNAVAILABLE";
+    const neverHandled = isStarting || TURNED_AWAY.includes(status);
+    throw new PeerUnreachable(`${target.origin} answered HTTP ${status}`, neverHandled);
   }
 
-  private async post({ origin, path }: Target, { authorization, body }: Letter, withinMs: number) {
-    if (this.closed) throw new PeerUnreachable(HUNG_UP, true);
+  private async post({ origin, path }: Target, authorization: string, body: string, withinMs: number) {
+    if (this.closed) throw new PeerUnreachable(CLOSED, true);
     const deadline = new AbortController();
     this.underWay.add(deadline);
     const cancelTimer = this.options.clock.after(Math.max(0, withinMs), () => deadline.abort());
@@ -177,9 +186,10 @@ class HttpPeers implements Peers {
       const response = await this.agent.request({ origin, method: "POST", path, headers, body, signal });
       return { status: response.statusCode, text: await response.body.text() };
     } catch (cause) {
-      if (!deadline.signal.aborted) throw silence(origin, cause);
-      const why = this.closed ? HUNG_UP : `nothing within ${Math.round(withinMs)} ms`;
-      throw new PeerUnreachable(`no answer from ${origin} (${why})`, false, { cause });
+      const lateness = this.closed ? CLOSED : `nothing within ${Math.round(withinMs)} ms`;
+      const why = deadline.signal.aborted ? lateness : (codeOf(cause) ?? String(cause));
+      const neverSent = !deadline.signal.aborted && neverConnected(cause);
+      throw new PeerUnreachable(`no answer from ${origin} (${why})`, neverSent, { cause });
     } finally {
       cancelTimer();
       this.underWay.delete(deadline);
@@ -187,16 +197,11 @@ class HttpPeers implements Peers {
   }
 }
 
-interface Letter {
-  readonly authorization: string;
-  readonly body: string;
-}
-
 interface Target {
   readonly url: string;
   readonly origin: string;
   readonly route: string;
-  /** The route behind whatever path the node is reached under. */
+  /** The route, below the path of the node's URL. */
   readonly path: string;
 }
 
@@ -208,7 +213,7 @@ function targetOf(url: string, route: string): Target {
   });
 }
 
-/** Objects of the caller's own process may be circles; nothing of them can leave it. */
+/** Objects of an embedding process may be circular, which JSON cannot express. */
 function written(encode: () => string): string {
   return orUnreachable("the request cannot be written as JSON", true, encode);
 }
@@ -226,32 +231,13 @@ function tooLarge(): FencepostError {
   return new FencepostError("PAYLOAD_TOO_LARGE", `forwarded, this is more than ${limitMiB} MiB`);
 }
 
-/**
- * What an answer to the request as a whole permits. Once the handler has the creates, each gets an answer of its own and
- * the status is 200; so a node that is starting, or that could not read the request, has done nothing.
- */
-function judge(origin: string, status: number, text: string): FencepostError | PeerUnreachable {
-  const problem = readProblem(text);
-  if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
-  const starting = status === 503 && problem?.code === "UNAVAILABLE";
-  return new PeerUnreachable(`${origin} answered HTTP ${status}`, starting || TURNED_AWAY.includes(status));
-}
-
 function read<T>({ origin }: Target, decode: () => T): T {
   return orUnreachable(`${origin} answered, but with something else`, false, decode);
 }
 
-function silence(origin: string, cause: unknown): PeerUnreachable {
-  return new PeerUnreachable(`no answer from ${origin} (${codeOf(cause)})`, neverConnected(cause), { cause });
-}
-
-/** A name with several addresses fails once for each of them. */
+/** A host name with several addresses fails once for each. */
 function neverConnected(cause: unknown): boolean {
   if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(neverConnected);
   const { syscall } = Object(cause) as { readonly syscall?: unknown };
-  return NEVER_CONNECTED.includes(codeOf(cause)) || syscall === "connect";
-}
-
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && "code" in cause ? String(cause.code) : String(cause);
+  return NEVER_CONNECTED.includes(codeOf(cause) ?? "") || syscall === "connect";
 }

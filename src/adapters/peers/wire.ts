@@ -8,7 +8,7 @@ import { errorFrom } from "../../domain/refusal.ts";
 import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
-/** The answer does not have the agreed form, so the outcome is unknown. */
+/** The answer is malformed, so the outcome is unknown. */
 class NotAnAnswer extends Error {
   override readonly name = "NotAnAnswer";
 
@@ -20,20 +20,15 @@ class NotAnAnswer extends Error {
 type Fields = Readonly<Record<string, unknown>>;
 
 export function encodeCreates(creates: readonly ForwardedCreate[], repeat: boolean): string {
-  const told = creates.map(({ txId, owner, queueShare, chosen, request }) => {
-    return { txId, request, ...ownedBy(owner), ...defined({ queueShare, chosen }) };
+  const forwarded = creates.map(({ txId, owner, queueShare, chosen, request }) => {
+    return defined({ txId, request, owner: owner ?? undefined, queueShare, chosen });
   });
-  const body: PeerCreates = { creates: told, repeat };
-  return jsonText(body);
+  return jsonText({ creates: forwarded, repeat } satisfies PeerCreates);
 }
 
 export function encodeAction({ chainId, signer }: Lane, { action, body, owner }: LaneRequest): string {
-  const letter: PeerAction = { lane: { chainId, signer }, action, body, ...ownedBy(owner) };
-  return jsonText(letter);
-}
-
-function ownedBy(owner: string | null): Pick<PeerAction, "owner"> {
-  return owner === null ? {} : { owner };
+  const request: PeerAction = { lane: { chainId, signer }, action, body, ...(owner === null ? {} : { owner }) };
+  return jsonText(request);
 }
 
 export function encodeKill({ killId, signer, actor, reason }: Kill): string {
@@ -53,11 +48,14 @@ export function decodeResults(text: string, expected: number): readonly (Forward
   if (results.length !== expected) throw new NotAnAnswer(`${results.length} results for ${expected} creates`);
   return results.map((result: unknown) => {
     const fields = asFields(result);
-    return typeof fields.code === "string" ? decodeProblem(fields.code, fields) : decodeAnswer(fields);
+    if (typeof fields.code === "string") return decodeProblem(fields.code, fields);
+    const answer = readForwardedAnswer(fields);
+    if (typeof answer === "string") throw new NotAnAnswer(answer);
+    return answer;
   });
 }
 
-/** What a problem document of ours says; null where the text is anything else. */
+/** The error in a problem document; null if the text is anything else. */
 export function readProblem(text: string): FencepostError | null {
   try {
     return errorFrom(asFields(parse(text)));
@@ -66,16 +64,10 @@ export function readProblem(text: string): FencepostError | null {
   }
 }
 
-/** A code that this version does not know is a refusal all the same; only what it permits next is unknown. */
+/** An unknown code is still a refusal. It becomes UNAVAILABLE, because it is not known whether a retry helps. */
 function decodeProblem(code: string, fields: Fields): FencepostError {
   const refused = `the node that acts for this signer refused: ${code}`;
   return errorFrom(fields) ?? unavailable(typeof fields.detail === "string" ? `${refused}: ${fields.detail}` : refused);
-}
-
-function decodeAnswer(fields: Fields): ForwardedAnswer {
-  const answer = readForwardedAnswer(fields);
-  if (typeof answer === "string") throw new NotAnAnswer(answer);
-  return answer;
 }
 
 function asFields(value: unknown): Fields {

@@ -1,8 +1,9 @@
 /** Sending inside the caller's own database transaction: the intent commits, or rolls back, with the caller's rows. */
 import type { Intent } from "../../domain/transaction.ts";
-import { bare, payloadValues } from "./columns.ts";
+import { parametersOf } from "./columns.ts";
 import { DEFAULT_SCHEMA, inSchema } from "./schema-name.ts";
 import { insertIntakeRow } from "./statements/intake.ts";
+import { intentRow } from "./transaction-fields.ts";
 
 /** The caller's own open client: `pg`'s, or anything that speaks like it. */
 export interface IntakeClient {
@@ -14,25 +15,6 @@ export interface IntakeClient {
  * caller can keep its transaction open for as long as it likes without holding up other transactions.
  */
 export async function insertIntake(client: IntakeClient, intent: Intent, schema = DEFAULT_SCHEMA): Promise<void> {
-  const payload = payloadValues(intent.payload);
-  await client.query(inSchema(insertIntakeRow.sql, schema), [
-    intent.txId,
-    intent.lane.chainId,
-    intent.lane.signer,
-    intent.requestId,
-    payload.toAddress,
-    payload.data,
-    payload.value,
-    payload.gas ?? null,
-    payload.feeType ?? null,
-    payload.gasPrice ?? null,
-    payload.maxFeePerGas ?? null,
-    payload.maxPriorityFeePerGas ?? null,
-    payload.accessList === undefined ? null : JSON.stringify(payload.accessList),
-    intent.metadata === null ? null : JSON.stringify(intent.metadata),
-    bare(intent.fingerprint),
-    intent.owner,
-    intent.allowNoCode ?? false,
-    intent.validUntil?.toISOString() ?? null,
-  ]);
+  const { sql, columns } = insertIntakeRow;
+  await client.query(inSchema(sql, schema), parametersOf(columns, intentRow(intent)));
 }

@@ -4,11 +4,11 @@ import { bare } from "./columns.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import {
-  acknowledgeNotice,
   boundNotices,
   forgetNotices,
   listNotices,
   lockNotice,
+  markAcknowledged,
   type NoticeRow,
   readNotice,
 } from "./statements/notice.ts";
@@ -23,7 +23,7 @@ export function noticesIn(reading: Reading, leasing: DurableRuntime): NoticeStor
       const [row] = await ask(reading, readNotice, [noticeId]);
       return row === undefined ? null : noticeOf(row);
     },
-    acknowledgeNotice: (order) =>
+    markAcknowledged: (order) =>
       durably<readonly NoticeRow[], Acknowledged | null>(leasing, {
         statements: 1,
         waits: 1,
@@ -36,7 +36,7 @@ export function noticesIn(reading: Reading, leasing: DurableRuntime): NoticeStor
           const { noticeId, by, why, order: named } = order;
           const words = named === null ? null : bare(named.fingerprint);
           const commands = [
-            { statement: acknowledgeNotice, values: [noticeId, by, why, named?.key ?? null, words] },
+            { statement: markAcknowledged, values: [noticeId, by, why, named?.key ?? null, words] },
             { statement: boundNotices, values: [noticeId] },
           ];
           return { commands, result: { verdict, notice: { ...notice, acknowledged: { by, why, at: now } } } };

@@ -1,5 +1,6 @@
-/** LeftRequestStore on PostgreSQL: what nodes leave for the owner of a lane that they cannot ask. */
+/** LeftRequestStore on PostgreSQL: requests that nodes enqueue for the owner of a lane that has no URL. */
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import { laneOf, recordset, rowsOf } from "./columns.ts";
 import { ask, type Connections } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import { asStoreError } from "./session/errors.ts";
@@ -7,26 +8,33 @@ import { findWhatWaits } from "./statements/intake.ts";
 import {
   answerRequest,
   beginRequests,
-  leaveRequest,
+  leaveRequests,
   putBackRequest,
   readLeftRequests,
   withdrawRequest,
 } from "./statements/left-request.ts";
 import type { Statement } from "./statements/statement.ts";
+import { intentRow } from "./transaction-fields.ts";
 
-/** Each statement but the first stands alone, without BEGIN: one whose answer is lost is found out by the next look. */
+/**
+ * Each statement but the first runs without BEGIN: a process that was paused between two round trips would hold the row, and
+ * its owner would wait. The next look finds out about a statement whose answer was lost.
+ */
 export function leftRequestsIn(reading: Connections, leasing: DurableRuntime): LeftRequestStore {
   const { connections } = leasing;
   const change = <Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> =>
     connections.use((session) => session.run(statement, values)).catch((error) => Promise.reject(asStoreError(error)));
   return {
-    leaveRequest: ({ leftId, lane, action, body, owner, repeatable }, forMs) => {
-      const values = [leftId, lane.chainId, lane.signer, action, body, owner, repeatable, forMs];
+    leaveRequests: (requests, forMs) => {
+      const rows = requests.map(({ lane, ...request }, place) => ({ place, ...laneOf(lane), ...request }));
       return durably(leasing, {
         statements: 0,
         waits: 0,
         find: async () => undefined,
-        decide: () => ({ commands: [{ statement: leaveRequest, values }], result: undefined }),
+        decide: () => ({
+          commands: [{ statement: leaveRequests, values: [recordset(rows), forMs] }],
+          result: undefined,
+        }),
       });
     },
     async whatWaits() {
@@ -45,6 +53,13 @@ export function leftRequestsIn(reading: Connections, leasing: DurableRuntime): L
       await change(putBackRequest, [leftId, instanceId]);
     },
     leftStanding: (leftIds) => ask(reading, readLeftRequests, [leftIds]),
-    withdrawRequest: async (leftId) => (await change(withdrawRequest, [leftId])).length > 0,
+    withdrawRequest: async (leftId, accepts) => {
+      const values = rowsOf(
+        withdrawRequest,
+        accepts.map((intent) => intentRow(intent)),
+        leftId,
+      );
+      return (await change(withdrawRequest, values)).length > 0;
+    },
   };
 }

@@ -2,11 +2,11 @@
 import { compareLanes, type Lane, laneKey } from "../../domain/lane.ts";
 import { standing } from "../../domain/policy/charges.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../ports/lane-store.ts";
-import { laneOf, recordset, withLane, withPayload } from "./columns.ts";
-import { chainIds, pooledKeys, requestKeys, signers } from "./commit/lookup.ts";
-import { inLane, inPool, SpentRequests, spentKeys } from "./commit/spent-requests.ts";
+import { laneOf, recordset, rowsOf, withLane } from "./columns.ts";
+import { chainIds, signers } from "./commit/lookup.ts";
+import { inLane, inPool, requestOf, SpentRequests } from "./commit/spent-requests.ts";
 import type { PolicyBook } from "./policies.ts";
-import { attemptOf, groupByTransaction, holeOf, receiptsOf, timesOf } from "./rows.ts";
+import { attemptOf, groupByTransaction, holeOf, receiptsOf, timed } from "./rows.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "./statements/attempt.ts";
 import { readHoles } from "./statements/hole.ts";
@@ -28,6 +28,7 @@ import {
   readTracked,
   type TrackedRow,
 } from "./statements/transaction.ts";
+import { OPTIONAL, withoutNulls, withPayload } from "./transaction-fields.ts";
 
 type LaneLoads = Pick<
   LaneStore,
@@ -72,8 +73,8 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
       const changeOf = new Map(changes.map((row) => [row.txId, row]));
       const counted = policy?.current.policies ? rows.map((row) => row.txId) : [];
       const chargesOf = groupByTransaction(counted.length === 0 ? [] : await ask(reading, readCharges, [counted]));
-      return rows.map(({ validUntil, heldSince, expiredAt, ...row }) => {
-        const { gasLimit, pinned, ...record } = withPayload(row);
+      return rows.map((row) => {
+        const { gasLimit, pinned, ...record } = timed(withPayload(row));
         const change = changeOf.get(row.txId);
         const charges = chargesOf.get(row.txId);
         return {
@@ -82,7 +83,6 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
           ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
           ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
           ...(pinned && { pinned }),
-          ...timesOf({ validUntil, heldSince, expiredAt }),
         };
       });
     },
@@ -108,15 +108,17 @@ function requestLoads(reading: Reading): RequestLoads {
   return {
     /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
     async findByRequestIds(asked) {
-      const requests = asked.flatMap(({ lane, requestIds }) => requestIds.map((requestId) => ({ lane, requestId })));
+      const requests = asked.flatMap(({ lane, requestIds }) =>
+        requestIds.map((requestId) => requestOf(lane, requestId)),
+      );
       if (requests.length === 0) return [];
-      const wanted = new Set(requests.map(({ lane, requestId }) => requestKey(lane, requestId)));
+      const wanted = new Set(requests.map((each) => requestKey(each, each.requestId)));
       const ids = [...new Set(requests.map(({ requestId }) => requestId))];
       const [stored, waiting, gone] = await reading.read((run) =>
         Promise.all([
-          run(findRequests, requestKeys(requests)),
+          run(findRequests, rowsOf(findRequests, requests)),
           run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
-          run(findSpent, spentKeys(requests.map(inLane))),
+          run(findSpent, rowsOf(findSpent, requests.map(inLane))),
         ]),
       );
       // A transaction that was here has its id for good, also before what waits under it now.
@@ -127,15 +129,15 @@ function requestLoads(reading: Reading): RequestLoads {
       return [
         ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),
         ...left
-          .filter(({ lane, requestId }) => isFirst(lane, requestId))
-          .map((request) => ({ spent: true as const, ...request })),
+          .filter((request) => isFirst(request, request.requestId))
+          .map((request) => ({ spent: true as const, ...withLane(request) })),
         ...waiting.filter((row) => isFirst(row, row.requestId)).map(withLane),
       ];
     },
     async findPooled(asked) {
       if (asked.length === 0) return [];
       const [rows, gone] = await reading.read((run) =>
-        Promise.all([run(findPooled, pooledKeys(asked)), run(findSpent, spentKeys(asked.map(inPool)))]),
+        Promise.all([run(findPooled, rowsOf(findPooled, asked)), run(findSpent, rowsOf(findSpent, asked.map(inPool)))]),
       );
       const spent = new SpentRequests(gone);
       const left = asked.filter((each) => spent.of(inPool(each)) !== null);
@@ -185,10 +187,9 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
   };
 }
 
-function intakeRow({ intakeId, awaits, expiresAt, approved, allowNoCode, ...rest }: IntakeIntentRow): IntakeRow {
-  const { validUntil, lapsed, unanswered, ...row } = rest;
-  const said = { ...withPayload(withLane(row)), ...(validUntil && { validUntil }) };
-  const intent = allowNoCode ? { ...said, allowNoCode: true as const } : said;
+function intakeRow({ intakeId, awaits, expiresAt, approved, lapsed, unanswered, ...row }: IntakeIntentRow): IntakeRow {
+  const { allowNoCode, ...said } = withPayload(withLane(withoutNulls(row, ...OPTIONAL)));
+  const intent = allowNoCode ? { ...said, allowNoCode } : said;
   const waiting = { intakeId, intent, ...(unanswered && { unanswered: true as const }) };
   if (lapsed) return { ...waiting, lapsed: true };
   if (unanswered || awaits === null || expiresAt === null) return waiting;
@@ -215,15 +216,13 @@ function trackedRecords(
 ): readonly TrackedRecord[] {
   const attemptsOf = groupByTransaction(attempts);
   const receiptOf = receiptsOf(receipts);
-  return rows.map(({ lostSightAt, validUntil, heldSince, expiredAt, ...row }) => {
+  return rows.map((row) => {
     const own = attemptsOf.get(row.txId) ?? [];
     return {
-      ...row,
+      ...withoutNulls(timed(row), "lostSightAt"),
       attempts: own.map(attemptOf),
       receipt: receiptOf.get(row.txId) ?? null,
       firstSentAt: own[0]?.firstSentAt ?? null,
-      ...(lostSightAt === null ? {} : { lostSightAt }),
-      ...timesOf({ validUntil, heldSince, expiredAt }),
     };
   });
 }

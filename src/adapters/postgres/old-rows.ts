@@ -10,8 +10,8 @@
 import { type Fence, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { leavesThrough, mayLeave } from "../../domain/retention.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
-import { laneOf } from "./columns.ts";
-import { fencesOf } from "./commit/lookup.ts";
+import { laneOf, rowsOf } from "./columns.ts";
+import { termsOf } from "./commit/lookup.ts";
 import { ask, type Reading } from "./session/connections.ts";
 import { type DurableRuntime, durably } from "./session/durably.ts";
 import { lockLanes } from "./statements/lane.ts";
@@ -112,7 +112,7 @@ function removeOld(
     waitAtMostMs: LANE_WAIT_MS,
     find: (run) =>
       Promise.all([
-        run(lockLanes, fencesOf(fences.map((fence) => ({ fence })))),
+        run(lockLanes, termsOf(fences.map((fence) => ({ fence })))),
         run(readDoor, []),
         run(readOldRows, [ageMs, ...columns, Math.ceil(most / Math.max(1, fences.length))]),
       ]),
@@ -136,9 +136,8 @@ function removal(rows: readonly OldTransactionRow[]): readonly Command[] {
     lanes.set(key, { chainId, signer, below });
   }
   const marks = [...lanes.values()];
-  const columns = [marks.map((m) => m.chainId), marks.map((m) => m.signer), marks.map((m) => m.below)];
   return [
-    { statement: markDeparted, values: [...columns, marks.length] },
+    { statement: markDeparted, values: rowsOf(markDeparted, marks, marks.length) },
     { statement: keepRequests, values: [ids] },
     { statement: deleteTransactions, values: [ids, ids.length] },
   ];

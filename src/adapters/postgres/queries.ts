@@ -11,8 +11,7 @@ import type {
   QueryStore,
   TransactionRecord,
 } from "../../ports/query-store.ts";
-import { laneOf, withLane, withOwner, withPayload } from "./columns.ts";
-import { orderKeys } from "./commit/lookup.ts";
+import { laneOf, rowsOf, withLane, withOwner } from "./columns.ts";
 import type { PolicyBook } from "./policies.ts";
 import {
   ACCEPTED,
@@ -20,6 +19,7 @@ import {
   chargeOf,
   groupByTransaction,
   holeOf,
+  only,
   receiptsOf,
   reservationOf,
   useOf,
@@ -53,6 +53,7 @@ import {
   pageTransactions,
   preferOrder,
 } from "./statements/transaction-page.ts";
+import { OPTIONAL, withoutNulls, withPayload } from "./transaction-fields.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -103,11 +104,10 @@ export function queriesFrom(
     },
     confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations, [chainId, aboveBlock + 1, limit]),
     async feed(after, limit) {
-      const [[row], items] = await reading.read((run) =>
+      const [counters, items] = await reading.read((run) =>
         Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
       );
-      if (row === undefined) throw new Error("the feed has no counter: the schema is damaged");
-      return { ...row, items: items.map(withLane) };
+      return { ...only(counters), items: items.map(withLane) };
     },
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
@@ -119,8 +119,7 @@ export function queriesFrom(
 }
 
 async function census(reading: Reading): Promise<Census> {
-  const [row] = await ask(reading, readCensus);
-  if (row === undefined) throw new Error("a count of everything gave no row");
+  const row = only(await ask(reading, readCensus));
   const { created, allocated, tracking, stuck, confirmed, failed, liveConfirmed, liveFailed } = row;
   return {
     states: {
@@ -161,7 +160,7 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
   return {
     laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
     async carriedOut(lane, order) {
-      const [row] = await ask(reading, findOrderKeys, orderKeys([{ ...order, ...lane }]));
+      const [row] = await ask(reading, findOrderKeys, rowsOf(findOrderKeys, [{ ...order, ...lane }]));
       return row?.fingerprint ?? null;
     },
     async lanes(signer) {
@@ -182,11 +181,11 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
   };
 }
 
-function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QueryStore, "policyUse" | "policyUsage"> {
+function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QueryStore, "policyUse" | "allPolicyUse"> {
   return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
-      const [[row], [asked], charges, [key]] = await reading.read((run) =>
+      const [[row], clocks, charges, [key]] = await reading.read((run) =>
         Promise.all([
           run(readLaneUse, [[lane.signer], [lane.chainId]]),
           run(readPolicyClock, [txIds]),
@@ -194,21 +193,22 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
           run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
         ]),
       );
-      if (asked !== undefined) await policy?.follow(asked.stamp);
+      const { at, stamp, owner: itsOwner } = only(clocks);
+      await policy?.follow(stamp);
       return {
         lane,
-        at: asked?.at ?? new Date(Number.NaN),
-        owner: owner ?? asked?.owner ?? null,
+        at,
+        owner: owner ?? itsOwner,
         signer: row === undefined ? UNUSED : useOf(row),
         key: key === undefined ? UNUSED : useOf(key),
         charges: charges.map(chargeOf),
       };
     },
-    async policyUsage() {
-      const [[clock], lanes, keys] = await reading.read((run) =>
+    async allPolicyUse() {
+      const [clocks, lanes, keys] = await reading.read((run) =>
         Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
       );
-      const at = clock?.at ?? new Date(Number.NaN);
+      const { at } = only(clocks);
       return {
         at,
         signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),
@@ -262,13 +262,8 @@ function approvalOf({
 }
 
 function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {
-  const { gasLimit: gas, validUntil, heldSince, expiredAt, ...record } = withPayload(withLane(row));
-  return {
-    ...{ ...record, gas },
-    ...(validUntil !== null && { validUntil }),
-    ...(heldSince !== null && { heldSince }),
-    ...(expiredAt !== null && { expiredAt }),
-  };
+  const { gasLimit: gas, ...record } = withPayload(withLane(withoutNulls(row, ...OPTIONAL, "heldSince", "expiredAt")));
+  return { ...record, gas };
 }
 
 function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {

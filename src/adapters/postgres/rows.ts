@@ -6,6 +6,7 @@ import type { Charge } from "../../domain/policy/charges.ts";
 import { UNUSED, type Use } from "../../domain/policy/use.ts";
 import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
 import type { Attempt, Receipt } from "../../domain/transaction.ts";
+import { StoreUnavailable } from "../../ports/lane-store.ts";
 import type { AttemptRecord, HistoryRecord } from "../../ports/query-store.ts";
 import { feesOf, withLane } from "./columns.ts";
 import type { AttemptRow } from "./statements/attempt.ts";
@@ -14,6 +15,7 @@ import type { ChargeRow, UseColumns } from "./statements/policy.ts";
 import type { ReceiptRow } from "./statements/receipt.ts";
 import type { ReservationRow } from "./statements/reservation.ts";
 import type { TimeColumns } from "./statements/transaction.ts";
+import { withoutNulls } from "./transaction-fields.ts";
 
 /** The first step of what came through the intake table: its caller wrote the row, no node and no history beside it. */
 export const ACCEPTED = {
@@ -28,9 +30,10 @@ export const ACCEPTED = {
   count: 1,
 } as const satisfies Partial<HistoryRecord>;
 
-/** Most rows have none of these. */
-export function timesOf({ validUntil, heldSince, expiredAt }: TimeColumns) {
+/** As the lane's owner works with it: whether it is held back or expired, and not since when. */
+export function timed<Row extends TimeColumns>({ validUntil, heldSince, expiredAt, ...row }: Row) {
   return {
+    ...row,
     ...(validUntil !== null && { validUntil }),
     ...(heldSince !== null && { held: true as const }),
     ...(expiredAt !== null && { expired: true as const }),
@@ -68,12 +71,7 @@ export function reservationOf({ askedAt, leftMs, ...row }: ReservationRow): Rese
 }
 
 export function receiptsOf(rows: readonly ReceiptRow[]): ReadonlyMap<string, Receipt> {
-  return new Map(
-    rows.map(({ txId, besideGas, besideGasUnsure, ...receipt }) => {
-      const beside = { ...(besideGas !== null && { besideGas }), ...(besideGasUnsure && { besideGasUnsure }) };
-      return [txId, { ...receipt, ...beside }];
-    }),
-  );
+  return new Map(rows.map(({ txId, ...receipt }) => [txId, withoutNulls(receipt, "besideGas", "besideGasUnsure")]));
 }
 
 export function useOf({ useHour, hourValue, hourCost, dayValue, dayCost }: UseColumns): Use {
@@ -90,4 +88,10 @@ export function groupByTransaction<Row extends { readonly txId: string }>(
   rows: readonly Row[],
 ): ReadonlyMap<string, readonly Row[]> {
   return grouped(rows, (row) => row.txId);
+}
+
+/** The row of a statement that always has one. */
+export function only<Row>([row]: readonly Row[]): Row {
+  if (row === undefined) throw new StoreUnavailable("the database answered without the row that was asked for");
+  return row;
 }

@@ -1,16 +1,20 @@
 /** SightStore on PostgreSQL: kept counts, small indexes of what is out of the ordinary, and the newest rows. */
-import type { TroubledLane } from "../../domain/attention/facts.ts";
-import type { Between, SearchTerms, SightStore } from "../../ports/sight-store.ts";
+import type { TroubledLane } from "../../domain/troubles/facts.ts";
+import { revived } from "../../domain/troubles/rows.ts";
+import type { Between, NodeReport, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import { laneOf, withLane } from "./columns.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
+import { only } from "./rows.ts";
 import { ask, type Reading, type Run } from "./session/connections.ts";
 import type { DurableRuntime } from "./session/durably.ts";
 import {
+  listEndedReports,
   listPastDatabases,
   listPastInstances,
   listReports,
   listTakeovers,
+  type ReportRow,
   writeReport,
 } from "./statements/cluster-past.ts";
 import {
@@ -53,7 +57,7 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
       return chainIds.map((chainId) => oldestOpen(rows.find((row) => row.chainId === chainId)));
     },
     async troubles(limit) {
-      const [, [counted], lanes, held, awaiting, notices] = await reading.read((run) =>
+      const [, counts, lanes, held, awaiting, notices] = await reading.read((run) =>
         Promise.all([
           run(preferOrder, []),
           run(countTroubles, [limit]),
@@ -63,9 +67,10 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
           run(listOpenNotices, [limit]),
         ]),
       );
+      const { at, more } = only(counts);
       return {
-        at: counted?.at ?? new Date(Number.NaN),
-        more: counted?.more ?? 0,
+        at,
+        more,
         lanes: lanes.map(troubledLane),
         held: held.map(withLane),
         awaiting: awaiting.map(withLane),
@@ -73,9 +78,8 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
       };
     },
     async totals({ signers, chains }) {
-      const [row] = await ask(reading, sumLanes, [signers && [...signers], chains && [...chains]]);
-      if (row === undefined) throw new Error("a sum without a row: the server is damaged");
-      const { at, lanes, created, allocated, tracking, stuck, confirmed, failed } = row;
+      const sums = await ask(reading, sumLanes, [signers && [...signers], chains && [...chains]]);
+      const { at, lanes, created, allocated, tracking, stuck, confirmed, failed } = only(sums);
       const over = { CONFIRMED: confirmed, FAILED_FINAL: failed };
       return {
         at,
@@ -123,7 +127,10 @@ function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
   };
 }
 
-function reportsIn(reading: Reading, leasing: DurableRuntime): Pick<SightStore, "past" | "report" | "reports"> {
+function reportsIn(
+  reading: Reading,
+  leasing: DurableRuntime,
+): Pick<SightStore, "past" | "report" | "reports" | "endedReports"> {
   return {
     async past(limit) {
       const [takeovers, nodes, database] = await reading.read((run) =>
@@ -134,18 +141,13 @@ function reportsIn(reading: Reading, leasing: DurableRuntime): Pick<SightStore, 
     async report({ instanceId, findings }) {
       await writeRows(leasing, writeReport, [instanceId, JSON.stringify(findings)]);
     },
-    async reports() {
-      return (await ask(reading, listReports)).map(({ instanceId, findings }) => ({
-        instanceId,
-        // An older node reports none as over.
-        findings: findings.map((each) => ({
-          ...each,
-          since: each.since === null ? null : new Date(each.since),
-          over: each.over ?? false,
-        })),
-      }));
-    },
+    reports: async () => (await ask(reading, listReports)).map(reportOf),
+    endedReports: async () => (await ask(reading, listEndedReports)).map(reportOf),
   };
+}
+
+function reportOf({ instanceId, findings }: ReportRow): NodeReport {
+  return { instanceId, findings: findings.map(revived) };
 }
 
 /** Between these there is nothing. */

@@ -1,7 +1,6 @@
 import { isSpent } from "../../domain/ledger/index.ts";
 import type { PolicyWords } from "../../domain/policy/parse.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KeyStore } from "../../ports/key-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
@@ -18,7 +17,6 @@ import { RememberedLanes } from "./commit/remembered-lanes.ts";
 import { noticesIn } from "./kept-notices.ts";
 import { killsIn } from "./kills.ts";
 import { leasesIn } from "./leases.ts";
-import { leftIntentsIn } from "./left-intents.ts";
 import { leftRequestsIn } from "./left-requests.ts";
 import { loadsFrom } from "./loads.ts";
 import { newestMigration } from "./migrate.ts";
@@ -152,7 +150,6 @@ export type PostgresStore = LaneStore &
   KeyStore &
   KillStore &
   NoticeStore &
-  IntakeStore &
   RetentionStore &
   LeftRequestStore &
   PolicyStore & { close(): Promise<void> };
@@ -172,7 +169,6 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
     ...sightsFrom(reading, leasing),
     ...killsIn(leasing),
     ...noticesIn(reading, leasing),
-    ...leftIntentsIn(reading, leasing),
     ...leftRequestsIn(reading, leasing),
     ...oldRowsIn(reading, leasing),
     knownPolicy: policy,

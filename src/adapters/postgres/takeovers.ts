@@ -47,7 +47,7 @@ const INSIST_EVERY_MS = 5_000;
 
 export class Takeovers {
   private readonly runtime: DurableRuntime;
-  private insistAgainAtMs = Number.NEGATIVE_INFINITY;
+  private insistAgainAtMs: number | null = null;
 
   constructor(runtime: DurableRuntime) {
     this.runtime = runtime;
@@ -88,7 +88,7 @@ export class Takeovers {
 
   private mayInsist(): boolean {
     const nowMs = this.runtime.clock.monotonicMs();
-    if (nowMs < this.insistAgainAtMs) return false;
+    if (this.insistAgainAtMs !== null && nowMs < this.insistAgainAtMs) return false;
     this.insistAgainAtMs = nowMs + INSIST_EVERY_MS;
     return true;
   }

@@ -6,16 +6,16 @@ export function createEntropy(clock: Pick<Clock, "now">): Entropy {
   return { uuid: createUuidSequence(() => clock.now().getTime(), randomFillSync), random: () => Math.random() };
 }
 
-/** Of a process, for as long as it lives; the private half leaves it never (Ed25519). */
+/** Key pair of this process (Ed25519). The private key never leaves the process. */
 export function createKeyPair() {
   return generateKeyPairSync("ed25519");
 }
 
 const ID_BYTES = 16;
-/** Asking for chance costs more than what is got. */
+/** Ids per call to the random generator: a call costs more than its bytes. */
 const FILLED_AT_ONCE = 128;
 const COUNTER_LIMIT = 0x1000;
-/** A fresh millisecond starts in the lower half, so that at least 2,048 ids fit before the counter runs over. */
+/** The counter starts in the lower half, so that at least 2,048 ids fit into a millisecond. */
 const COUNTER_START_MASK = 0x7ff;
 const VERSION = 0x7000;
 const VARIANT = 0x80;
@@ -54,7 +54,7 @@ export function createUuidSequence(nowMs: () => number, fillRandom: (bytes: Uint
   };
 }
 
-/** 48 bits. */
+/** The 48-bit timestamp in hex. */
 function timeOf(ms: number): string {
   const hex = ms.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;

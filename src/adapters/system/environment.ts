@@ -2,7 +2,7 @@ import { homedir, hostname } from "node:os";
 
 export type Environment = ReturnType<typeof readEnvironment>;
 
-/** How the process was started, read once: nothing else in the code looks at `process.env`. */
+/** Environment of the process, read once: no other code reads `process.env`. */
 export function readEnvironment(findHome: () => string = homedir) {
   const variables: Readonly<Record<string, string | undefined>> = { ...process.env };
   const home = homeOrRoot(findHome);
@@ -10,8 +10,8 @@ export function readEnvironment(findHome: () => string = homedir) {
 }
 
 /**
- * An account that no file of the machine names, which is what systemd's DynamicUser and many containers run a node under, has no
- * home, and Node throws. Where profiles are kept is no reason not to start; `/` is the home that Docker gives to such accounts.
+ * systemd's DynamicUser and many containers run a node under an account without an entry in passwd. Then `homedir`
+ * throws. Profiles are optional, so the node starts anyway, with the home that Docker gives to such accounts.
  */
 function homeOrRoot(findHome: () => string): string {
   try {

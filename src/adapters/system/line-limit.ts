@@ -1,10 +1,10 @@
 /**
- * Bounds the log under a storm: of lines that say the same of many things, the first are written and the others counted. How many
- * were left out is said when the stretch is over, so that nothing happens of which the log is silent.
+ * Limits repeated log lines. Of lines with the same event and message, the first in a window are written and the others
+ * counted. The count is logged when the window ends, so that nothing is dropped silently.
  */
 import type { Clock } from "../../ports/clock.ts";
 
-/** A kind of line, by what it says of whichever thing. */
+/** Lines with the same event and message. */
 export interface LineKind<L> {
   readonly event: string;
   readonly level: L;
@@ -15,7 +15,7 @@ export type LeftOut<L> = LineKind<L> & { readonly times: number };
 
 const STRETCH_MS = 10_000;
 const WHOLE_LINES = 20;
-/** Messages have words of others in them: past so many kinds, all of an event are one. */
+/** Messages contain foreign text: beyond this many kinds, all lines of an event count as one kind. */
 const MOST_KINDS = 100;
 
 interface Counted<L> {
@@ -24,7 +24,7 @@ interface Counted<L> {
   leftOut: number;
 }
 
-/** True: this line is not to be written; it is counted. */
+/** Returns true if the line must not be written; then it is counted. */
 export function lineLimit<L>(clock: Pick<Clock, "after">, say: (left: LeftOut<L>) => void) {
   const kinds = new Map<string, Counted<L>>();
   const sum = (): void => {

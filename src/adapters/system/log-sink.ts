@@ -16,41 +16,41 @@ type Line<T extends Type> = readonly [
 ];
 
 const LOCK_STATES = {
-  told: "others see the session lock of this process",
-  lost: "the session of the lock ended; others go by the heartbeat until there is another",
+  told: "other nodes see the session lock of this process",
+  lost: "the session of the lock ended; other nodes use the heartbeat until there is a new one",
   pooled:
-    "no session lock can be held behind a pooler: without FENCEPOST_DIRECT_DATABASE_URL a crash is seen by the lease",
+    "no session lock is possible behind a pooler: without FENCEPOST_DIRECT_DATABASE_URL a crash is noticed by the lease",
   unseen:
-    "the direct database URL leads to another server: others cannot see the session lock, and go by the heartbeat",
+    "the direct database URL leads to another server: other nodes cannot see the session lock and use the heartbeat",
 };
 
 const PEER_REFUSALS: { readonly [R in PeerRefusal]: string } = {
-  unreadable: "it is not signed as nodes sign",
+  unreadable: "it is not signed in the format of nodes",
   receiver: "it is for another process",
-  sender: "its sender is no live instance with a key",
-  secret: "the key of the other node is not vouched for by a FENCEPOST_CLUSTER_SECRET of this one",
+  sender: "its sender is not a live instance with a key",
+  secret: "no FENCEPOST_CLUSTER_SECRET of this node proves the key of the other",
   signature: "it is not signed by its sender",
-  stale: "it was held back on its way",
-  replayed: "it came before",
-  body: "its body is another one",
+  stale: "it is too late",
+  replayed: "it was received before",
+  body: "its body is not the signed one",
   url: "the other node advertises a URL that FENCEPOST_PEER_URL_PATTERN does not allow",
 };
 
 /**
- * What each event is worth. Every critical write is a `tx.transition` and is told at info, whole, never sampled; what
- * only repeats it with a measurement (create, submit, allocation, flush) is debug.
+ * Log level and message of each event. Every critical write is a `tx.transition`, logged at info, complete and never
+ * sampled. Events that only repeat it with a measurement (create, submit, allocation, flush) are debug.
  */
 const LINES: { readonly [T in Type]: Line<T> } = {
   "instance.registered": ["info", "instance registered"],
-  "instance.lost": ["error", "this instance is over: its heartbeat came too late; all lanes stop"],
+  "instance.lost": ["error", "this instance has ended: its heartbeat came too late; all lanes stop"],
   "instance.lock": [({ state }) => (state === "told" ? "debug" : "warn"), ({ state }) => LOCK_STATES[state]],
   "instance.declaredDead": ["warn", "declared an instance dead"],
   "chain.adopted": [
     "warn",
     ({ chainId }) =>
-      `the RPC endpoint says that it serves chain ${chainId}, and this database takes it for that from now on; set FENCEPOST_CHAIN_ID to name it yourself`,
+      `the RPC endpoint reports chain ${chainId}, and this database is bound to it from now on; set FENCEPOST_CHAIN_ID to name it yourself`,
   ],
-  // A node may take thousands at once, and a newcomer's first lines should not be ten of them: `lanes.taken` tells.
+  // Debug, because a node may acquire thousands of lanes at once; `lanes.taken` summarises them.
   "lease.acquire": ["debug", (event) => `lease ${event.result}`],
   "lanes.taken": ["info", ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}`],
   "lease.released": ["info", "lease released"],
@@ -63,13 +63,13 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   ],
   "lane.resumed": [({ tracking, allocated }) => (tracking + allocated > 0 ? "info" : "debug"), "lane resumed"],
   "lane.stopped": ["info", "lane stopped"],
-  "lane.blocked": ["warn", "the head of the lane is not mined in time, and others wait behind it"],
+  "lane.blocked": ["warn", "the head of the lane was not mined in time, and others wait behind it"],
   "writer.flushed": ["debug", "writer flushed"],
-  "writer.busy": ["info", "a batch of writes found the database busy, and is tried again"],
+  "writer.busy": ["info", "a batch of writes found the database busy, and is retried"],
   "writer.failed": ["warn", "a batch of writes failed"],
   "create.answered": ["debug", (event) => `create ${event.result}`],
   forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded"],
-  // What strangers send is counted alone: they could fill the log.
+  // Debug for requests of strangers, who could otherwise fill the log; the metric counts them.
   "peer.refused": [
     ({ reason }) => (reason === "secret" || reason === "url" ? "warn" : "debug"),
     ({ reason }) => `a request between nodes was refused: ${PEER_REFUSALS[reason]}`,
@@ -87,7 +87,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "chain.unreachable": ["warn", "no endpoint of the chain answers"],
   "chain.reachable": ["info", "the chain answers again"],
   "nonce.allocated": ["debug", "nonces allocated"],
-  "nonce.recycled": ["info", "a nonce that nothing held is in use again"],
+  "nonce.recycled": ["info", "a free nonce below the cursor is in use again"],
   "nonce.reserved": ["info", (event) => `nonce ${event.nonce} ${event.state.toLowerCase()}`],
   "lane.reconciled": [
     ({ result }) => (result === "agreed" ? "debug" : "warn"),
@@ -97,7 +97,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "signer.balance": ["debug", ({ balance }) => `the signer holds ${balance} wei`],
   "nonce.firstCount": [
     ({ chainCount }) => (chainCount === 0 ? "debug" : "info"),
-    ({ chainCount }) => `the signer's first nonce here is ${chainCount}: so many transactions are mined`,
+    ({ chainCount }) => `the signer's first nonce here is ${chainCount}, the number of its mined transactions`,
   ],
   "nonce.drift": ["warn", "the chain counts more transactions than were allocated here"],
   "rpc.request": ["trace", (event) => `${event.method} ${event.result}`],
@@ -112,12 +112,12 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "retention.round": [
     ({ transactions, completions, requestIds }) => (transactions + completions + requestIds > 0 ? "info" : "debug"),
     ({ transactions, completions }) =>
-      `retention: ${transactions} transactions and ${completions} completions are kept no more`,
+      `retention: ${transactions} transactions and ${completions} completions were deleted`,
   ],
   "retention.waits": [
     "warn",
     ({ olderNode, version }) =>
-      `retention waits: node ${olderNode} (${version}) is of a release that knows none; upgrade it first`,
+      `retention waits: node ${olderNode} (${version}) has a release without retention; upgrade it first`,
   ],
   "lane.recovered": [
     ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),
@@ -131,6 +131,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "lane.realigned": ["warn", ({ cursor }) => `an operator set the next nonce of the lane to ${cursor}`],
   "stuck.resolution": ["info", (event) => `${event.action} decided: ${event.result}`],
   alert: [(event) => ALERT_LEVELS[event.severity], (event) => event.message],
+  "alert.renewed": ["trace", (event) => `goes on: ${event.message}`],
   "alert.resolved": ["info", (event) => `over: ${event.message}`],
 };
 
@@ -141,8 +142,8 @@ function lanes(count: number): string {
 }
 
 /**
- * What comes once for each transaction or lane while a chain, a database or a node is away. The first of a kind are told whole,
- * the others are counted (line-limit.ts). What was written is never among them: that is `tx.transition`.
+ * Events that occur once per transaction or lane while a chain, a database or a node is away. The first of a kind are
+ * logged, the others counted (line-limit.ts). Committed writes (`tx.transition`) are never among them.
  */
 const STORMY: ReadonlySet<Type> = new Set([
   "submit.answered",
@@ -162,7 +163,7 @@ export interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;
   readonly nodeId: string;
   readonly checksum?: Checksum;
-  /** Absent: every line is written, however many there are. */
+  /** Absent: every line is written. */
   readonly clock?: Pick<Clock, "after">;
 }
 
@@ -188,7 +189,7 @@ function sayHowMany(log: LogSinkSettings["log"], nodeId: string): (left: LeftOut
 
 type Renamed = { readonly lane?: Lane; readonly token?: number | null; readonly message?: string };
 
-/** The field names that all log lines share; events call some of them otherwise. */
+/** Fields under the names that all log lines share; some events use other names. */
 function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFields {
   const { type, lane, token, message: _, ...rest } = event as TelemetryEvent & Renamed;
   const ofLane = lane && { chainId: lane.chainId, signer: spell(lane.signer) };
@@ -196,8 +197,8 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFi
 }
 
 /**
- * Several of these are written for every transaction, so the JSON is put together by hand: ids, hex, numbers and words of
- * our own, in which nothing is to be escaped and no secret can be.
+ * Several lines per transaction: the JSON is built by hand. The values are ids, hex, numbers and constants, which need
+ * no escaping and contain no secret.
  */
 function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum): string {
   const { lane, txId, nodeId, token, from, state, subState, nonce, txHash, ageMs } = event;

@@ -12,22 +12,22 @@ export type Logger = ReturnType<typeof createLogger>;
 
 export interface LoggerSettings {
   readonly level: LogLevel;
-  /** "json" is one object a line, for machines; "readable" is for a person at a terminal. */
+  /** "json": one object per line. "readable": for a terminal. */
   readonly format: "json" | "readable";
-  /** Of the readable form; absent: it has them. */
+  /** Colours of the readable form; default true. */
   readonly colours?: boolean;
-  /** A file descriptor, or anything that takes text. */
+  /** A file descriptor, or an object with `write`. */
   readonly destination: number | { write(text: string): unknown };
   readonly mask: Mask;
 }
 
-/** A reader that stopped reading costs at most this much memory; then lines are dropped instead of the process. */
+/** Memory for lines that the reader has not taken. Beyond it lines are dropped. */
 const BUFFER_LIMIT_BYTES = 16 * 1024 * 1024;
 
-/** A write costs the event loop some 20 µs however much it holds: under load, hundreds of lines share one. */
+/** A write blocks the event loop for some 20 µs at any size, so lines are collected. */
 const WORTH_A_WRITE_CHARACTERS = 64 * 1024;
 const LONGEST_DELAY_MS = 50;
-/** How long the end of a process waits for the reader of its log. */
+/** Time that the end of a process waits for the reader of its log. */
 const LAST_WRITE_MS = 1_000;
 
 export function createLogger(settings: LoggerSettings) {
@@ -47,22 +47,22 @@ export function createLogger(settings: LoggerSettings) {
   return {
     log: (level: LogMethod, fields: LogFields, message: string) => log[level](fields, message),
     /**
-     * For what is written several times for every transaction: `members` are JSON members already and hold no secret, so
-     * nothing is serialised or searched again. Costs a third of `log`.
+     * For lines that are written several times per transaction. `members` are encoded JSON members without secrets, so
+     * nothing is serialised or masked again. Costs a third of `log`.
      */
     logMembers: (level: LogMethod, members: string, message: string) => {
       if (!log.isLevelEnabled(level)) return;
       const line = `{"level":"${level}","time":"${time()}",${members},"msg":${JSON.stringify(message)}}\n`;
       stream.write(isReadable ? readableLine(line, colours) : line);
     },
-    /** Lets a caller skip building fields that would not be logged. */
+    /** Lets a caller skip building fields for a level that is off. */
     enabled: (level: LogMethod) => log.isLevelEnabled(level),
-    /** Resolves when everything is written, or when its reader has let us wait: the last thing before the process ends. */
+    /** Resolves when everything is written, or after a limited wait. Called last before the process ends. */
     flush: stream.flush,
   };
 }
 
-/** Many lines fall into one millisecond. */
+/** Caches the text: many lines have the same millisecond. */
 function isoTime(): () => string {
   let atMs = Number.NaN;
   let text = "";
@@ -77,8 +77,8 @@ function isoTime(): () => string {
 }
 
 /**
- * Asynchronous: the event loop never waits for a log. Lines leave when some have come together, or a moment later; what
- * is left when the process ends is written then. Only a kill −9 can lose that moment.
+ * Writes asynchronously, so that the event loop never waits for the log. Lines are written when enough have gathered,
+ * or 50 ms later, or at the end of the process. Only SIGKILL can lose the last 50 ms.
  */
 function openDestination(destination: LoggerSettings["destination"]) {
   if (typeof destination !== "number") {
@@ -99,7 +99,7 @@ function openDestination(destination: LoggerSettings["destination"]) {
   const leave = () => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    // As a buffer: of text the stream measures, with every write, everything that it has not written yet.
+    // Written as a buffer: for text, the stream measures its whole backlog with every write.
     const text = waiting;
     waiting = "";
     if (text === "") return;
@@ -107,7 +107,7 @@ function openDestination(destination: LoggerSettings["destination"]) {
     try {
       stream.write(Buffer.from(text) as unknown as string);
     } catch {
-      // The reader is gone (EPIPE, EAGAIN on a full pipe). Nothing is left to log to.
+      // The reader is gone (EPIPE, EAGAIN on a full pipe).
     }
   };
   return {
@@ -118,9 +118,9 @@ function openDestination(destination: LoggerSettings["destination"]) {
     },
     flush: async () => {
       leave();
-      // A write that is under way cannot be overtaken without tearing lines apart.
+      // A write in progress must end first, or lines would be torn apart.
       if (!isWriting) return;
-      // It drains no more where its reader is gone: then there is nothing to wait for.
+      // The stream never drains if its reader is gone, so the wait has a limit.
       const drained = once(stream, "drain").catch(() => undefined);
       await Promise.race([drained, pause(LAST_WRITE_MS, null, { ref: false })]);
     },

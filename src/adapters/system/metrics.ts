@@ -6,42 +6,42 @@ import { isFinal } from "../../domain/transitions.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { TelemetrySink } from "./telemetry.ts";
 
-/** What is read at the moment of a scrape instead of being counted as it happens. */
+/** Gauges of this node that are read when Prometheus scrapes. */
 const SOURCED_GAUGES = {
   lanesHeld: ["lease_held", "Lanes this node holds"],
   writerQueueDepth: ["writer_queue_depth", "Writes waiting for the committer"],
-  receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be looked for"],
-  noncesReserved: ["nonce_reserved", "Nonces kept for callers that sign themselves"],
+  receiptBacklog: ["receipt_backlog", "Transactions whose receipt is due to be fetched"],
+  noncesReserved: ["nonce_reserved", "Nonces reserved for callers that sign themselves"],
   pendingDepth: ["held_pending_depth", "Transactions on the lanes of this node that are not final"],
   oldestPendingAgeSeconds: ["held_pending_oldest_age_seconds", "Age of the oldest of them"],
   signersAway: ["signer_away", "Lanes of this node whose signer does not sign"],
-  killsInForce: ["kills_in_force", "Orders to stop that this node holds to"],
+  killsInForce: ["kills_in_force", "Kills in force on this node"],
 } as const;
 
-/** Of the whole database, and so the same on every node. */
+/** Gauges of the whole database: the same on every node. */
 const CLUSTER_GAUGES = {
   pendingDepth: ["pending_depth", "Transactions that are neither final nor STUCK"],
   oldestPendingAgeSeconds: ["pending_oldest_age_seconds", "Age of the oldest transaction that is pending"],
-  unownedLanes: ["lanes_unowned", "Lanes with something open that no live node holds"],
-  suspendedLanes: ["lanes_suspended", "Lanes for which nothing is sent until they are resumed"],
+  unownedLanes: ["lanes_unowned", "Lanes with open transactions and no live owner"],
+  suspendedLanes: ["lanes_suspended", "Suspended lanes: nothing is sent until they are resumed"],
 } as const;
 
 type Reading<T> = T | Promise<T>;
 
 export interface GaugeSources {
-  /** Null where there is nothing to measure. */
+  /** Null if there is nothing to measure. */
   readonly gauge: (name: keyof typeof SOURCED_GAUGES) => Reading<number | null | undefined>;
   readonly cluster: () => Reading<ClusterReading>;
 }
 
-/** What the database says of all nodes' lanes together. */
+/** Figures of the database over the lanes of all nodes. */
 export type ClusterReading = Readonly<Record<keyof typeof CLUSTER_GAUGES, number>> & {
   readonly states: Readonly<Record<string, number>>;
 };
 
 export interface HttpRequestReport {
   readonly method: string;
-  /** The route's pattern, never the path: a label with ids in it grows without end. */
+  /** Pattern of the route, not the path: a label with ids would grow without limit. */
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
@@ -50,46 +50,49 @@ export interface HttpRequestReport {
 export type Metrics = ReturnType<typeof createMetrics>;
 
 export interface MetricsSettings {
-  /** CPU, memory, event loop and GC of the process; off where the host application reports its own. */
+  /** CPU, memory, event loop and GC of the process. Turn it off if the host application reports its own. */
   readonly processMetrics?: boolean;
   readonly checksum?: (address: Address) => string;
 }
 
 const BATCH_SIZE_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
-/** Answers of machines: from a node beside this one to one that lets a request wait until it is given up. */
+/** Buckets for answers: from a node on the same machine to a request that times out. */
 const ANSWER_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** From what is promised under load (20 ms, 150 ms) to a lane that waits for its window over many blocks of 12 s. */
+/** Buckets from the latency targets under load (20 ms, 150 ms) to a lane that waits for many blocks of 12 s. */
 const BROADCAST_SECONDS = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 12, 30, 60, 300];
-/** From one block of 250 ms, over 20 confirmations at 2 s (40 s) and at 12 s (4 min), to a finalized tag (13 to 20 min). */
+/**
+ * Buckets from one block of 250 ms, over 20 confirmations at 2 s (40 s) and at 12 s (4 min), to a finalized tag (13 to
+ * 20 min).
+ */
 const FINALITY_SECONDS = [0.25, 0.5, 1, 2, 4, 8, 15, 30, 45, 60, 120, 240, 300, 600, 900, 1200, 1800, 3600];
 
-/** One registry per call: two nodes in one process never count into each other's numbers. */
+/** One registry per call: two nodes in one process do not share counters. */
 export function createMetrics(settings: MetricsSettings = {}) {
   const registry = new Registry();
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
   const sources: Partial<GaugeSources> = {};
   const instruments = createInstruments(registry);
-  // From zero: the first alert of a code would else be the first sample of its series, in which no increase is seen.
+  // Starts at zero: Prometheus sees no increase in the first sample of a series.
   for (const code of ALERT_CODES) instruments.alert.inc({ code }, 0);
   createSourcedGauges(registry, sources);
   return {
     sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
     httpRequest: ({ method, route, status, durationMs }: HttpRequestReport) =>
       instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
-    /** Who this is; once. */
+    /** Sets the node's identity once. */
     introduce: ({ nodeId, version }: { readonly nodeId: string; readonly version: string }) =>
       instruments.info.set({ node_id: nodeId, version }, 1),
     refused: ({ rule }: { readonly rule: string }) => instruments.refused.inc({ rule }),
-    /** Where the gauges come from, once the node that knows exists. A source that fails leaves its gauge out of the scrape. */
+    /** Connects the gauges to the running node. If a source fails, its gauge is missing from the scrape. */
     connect: (more: Partial<GaugeSources>) => void Object.assign(sources, more),
     expose: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
   };
 }
 
 /**
- * Seven series of prom-client's about the event loop come from a timer of perf_hooks.monitorEventLoopDelay that fires every
- * 10 ms: a hundred wake-ups a second, which are 40 % of what a node at rest costs. They are left out, and the timer, which
- * cannot be left out, fires once an hour. `nodejs_eventloop_lag_seconds` is measured by the scrape itself and stays.
+ * Seven event-loop series of prom-client need a timer of perf_hooks.monitorEventLoopDelay that fires every 10 ms: a
+ * hundred wake-ups a second, 40 % of the cost of an idle node. They are removed. The timer cannot be, so it fires once
+ * an hour. `nodejs_eventloop_lag_seconds` is measured by the scrape itself and stays.
  */
 const TIMED_SERIES = ["min", "max", "mean", "stddev", "p50", "p90", "p99"];
 const HOUR_MS = 3_600_000;
@@ -99,7 +102,7 @@ function collectProcessMetrics(registry: Registry): void {
   for (const name of TIMED_SERIES) registry.removeSingleMetric(`nodejs_eventloop_lag_${name}_seconds`);
 }
 
-/** The labels of what is measured lane by lane. */
+/** Labels of metrics per lane. */
 const LANE = ["chain_id", "signer"] as const;
 const REQUEST = ["method", "route", "status"] as const;
 
@@ -117,14 +120,14 @@ function createInstruments(registry: Registry) {
       new Histogram<L>({ ...named(name, help), labelNames, buckets });
   return {
     leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
-    leaseFenced: counter("lease_fenced_total", "Writes that came too late for their term, and were not made"),
+    leaseFenced: counter("lease_fenced_total", "Writes of an ended term, which were not made"),
     declaredDead: counter("instance_declared_dead_total", "Other instances that this node declared dead", "evidence"),
     batchSize: histogram(BATCH_SIZE_BUCKETS)("writer_batch_size", "Items per committed batch"),
-    writerBusy: counter("writer_busy_total", "Commits that found the database busy, and were tried again"),
+    writerBusy: counter("writer_busy_total", "Commits that found the database busy and were retried"),
     create: counter("tx_create_total", "Create requests answered", "result"),
-    refused: counter("refused_total", "Requests, and items of batches, that a key was not allowed", "rule"),
-    forward: counter("forward_total", "Creates taken to the node that owns their lane", "result"),
-    peerRefused: counter("peer_refused_total", "Requests between nodes that were not let in, or not sent", "reason"),
+    refused: counter("refused_total", "Requests, and items of batches, that a key may not make", "rule"),
+    forward: counter("forward_total", "Creates forwarded to the node that owns their lane", "result"),
+    peerRefused: counter("peer_refused_total", "Requests between nodes that were refused, or not sent", "reason"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
     stuck: counter("stuck_total", "Transactions reported as STUCK"),
@@ -136,24 +139,23 @@ function createInstruments(registry: Registry) {
     receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),
     newFork: counter("confirmations_new_fork_total", "Confirmation lists replaced: the chain changed below them"),
     nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
-    nonceRecycled: counter("nonce_recycled_total", "Nonces that nothing held and that are in use again"),
+    nonceRecycled: counter("nonce_recycled_total", "Holes that are in use again"),
     nonceDrift: gauge("nonce_drift", "Mined count of the chain minus the lane's cursor, while it is above", ...LANE),
     reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
-    grayZone: counter(
-      "gray_zone_total",
-      "Payloads that a node signed out of our sight, and what became of them",
-      "result",
-    ),
+    grayZone: counter("gray_zone_total", "Outcomes of payloads that a node signed under an unknown hash", "result"),
     signerBalance: gauge(
       "signer_balance_wei",
-      "What a signer held when its lane was last compared with the chain",
+      "Balance of a signer at the last comparison of its lane with the chain",
       ...LANE,
     ),
-    rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: passed over", "chain_id", "endpoint"),
+    rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: skipped", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
     rpcSeconds: histogram(ANSWER_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
     httpSeconds: histogram(ANSWER_SECONDS)("http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
-    timeToBroadcast: histogram(BROADCAST_SECONDS)("time_to_broadcast_seconds", "From create to the first that took it"),
+    timeToBroadcast: histogram(BROADCAST_SECONDS)(
+      "time_to_broadcast_seconds",
+      "From create to the first node that accepted it",
+    ),
     timeToFinality: histogram(FINALITY_SECONDS)("time_to_finality_seconds", "From create to a final state"),
     outcome: counter("tx_outcome_total", "Final states that were entered", "state", "sub_state"),
     alert: counter("alert_total", "Alerts that were raised", "code"),
@@ -161,7 +163,7 @@ function createInstruments(registry: Registry) {
     chainUp: gauge("chain_up", "1: an endpoint of the chain answers, 0: none does", "chain_id"),
     flushSeconds: histogram(ANSWER_SECONDS)("writer_flush_seconds", "Duration of commits of batches"),
     writerFailed: counter("writer_failed_total", "Batches that could not be committed"),
-    departed: counter("retention_removed_total", "Rows that left because they are older than the retention", "what"),
+    departed: counter("retention_removed_total", "Rows deleted because they are older than the retention", "what"),
     oldestKept: gauge("retention_oldest_completion_seconds", "Age of the oldest completion that the feed has"),
     info: gauge("node_info", "1, with what this node is", "node_id", "version"),
   };
@@ -180,7 +182,7 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
   });
   new Gauge({
     name: "fencepost_tx_state",
-    help: "Transactions by state, all that there ever were",
+    help: "Transactions by state, of all time",
     labelNames: ["state"],
     registers: [registry],
     async collect() {
@@ -206,7 +208,7 @@ function readGauge(registry: Registry, [name, help]: readonly [string, string], 
 
 type Read = () => Reading<number | null | undefined>;
 
-/** A gauge whose source fails must be missing, not zero: an alert on it would otherwise fall silent. */
+/** A gauge whose source fails must be missing, not zero: at zero an alert on it would never fire. */
 async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
   try {
     return await read();
@@ -217,12 +219,12 @@ async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
 
 type EventOf<T extends TelemetryEvent["type"]> = Extract<TelemetryEvent, { readonly type: T }>;
 
-/** Methods beyond this many share one label: method names that come from outside must not grow the registry without end. */
+/** Methods beyond this many share one label: names from outside must not grow the registry without limit. */
 const METHOD_LABELS = 64;
 
 type Counting = { readonly [T in TelemetryEvent["type"]]?: (event: EventOf<T>) => void };
 
-/** Counts what happens. Events that nothing is measured by are left to the log. */
+/** Updates metrics from events; events without a metric are ignored. */
 export function createMetricsSink(instruments: Instruments, checksum: (address: Address) => string): TelemetrySink {
   const labelOf = boundedLabel(METHOD_LABELS);
   const drift = createDriftGauge(instruments, checksum);
@@ -307,9 +309,9 @@ function countSubmission(instruments: Instruments, event: EventOf<"submit.answer
 }
 
 /**
- * A drift is over when its proof moved the cursor, or when the lane allocates again: while a mined count above the
- * cursor awaits its proof, nothing is allocated. Only lanes that ever drifted have a series, and only on the node that acts for
- * them: what one node last knew of a lane that another has would stand there for ever.
+ * Drift is over if a proof moved the cursor, or if the lane allocates again: nothing is allocated while a mined count
+ * above the cursor is unproven. Only lanes that drifted have a series, and only on their owner: on a former owner it
+ * would never change again.
  */
 function createDriftGauge(instruments: Instruments, checksum: (address: Address) => string) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();

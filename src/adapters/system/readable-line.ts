@@ -1,10 +1,10 @@
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 35 };
 const DIM = 2;
 const LEVEL_WIDTH = 5;
-/** A hash is recognised by its ends; the full one is in the JSON form. */
+/** A long hash is shortened to its ends; the JSON format has it in full. */
 const LONG_HEX = /^0x[0-9a-f]{24,}$/i;
 
-/** Turns one JSON log line into `12:00:03 info  message  key=value …` for a terminal. */
+/** Formats a JSON log line as `12:00:03 info  message  key=value …` for a terminal. */
 export function readableLine(json: string, colours: boolean): string {
   const { time, level, msg, ...fields } = parsed(json);
   const name = String(level);
@@ -22,7 +22,7 @@ function shorten(value: unknown): string {
   return LONG_HEX.test(value) ? `${value.slice(0, 8)}…${value.slice(-4)}` : oneLine(value);
 }
 
-/** Text of others (a node's answer, an error) must not move the cursor or start a line that looks like ours. */
+/** Removes control characters: foreign text, such as a node's answer, must not move the cursor or forge a log line. */
 function oneLine(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ");
 }
@@ -31,7 +31,7 @@ function inColour(text: string, code: number): string {
   return `\u001b[${code}m${text}\u001b[0m`;
 }
 
-/** Masking may cut into an escape sequence and leave no JSON behind; then the line is shown as it is. */
+/** Masking may break an escape sequence and so the JSON. Then the line is shown unchanged. */
 function parsed(json: string): Record<string, unknown> {
   try {
     return JSON.parse(json) as Record<string, unknown>;

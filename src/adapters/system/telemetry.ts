@@ -3,7 +3,7 @@ import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 
 export type TelemetrySink = (event: TelemetryEvent) => void;
 
-/** Hands each event to every sink, in order. A sink that throws is skipped for that event: watching must never change what is watched. */
+/** Passes each event to every sink, in order. An error of a sink is ignored: observation must not affect the node. */
 export function createTelemetry(sinks: readonly TelemetrySink[], mask: Mask): Telemetry {
   return {
     emit(reported) {
@@ -12,14 +12,14 @@ export function createTelemetry(sinks: readonly TelemetrySink[], mask: Mask): Te
         try {
           sink(event);
         } catch {
-          // The other sinks still hear of it.
+          // The other sinks still get the event.
         }
       }
     },
   };
 }
 
-/** Words that came from elsewhere: an endpoint's, a database's, a hook's. All else is ids, numbers and words of our own. */
+/** Fields with text from outside: an endpoint, a database, a hook. All other fields are ids, numbers and constants. */
 const FOREIGN_WORDS = ["message", "reason", "detail"] as const;
 
 function masked(event: TelemetryEvent, mask: Mask): TelemetryEvent {

@@ -1,6 +1,6 @@
 /**
- * Traces through OpenTelemetry's API package, which its user brings: where it is not installed, or no SDK was registered with
- * it, nothing is recorded, kept or asked. The exporter is the user's (docs/traces.md).
+ * Traces through OpenTelemetry's API package, which the user installs. Without the package, or without a registered
+ * SDK, nothing is recorded and nothing read. The user configures the exporter (docs/traces.md).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { formatTraceparent, parseTraceparent, type TraceContext } from "../../domain/trace-context.ts";
@@ -10,24 +10,25 @@ import type { Tracer } from "../../ports/tracer.ts";
 import { type SpanReport, StageSpans } from "./stage-spans.ts";
 
 type Api = typeof import("@opentelemetry/api");
+type Span = import("@opentelemetry/api").Span;
 
 export interface TracingOptions {
   readonly clock: Pick<Clock, "now">;
   readonly version: string;
-  /** Null: the package is not installed. */
+  /** Null if the package is not installed. */
   readonly api?: Api | null;
 }
 
 export interface Tracing {
   readonly tracer: Tracer;
   readonly sink: (event: TelemetryEvent) => void;
-  /** What is done in `work` belongs to this trace, unless something is active already. */
+  /** Runs `work` in this trace, unless another span is active. */
   within(traceparent: unknown, work: () => void): void;
-  /** Where the context of a transaction is read that this process did not see created. */
+  /** Sets how to read the trace context of a transaction that another process created. */
   connect(read: (txId: string) => Promise<string | null>): void;
 }
 
-/** Null: it is not to be had. */
+/** Null if the API package is not installed. */
 export async function openTracing(options: TracingOptions): Promise<Tracing | null> {
   const api = options.api === undefined ? await loadApi() : options.api;
   return api === null ? null : tracingWith(api, options);
@@ -42,8 +43,8 @@ async function loadApi(): Promise<Api | null> {
 }
 
 function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
-  const heard = new AsyncLocalStorage<TraceContext>();
-  // Asked for each time: an SDK may be registered after the node was made.
+  const received = new AsyncLocalStorage<TraceContext>();
+  // Looked up each time: an SDK may be registered after the node was created.
   const tracerOf = () => api.trace.getTracer("fencepost", version);
   const beneath = (parent: TraceContext) => {
     const { traceId, spanId, sampled } = parent;
@@ -52,42 +53,43 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
   };
   const report = ({ name, parent, sinceMs, untilMs, attributes, failure }: SpanReport): void => {
     const span = tracerOf().startSpan(name, { startTime: sinceMs, attributes: { ...attributes } }, beneath(parent));
-    if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
-    span.end(untilMs);
+    endSpan(api, span, failure, untilMs);
   };
   const stages = new StageSpans({ clock, report, isOn: () => isRegistered(api) });
   const tracer: Tracer = {
     begin(name, count) {
       if (!isRegistered(api)) return null;
       const active = api.context.active();
-      const came = heard.getStore();
+      const sent = received.getStore();
       const isActive = api.trace.getSpanContext(active) !== undefined;
-      const parent = isActive || came === undefined ? active : beneath(came);
+      const parent = isActive || sent === undefined ? active : beneath(sent);
       const span = tracerOf().startSpan(name, { attributes: { "fencepost.count": count } }, parent);
       const { traceId, spanId, traceFlags } = span.spanContext();
       const sampled = (traceFlags & api.TraceFlags.SAMPLED) !== 0;
       return {
         traceparent: formatTraceparent({ traceId, spanId, sampled }),
-        end(failure) {
-          if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
-          span.end();
-        },
+        end: (failure) => endSpan(api, span, failure),
       };
     },
   };
   return {
     tracer,
-    sink: (event) => stages.hear(event),
+    sink: (event) => stages.take(event),
     connect: (read) => stages.connect(read),
     within(traceparent, work) {
-      const came = parseTraceparent(traceparent);
-      if (came === null) work();
-      else heard.run(came, work);
+      const parent = parseTraceparent(traceparent);
+      if (parent === null) work();
+      else received.run(parent, work);
     },
   };
 }
 
-/** The API's own provider has no tracer behind it until an SDK is registered. */
+function endSpan(api: Api, span: Span, failure: string | null, endMs?: number): void {
+  if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
+  span.end(endMs);
+}
+
+/** Without a registered SDK the API's default provider has no delegate. */
 function isRegistered(api: Api): boolean {
   const provider = api.trace.getTracerProvider();
   return !(provider instanceof api.ProxyTracerProvider) || provider.getDelegateTracer("fencepost") !== undefined;

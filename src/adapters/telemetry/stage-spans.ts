@@ -1,7 +1,7 @@
 /**
- * One span for each stage of a transaction, from the end of the stage before. All of them stand beneath the span of the create,
- * whichever node did them: its context is kept with the transaction. A node that took the lane over reads it once, from there;
- * its first span begins when it took over.
+ * One span per stage of a transaction, starting at the end of the previous stage. All are children of the create's
+ * span, on every node: its context is stored with the transaction. A node that took over the lane reads the context
+ * once, and its first span starts at the takeover.
  */
 import { type LaneKey, laneKey } from "../../domain/lane.ts";
 import { parseTraceparent, type TraceContext } from "../../domain/trace-context.ts";
@@ -21,14 +21,14 @@ export interface SpanReport {
 export interface StageSpanPorts {
   readonly clock: Pick<Clock, "now">;
   readonly report: (span: SpanReport) => void;
-  /** Somebody records traces. */
+  /** True if an SDK records traces. */
   readonly isOn: () => boolean;
 }
 
 type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
-type Spoken = Omit<SpanReport, "parent">;
+type UnparentedSpan = Omit<SpanReport, "parent">;
 
-/** Those that are stages or turns of the way; all else that happens to a transaction is in its history. */
+/** Span name of each event that ends a stage or a detour. Other events are only in the transaction's history. */
 const NAMES: Partial<Record<TransitionEvent, string>> = {
   sign: "fencepost.sign",
   broadcast: "fencepost.broadcast",
@@ -40,14 +40,17 @@ const NAMES: Partial<Record<TransitionEvent, string>> = {
   replace: "fencepost.replace",
 };
 
-/** Past this many, the transactions that were heard of first are forgotten, and looked up again if they still move. */
+/** Beyond this many, the oldest transactions are dropped, and read again if they change. */
 const MOST_KNOWN = 100_000;
-/** Looks at the database that wait at once; past that, spans are dropped: a takeover of many must not be slowed by its traces. */
+/**
+ * Limit on pending reads of the database. Beyond it spans are dropped: tracing must not slow the takeover of many
+ * transactions.
+ */
 const MOST_ASKED = 1_000;
 const ASKED_AT_ONCE = 4;
 
 interface Known {
-  /** Null: it belongs to no trace. */
+  /** Null if the transaction has no trace. */
   readonly parent: TraceContext | null;
   readonly sinceMs: number;
 }
@@ -56,7 +59,7 @@ export class StageSpans {
   private readonly ports: StageSpanPorts;
   private readonly known = new Map<string, Known>();
   private readonly resumedMs = new Map<LaneKey, number>();
-  private readonly asked = new Map<string, Spoken[]>();
+  private readonly asked = new Map<string, UnparentedSpan[]>();
   private readonly queue: string[] = [];
   private asking = 0;
   private read: ((txId: string) => Promise<string | null>) | null = null;
@@ -69,7 +72,7 @@ export class StageSpans {
     this.read = read;
   }
 
-  hear(event: TelemetryEvent): void {
+  take(event: TelemetryEvent): void {
     if (event.type === "lane.resumed") this.resumedMs.set(laneKey(event.lane), this.nowMs());
     if (event.type === "lane.stopped") this.resumedMs.delete(laneKey(event.lane));
     if (event.type === "tx.transition" && this.ports.isOn()) this.move(event);
@@ -87,12 +90,12 @@ export class StageSpans {
     if (name === undefined) return;
     const sinceMs = before?.sinceMs ?? this.resumedMs.get(laneKey(event.lane)) ?? untilMs;
     const attributes = { ...attributesOf(event), "fencepost.resumed": before === undefined };
-    const spoken = { name, sinceMs, untilMs, attributes, failure: failureOf(event) };
+    const span = { name, sinceMs, untilMs, attributes, failure: failureOf(event) };
     if (before === undefined) {
-      this.ask(txId, spoken);
+      this.ask(txId, span);
       return;
     }
-    if (before.parent !== null) this.ports.report({ ...spoken, parent: before.parent });
+    if (before.parent !== null) this.ports.report({ ...span, parent: before.parent });
     if (isSettled(state)) this.known.delete(txId);
     else this.know(txId, before.parent, untilMs);
   }
@@ -104,11 +107,11 @@ export class StageSpans {
     this.known.set(txId, { parent, sinceMs });
   }
 
-  private ask(txId: string, spoken: Spoken): void {
+  private ask(txId: string, span: UnparentedSpan): void {
     const waiting = this.asked.get(txId);
-    if (waiting !== undefined) waiting.push({ ...spoken, sinceMs: waiting.at(-1)?.untilMs ?? spoken.sinceMs });
+    if (waiting !== undefined) waiting.push({ ...span, sinceMs: waiting.at(-1)?.untilMs ?? span.sinceMs });
     else if (this.read !== null && this.asked.size < MOST_ASKED) {
-      this.asked.set(txId, [spoken]);
+      this.asked.set(txId, [span]);
       this.queue.push(txId);
       if (this.asking < ASKED_AT_ONCE) void this.askNext(this.read);
     }
@@ -118,10 +121,10 @@ export class StageSpans {
     this.asking++;
     for (let txId = this.queue.shift(); txId !== undefined; txId = this.queue.shift()) {
       const parent = parseTraceparent(await read(txId).catch(() => null));
-      const spoken = this.asked.get(txId) ?? [];
+      const span = this.asked.get(txId) ?? [];
       this.asked.delete(txId);
-      if (parent !== null) for (const each of spoken) this.ports.report({ ...each, parent });
-      const last = spoken.at(-1);
+      if (parent !== null) for (const each of span) this.ports.report({ ...each, parent });
+      const last = span.at(-1);
       if (last !== undefined && last.name !== "fencepost.finality") this.know(txId, parent, last.untilMs);
     }
     this.asking--;

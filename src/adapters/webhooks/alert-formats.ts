@@ -5,17 +5,17 @@ export type AlertFormat = (typeof ALERT_FORMATS)[number];
 
 export type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
-/** One alert as it is told: what happened, where, and how often since it was last told. */
+/** An alert message: the event, its place, and the number of repeats since the last message. */
 export interface AlertMessage extends Pick<Alert, "severity" | "code" | "message" | "txId"> {
-  /** "resolved": what was told before under the same code, about the same thing, is over. */
+  /** "resolved": the condition of an earlier alert with the same code and subject is over. */
   readonly status: "firing" | "resolved";
   readonly nodeId: string;
   /** ISO 8601. */
   readonly at: string;
-  /** Repeats that were not told one by one are counted here. */
+  /** Includes repeats that were not sent singly. */
   readonly count: number;
   readonly chainId?: number;
-  /** Its place in the configuration, from 1. */
+  /** Position in the configuration, from 1. */
   readonly endpoint?: number;
   readonly signer?: string;
 }
@@ -27,7 +27,7 @@ const HOSTS: ReadonlyMap<string, AlertFormat> = new Map([
   ["open.larksuite.com", "feishu"],
 ]);
 
-/** The chat services have hosts of their own; any other host is given the plain form. */
+/** Chat services are recognised by host; any other host gets the plain JSON. */
 export function formatOf(url: string): AlertFormat {
   return HOSTS.get(new URL(url).hostname) ?? "json";
 }
@@ -43,7 +43,7 @@ export function formatAlert(format: AlertFormat, alert: AlertMessage): unknown {
   return BODIES[format](alert);
 }
 
-/** DingTalk and Feishu say no with status 200; what it really was stands in the body. Null: it was taken. */
+/** DingTalk and Feishu refuse with status 200 and an error in the body. Null if the alert was accepted. */
 export function refusalIn(format: AlertFormat, answer: string): string | null {
   if (format !== "dingtalk" && format !== "feishu") return null;
   try {
@@ -62,7 +62,7 @@ function inWords({ status, severity, code, message, nodeId, count, chainId, sign
   return `[Fencepost ${status === "resolved" ? "OVER" : severity}] ${code}: ${message}\n${[...lane, ...tx, ...times, `node ${nodeId}`].join(" · ")}`;
 }
 
-/** Slack takes three characters for its own: https://api.slack.com/reference/surfaces/formatting#escaping */
+/** Slack reserves three characters: https://api.slack.com/reference/surfaces/formatting#escaping */
 function escapeSlack(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -1,11 +1,12 @@
 /**
- * Tells alerts to a webhook, for those without an Alertmanager. The same alert about the same thing is told once in a
- * window and then, where it went on, once more with how often; and once when it is over. Nothing here can hold the node up or bring it down: the
- * queue is bounded and a webhook that is away costs alerts, which the log still has.
+ * Sends alerts to a webhook, for installations without Alertmanager. An alert is sent once per window. If it repeats,
+ * it is sent again with a count, and once more when it is resolved. It cannot block or crash the node: the queue has a
+ * limit, and a webhook that is away costs alerts, which the log still has.
  */
 import { alertKey } from "../../domain/alerts.ts";
 import type { Checksum } from "../../domain/checksum.ts";
 import { defined } from "../../domain/defined.ts";
+import { messageOf } from "../../domain/thrown.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";
@@ -15,25 +16,25 @@ import { type PostPorts, postJson } from "./post-json.ts";
 export interface AlertSinkOptions extends PostPorts {
   readonly entropy: Pick<Entropy, "random">;
   readonly url: string;
-  /** Absent: by the URL's host. */
+  /** Absent: chosen by the URL's host. */
   readonly format?: AlertFormat;
   readonly nodeId: string;
   readonly checksum?: Checksum;
-  /** How long repeats are only counted. */
+  /** Time in which repeats are only counted. */
   readonly windowMs?: number;
-  /** An alert that could not be told, in words; for the log. */
+  /** Called with the reason if an alert could not be sent. */
   readonly onLost?: (reason: string) => void;
 }
 
 interface Open {
   readonly alert: Alert;
-  /** Since it was last told. */
+  /** Repeats since the last message. */
   repeats: number;
   cancelTimer: () => void;
 }
 
 type Resolved = Extract<TelemetryEvent, { readonly type: "alert.resolved" }>;
-type Told = Omit<Alert, "type">;
+type AlertFields = Omit<Alert, "type">;
 
 const WINDOW_MS = 300_000;
 const QUEUE_LIMIT = 100;
@@ -50,7 +51,9 @@ class AlertSink {
   private readonly options: AlertSinkOptions;
   private readonly format: AlertFormat;
   private readonly open = new Map<string, Open>();
-  /** How grave what was said is, until it is said that it is over. Most are about a moment and stay: the oldest give way. */
+  /**
+   * Severity of each alert that was sent and not resolved. Most alerts are never resolved, so the oldest are dropped.
+   */
   private readonly unresolved = new Map<string, AlertSeverity>();
   private readonly queue: AlertMessage[] = [];
   private readonly stopping = new AbortController();
@@ -68,7 +71,7 @@ class AlertSink {
     if (event.type === "alert.resolved") this.end(event);
   };
 
-  /** Said at once, with what was left to say; only of what was said before. */
+  /** Sends the resolution at once, with the repeats so far. Only for an alert that was sent. */
   private end(resolved: Resolved): void {
     const key = alertKey(resolved);
     const before = this.open.get(key);
@@ -98,7 +101,7 @@ class AlertSink {
     this.enqueue(alert, 1);
   }
 
-  /** Tells what is queued, but does not wait for long. */
+  /** Sends what is queued, within a time limit. */
   async close(): Promise<void> {
     this.closed = true;
     for (const [key, { alert, repeats, cancelTimer }] of this.open) {
@@ -126,12 +129,12 @@ class AlertSink {
     this.enqueue(over.alert, over.repeats);
   }
 
-  private enqueue(alert: Told, count: number, status: AlertMessage["status"] = "firing"): void {
+  private enqueue(alert: AlertFields, count: number, status: AlertMessage["status"] = "firing"): void {
     if (this.queue.length >= QUEUE_LIMIT) {
       this.queue.shift();
       this.options.onLost?.("the queue is full");
     }
-    this.queue.push(this.messageOf(alert, count, status));
+    this.queue.push(this.toMessage(alert, count, status));
     this.sending ??= this.sendAll().finally(() => {
       this.sending = null;
     });
@@ -140,13 +143,13 @@ class AlertSink {
   private async sendAll(): Promise<void> {
     for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
       if (this.stopping.signal.aborted) {
-        this.options.onLost?.(`the node has stopped before ${next.code} was told`);
+        this.options.onLost?.(`the node stopped before it had sent ${next.code}`);
         continue;
       }
       try {
         await this.send(next);
       } catch (error) {
-        this.options.onLost?.(error instanceof Error ? error.message : String(error));
+        this.options.onLost?.(messageOf(error));
       }
     }
   }
@@ -160,7 +163,7 @@ class AlertSink {
     if (refusal !== null) throw new Error(`the webhook ${refusal}`);
   }
 
-  private messageOf(alert: Told, count: number, status: AlertMessage["status"]): AlertMessage {
+  private toMessage(alert: AlertFields, count: number, status: AlertMessage["status"]): AlertMessage {
     const { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint } = alert;
     const { clock, nodeId, checksum } = this.options;
     const at = clock.now().toISOString();

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { Agent, buildConnector, fetch } from "undici";
 import { addressGuard } from "./networks.ts";
 
-/** `code` is what people read: the address itself stays inside. */
+/** Only `code` is shown to people: the address may reveal the internal network. */
 class AddressRefused extends Error {
   override readonly name = "AddressRefused";
   readonly code = "private address";
@@ -11,7 +11,9 @@ class AddressRefused extends Error {
 
 const CONNECT_TIMEOUT_MS = 4_000;
 
-/** A fetch that connects to public addresses, and to those of the networks named. `lookup`: another one for tests. */
+/**
+ * A fetch that connects only to public addresses, and to those of the given networks. `lookup` is replaced in tests.
+ */
 export function guardedFetch(
   networks: readonly string[],
   lookup: LookupFunction = systemLookup,
@@ -21,7 +23,7 @@ export function guardedFetch(
     lookup(name, { ...options, all: true }, (error, found, family) => {
       if (error !== null) return callback(error, found, family);
       const addresses = found as unknown as readonly LookupAddress[];
-      // Of several, one is enough to refuse: which of them is connected to is not for us to say.
+      // One private address refuses the name: the connector chooses among them.
       if (!addresses.every(({ address }) => mayConnect(address))) return callback(new AddressRefused(), []);
       const [first] = addresses;
       return options.all === true
@@ -37,7 +39,7 @@ export function guardedFetch(
       if (isIP(literal) !== 0 && !mayConnect(literal)) return callback(new AddressRefused(), null);
       return connect(options, callback);
     },
-    // The Clock port owns time: one deadline covers connecting, waiting and reading.
+    // One deadline of the Clock port covers connecting, waiting and reading; undici's own timeouts are off.
     headersTimeout: 0,
     bodyTimeout: 0,
   });

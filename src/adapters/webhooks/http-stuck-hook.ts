@@ -1,12 +1,12 @@
 /**
- * The hook behind an HTTP endpoint. The body is the context as JSON, the answer the decision. With a secret each request is
- * signed, so that the endpoint can tell that a node of ours asks, and when: `Fencepost-Signature: t=…,v1=…`, the HMAC-SHA256
- * of `t.body` in hex. Tries of one question carry one `Idempotency-Key`.
+ * The stuck-transaction hook over HTTP. The request body is the context as JSON, the answer the decision. With a secret
+ * each request is signed, so that the endpoint can verify sender and time: `Fencepost-Signature: t=…,v1=…`, the
+ * HMAC-SHA256 of `t.body` in hex. Retries of one request have the same `Idempotency-Key`.
  */
 import { createHmac } from "node:crypto";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { StuckContext, StuckDecision, StuckResolutionHook } from "../../ports/stuck-hook.ts";
-import { type PostPorts, postJson } from "./post-json.ts";
+import { type PostPorts, parseAnswer, postJson } from "./post-json.ts";
 
 export interface HttpStuckHookOptions extends PostPorts {
   readonly entropy: Entropy;
@@ -14,7 +14,7 @@ export interface HttpStuckHookOptions extends PostPorts {
   readonly secret?: string;
 }
 
-/** Three tries and the pauses between them end before the node stops waiting. */
+/** Three tries with pauses end before the node stops waiting. */
 const TRY_TIMEOUT_MS = 4_000;
 const TRIES = 3;
 
@@ -25,7 +25,7 @@ export function createHttpStuckHook(options: HttpStuckHookOptions): StuckResolut
       const headers = { "idempotency-key": options.entropy.uuid(), ...signature(options, body) };
       const { url } = options;
       const text = await postJson(options, { url, headers, body, timeoutMs: TRY_TIMEOUT_MS, tries: TRIES });
-      return parse(text) as StuckDecision;
+      return parseAnswer(text) as StuckDecision;
     },
   };
 }
@@ -35,13 +35,4 @@ function signature({ secret, clock }: HttpStuckHookOptions, body: string): Reado
   const at = Math.floor(clock.now().getTime() / 1_000);
   const digest = createHmac("sha256", secret).update(`${at}.${body}`).digest("hex");
   return { "fencepost-signature": `t=${at},v1=${digest}` };
-}
-
-/** The caller judges what it means. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error("the answer is not JSON");
-  }
 }

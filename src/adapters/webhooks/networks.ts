@@ -1,11 +1,13 @@
 /**
- * Where a hook and alerts may lead. A name can be made to mean any address, after it was configured as well as before:
- * the metadata service of a cloud, a database beside the node. So each address is looked at after the name was resolved
- * and before the first byte leaves. Private ones are refused, unless their network is named in the configuration.
+ * Addresses that hooks and alerts may connect to. A host name can be made to resolve to any address at any time, such
+ * as a cloud's metadata service or a database. So each address is checked after the name was resolved and before the
+ * first byte leaves. Private addresses are refused unless their network is configured.
  */
 import { BlockList, isIP } from "node:net";
 
-/** IANA's special-purpose registries: this host, private use, link-local, shared, benchmarks, multicast, translation. */
+/**
+ * IANA's special-purpose registries: this host, private use, link-local, shared, benchmarks, multicast, translation.
+ */
 const PRIVATE = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"],
   ...["192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"],
@@ -13,7 +15,7 @@ const PRIVATE = [
   ...["fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
 ];
 
-/** An address, or a network as `10.0.0.0/8`. */
+/** True for an address or a network such as `10.0.0.0/8`. */
 export function isNetwork(text: string): boolean {
   const [address = "", prefix, ...rest] = text.split("/");
   const version = isIP(address);
@@ -21,7 +23,7 @@ export function isNetwork(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bitsOf(address));
 }
 
-/** Judges addresses, not names. One of IPv4 in the clothes of IPv6 (`::ffff:10.0.0.1`) is what it is underneath. */
+/** Checks addresses, not names. An IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) is checked as IPv4. */
 export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
   const own = listOf(allowed);
   return (address) => {

@@ -5,7 +5,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 export interface PostPorts {
   readonly clock: Clock;
   readonly entropy: Pick<Entropy, "random">;
-  /** Connects nowhere but where hooks and alerts may lead (guarded-fetch.ts). */
+  /** Connects only to addresses that hooks and alerts may reach (guarded-fetch.ts). */
   readonly fetch: typeof globalThis.fetch;
 }
 
@@ -13,17 +13,17 @@ export interface Delivery {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Of one try, from sending to the last byte of the answer. */
+  /** Time of one try, from sending to the last byte of the answer. */
   readonly timeoutMs: number;
   readonly tries: number;
-  /** Ends it early, also between two tries. */
+  /** Aborts the delivery, also between two tries. */
   readonly signal?: AbortSignal;
 }
 
-/** The other side said no. */
+/** The receiver refused the request. */
 class Refused extends Error {
   override readonly name = "Refused";
-  /** Asking again would not change it. */
+  /** True if a retry would not help. */
   readonly isFinal: boolean;
 
   constructor(message: string, isFinal = true) {
@@ -35,33 +35,35 @@ class Refused extends Error {
 const PAUSE: BackoffRule = { firstMs: 250, mostMs: 5_000 };
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** Posts until the receiver takes it: silence, 429 and 5xx are tried again with back-off. Resolves with the answer's text. */
+/**
+ * Posts until the receiver accepts. No answer, 429 and 5xx are retried with back-off. Resolves with the answer's text.
+ */
 export async function postJson(ports: PostPorts, delivery: Delivery): Promise<string> {
+  const { url, headers, body, timeoutMs, signal } = delivery;
+  const request = { method: "POST", headers: { "content-type": "application/json", ...headers }, body, timeoutMs };
   for (let tries = 1; ; tries++) {
     try {
-      return await postOnce(ports, delivery);
+      return await fetchText(ports, url, signal === undefined ? request : { ...request, signal });
     } catch (error) {
-      const isOver = (error instanceof Refused && error.isFinal) || delivery.signal?.aborted === true;
+      const isOver = (error instanceof Refused && error.isFinal) || signal?.aborted === true;
       if (isOver || tries >= delivery.tries) throw error;
-      await ports.clock.sleep(backoffMs(PAUSE, tries, ports.entropy.random()), delivery.signal);
+      await ports.clock.sleep(backoffMs(PAUSE, tries, ports.entropy.random()), signal);
     }
   }
 }
 
-async function postOnce(ports: PostPorts, delivery: Delivery): Promise<string> {
-  const { url, headers, body, timeoutMs, signal } = delivery;
+/** Sends one request, and resolves with the answer's text if the status says that it was taken. */
+export async function fetchText(
+  { clock, fetch }: Pick<PostPorts, "clock" | "fetch">,
+  url: string,
+  { timeoutMs, signal, ...request }: RequestInit & Pick<Delivery, "timeoutMs" | "signal">,
+): Promise<string> {
   const deadline = new AbortController();
-  const cancelTimer = ports.clock.after(timeoutMs, () => deadline.abort(new Error(`no answer within ${timeoutMs} ms`)));
+  const cancelTimer = clock.after(timeoutMs, () => deadline.abort(new Error(`no answer within ${timeoutMs} ms`)));
   const signals = signal === undefined ? [deadline.signal] : [deadline.signal, signal];
   try {
-    const response = await ports.fetch(url, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body,
-      // What is signed for one place must not be carried to another.
-      redirect: "error",
-      signal: AbortSignal.any(signals),
-    });
+    // A redirect is refused: a signed body must reach no other address than the configured one.
+    const response = await fetch(url, { ...request, redirect: "error", signal: AbortSignal.any(signals) });
     const text = await readLimited(response);
     if (response.ok) return text;
     throw new Refused(`answered ${response.status}`, response.status !== 429 && response.status < 500);
@@ -73,7 +75,15 @@ async function postOnce(ports: PostPorts, delivery: Delivery): Promise<string> {
   }
 }
 
-export async function readLimited(response: Response): Promise<string> {
+export function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error("its answer is not JSON");
+  }
+}
+
+async function readLimited(response: Response): Promise<string> {
   const bytes: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -84,8 +94,8 @@ export async function readLimited(response: Response): Promise<string> {
   return Buffer.concat(bytes).toString("utf8");
 }
 
-/** `fetch failed` says nothing, and what it failed of names the address; the code of that says enough. */
-export function reasonOf(error: unknown): string {
+/** Only the code of the cause is shown: "fetch failed" says nothing, and the cause's message contains the address. */
+function reasonOf(error: unknown): string {
   const { cause } = Object(error) as { readonly cause?: unknown };
   const { code } = Object(cause) as { readonly code?: unknown };
   return `it cannot be reached (${typeof code === "string" ? code : "no connection"})`;

@@ -10,7 +10,7 @@ import {
   sanityLimit,
   smaller,
 } from "../../domain/fees.ts";
-import type { Address, Hash, LaneKey } from "../../domain/lane.ts";
+import type { Address, Hash } from "../../domain/lane.ts";
 import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
@@ -49,8 +49,6 @@ export class ChainContext {
   readonly disputes: Disputes;
   /** What was said of this chain and its lanes, and is not over. */
   readonly standing: StandingAlerts;
-  /** Lanes whose last comparison with the chain got no answer, and why. */
-  readonly uncompared = new Map<LaneKey, string>();
   reachable = true;
   /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
   lookSoon: () => void = () => undefined;
@@ -59,8 +57,6 @@ export class ChainContext {
   /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
   genesisHash: Hash | null = null;
   seenGenesis: Hash | null = null;
-  /** Why the chain that answers is doubted, by lane; shown by explain. */
-  readonly doubts = new Map<LaneKey, string>();
   /** Wall-clock time of the first look that failed since the last that did not. */
   unreachableSince: Date | null = null;
   /** Wall-clock time at which this node first saw the head that it has; null: it has none. */

@@ -32,45 +32,6 @@ export interface Freshness {
   readonly atMostMs: number;
 }
 
-/** The head of a line that does not move, and what the chain counted when it was last looked at. Monotonic. */
-export interface StandingHead {
-  readonly head: number;
-  /** Where the chain stood when the head was first seen: who has come so far may say that nonces below it are unused. */
-  readonly atBlock: number;
-  readonly count: number | null;
-  readonly dueMs: number;
-}
-
-/** What counts have told of one signer since its lane was last read from the database. */
-export class CountMemory {
-  /** When the count was asked for that was last compared with the cursor. Monotonic; null: it is to be asked anew. */
-  comparedAtMs: number | null = null;
-  /** What that comparison proved; no nonce below it is given, also while the cursor has not followed yet. */
-  proven = 0;
-  /** A mined count above the cursor that is not proved yet, and the block that the follower had come to when it was met. */
-  claim: { readonly count: number; readonly atBlock: number } | null = null;
-  /** A claim that could not be proved in time, and since when none could: creates are refused for it. For people to look at. */
-  unproved: { readonly count: number; readonly since: Date } | null = null;
-  /** The comparison that is under way, and counts: one that began before the last failure does not. */
-  proving: Promise<number | null> | null = null;
-  /** A mined count that a look has reported: a nonce below it that is not mined for us may be another program's. A hint. */
-  reported = 0;
-  /** Which head of line the count is next compared with, and when. Monotonic. */
-  check: { readonly nonce: number; readonly dueMs: number } | null = null;
-  standing: StandingHead | null = null;
-
-  /** A batch failed: what was asked before, also where the answer is still on its way, was true for a batch that did not happen. */
-  clear(): void {
-    this.comparedAtMs = null;
-    this.proving = null;
-  }
-
-  /** No nonce below may be given: the chain may have passed it. */
-  get usedBelow(): number {
-    return Math.max(this.proven, this.reported);
-  }
-}
-
 /** As far as counting needs it. */
 interface CountedChain {
   readonly chain: Pick<Chain, "transactionCount" | "transactionCountEverywhere" | "transactionCountAt">;
@@ -83,7 +44,6 @@ export class Counts {
   private readonly clock: Clock;
   private readonly asked: Readonly<Record<Tag, Answers<Address, CountFact>>>;
   private readonly told = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
-  private readonly memories = new Map<Address, CountMemory>();
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;
 
   constructor(context: CountedChain, clock: Clock) {
@@ -117,19 +77,6 @@ export class Counts {
   /** The last answer to any caller, for people to look at; nothing is asked for it, and nothing decided by it. */
   lastTold(signer: Address): Readonly<Record<Tag, number | null>> {
     return { latest: this.told.latest.get(signer) ?? null, pending: this.told.pending.get(signer) ?? null };
-  }
-
-  of(signer: Address): CountMemory {
-    const known = this.memories.get(signer);
-    if (known !== undefined) return known;
-    const memory = new CountMemory();
-    this.memories.set(signer, memory);
-    return memory;
-  }
-
-  /** The lane was read again: what was believed before may have been a lie that an operator has just undone. */
-  forget(signer: Address): void {
-    this.memories.delete(signer);
   }
 
   /** A poll interval. Those who begin to wait in the same millisecond go on together, and so ask in one request. */

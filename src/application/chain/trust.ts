@@ -14,30 +14,22 @@ import { chainJudged, chainLookOwed, isUnsure, type LanePace } from "../../domai
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../domain/pace/when.ts";
 import { type ChainIdentity, ChainUnavailable } from "../../ports/chain.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
 import { passFailed } from "./pass-failures.ts";
 
-export interface TrustPorts extends Pick<Ports, "clock" | "telemetry"> {
-  readonly store: Pick<LaneStore, "settledBelow" | "loadLane">;
-}
-
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";
 
 /** Lanes that may be worked on in this pass. A lane that owes a look at the chain's identity has it first. */
 export async function trustedLanes(
-  ports: TrustPorts,
+  ports: LanePorts,
   context: ChainContext,
   lanes: readonly OwnedLane[],
 ): Promise<readonly OwnedLane[]> {
   if (context.follower.takeDiscontinuity()) for (const lane of lanes) happened(lane, chainLookOwed);
-  // A lane that another node owns now is that node's to judge.
-  const held = context.doubts.size === 0 ? null : new Set(lanes.map(({ key }) => key));
-  for (const key of context.doubts.keys()) if (held?.has(key) === false) context.doubts.delete(key);
   const owing = lanes.filter(owesLook);
   if (owing.length === 0) return lanes;
   const nowMs = ports.clock.monotonicMs();
@@ -54,7 +46,7 @@ export async function trustedLanes(
 
 /** The same look, on the reconciler's own beat. Returns those whose chain nothing speaks against. */
 export async function trustedOnSight(
-  ports: TrustPorts,
+  ports: LanePorts,
   context: ChainContext,
   lanes: readonly OwnedLane[],
 ): Promise<ReadonlySet<OwnedLane>> {
@@ -66,7 +58,7 @@ function owesLook(lane: OwnedLane): boolean {
   return isUnsure(lane.pace);
 }
 
-async function lookAll(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   const failures: unknown[] = [];
   /** True for a failure of ours: not of the chain, nor the end of a term. */
   const note = (error: unknown): boolean => {
@@ -127,7 +119,7 @@ function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentit
 }
 
 /** A lane on which nothing is open has nothing to lose: its identity is enough. */
-async function countEvidence(ports: TrustPorts, { counts }: ChainContext, lane: OwnedLane): Promise<string | null> {
+async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: OwnedLane): Promise<string | null> {
   if (lane.idle) return null;
   const { signer } = lane.lane;
   const { count } = await counts.mined(signer, { atMostMs: 0 });
@@ -141,22 +133,20 @@ async function countEvidence(ports: TrustPorts, { counts }: ChainContext, lane: 
   return `the chain counts ${count} transactions of ${signer}, and ${settled} are settled beyond any reorg`;
 }
 
-function judge(ports: TrustPorts, context: ChainContext, lane: OwnedLane, evidence: string | null): void {
+function judge(ports: LanePorts, context: ChainContext, lane: OwnedLane, evidence: string | null): void {
   const before = lane.pace;
   happened(lane, chainJudged, evidence, ports.clock.monotonicMs() + context.settings.pollIntervalMs);
   const { doubt } = lane.pace;
-  if (evidence !== null) context.doubts.set(lane.key, evidence);
-  if (doubt === NO_DOUBT) context.doubts.delete(lane.key);
   if (doubt.stopped && !before.doubt.stopped) reportStop(ports, lane);
   if (doubt === NO_DOUBT && before.doubt !== NO_DOUBT) goOn(ports, lane, before);
 }
 
-function reportStop({ telemetry }: TrustPorts, { lane, pace }: OwnedLane): void {
+function reportStop({ telemetry }: LanePorts, { lane, pace }: OwnedLane): void {
   const message = `${pace.distrust}: nothing is sent, allocated or decided for ${lane.signer} until that is over`;
   telemetry.emit({ type: "alert", severity: "CRITICAL", code: "CHAIN_DISTRUSTED", message, lane });
 }
 
-function goOn(ports: TrustPorts, lane: OwnedLane, before: LanePace): void {
+function goOn(ports: LanePorts, lane: OwnedLane, before: LanePace): void {
   oweReceipts(lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
@@ -170,7 +160,7 @@ function oweReceipts(lane: OwnedLane): void {
 }
 
 /** The first owner of any lane on the chain notes its first block; every later owner compares. */
-async function noteGenesis(ports: TrustPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   const [lane] = lanes;
   const genesisHash: Hash | null = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;

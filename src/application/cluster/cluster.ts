@@ -8,7 +8,6 @@ import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { findsKeyAway, isReachable } from "../../domain/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
-import type { IntakeStore } from "../../ports/intake-store.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
@@ -19,22 +18,21 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { Dequeue } from "./dequeue.ts";
+import { ForwardCreates } from "./forward-creates.ts";
 import { KeysAway } from "./keys-away.ts";
 import { KillSwitch } from "./kill-switch.ts";
-import { LeftLying } from "./left-lying.ts";
 import { Membership } from "./membership.ts";
-import { Outbox } from "./outbox.ts";
 import { OwnerActions } from "./owner-actions.ts";
-import { betweenOwners, OutOfReach, type RoutePorts, Router, unknownSigner } from "./route.ts";
-import { TakeRequests } from "./take-requests.ts";
-import { ThroughDatabase } from "./through-database.ts";
-import { ThroughIntake } from "./through-intake.ts";
-import { isUnasked } from "./unasked.ts";
+import { PendingCreates } from "./pending-creates.ts";
+import { PendingRequests } from "./pending-requests.ts";
+import { type RoutePorts, Router } from "./route.ts";
+import { UnownedLanes } from "./unowned-lanes.ts";
 
 export interface ClusterPorts
   extends Pick<RoutePorts, "selfUrl">,
     Pick<Ports, "entropy" | "telemetry" | "peers" | "wakeUps"> {
-  readonly store: LeaseStore & KillStore & IntakeStore & LeftRequestStore;
+  readonly store: LeaseStore & KillStore & LeftRequestStore;
   readonly clock: DatabaseClock;
   readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
@@ -49,8 +47,8 @@ export interface ClusterPorts
   readonly onUnreachable: () => void;
   /** Creates that may wait for one lane. */
   readonly queueLimit: number;
-  /** Intents stand in the intake table, which this node or another has to take up. */
-  readonly onLeft: () => void;
+  /** There are waiting requests or intents, which this node or another has to read. */
+  readonly onEnqueued: () => void;
 }
 
 /** Of the lanes that belong elsewhere, this part moves each time, and no fewer than so many: a join is no storm. */
@@ -62,21 +60,21 @@ const LEFT_TO_TAKER_MS = 1_000;
 export class Cluster {
   readonly membership: Membership;
   readonly router: Router;
-  readonly outbox: Outbox;
+  readonly forwardCreates: ForwardCreates;
   readonly actions: OwnerActions;
   readonly kills: KillSwitch;
   readonly keys: KeysAway;
-  readonly throughIntake: ThroughIntake;
-  readonly throughDatabase: ThroughDatabase;
-  /** What nodes left for this one's lanes, beside intents. */
-  readonly leftRequests: TakeRequests;
+  readonly pendingCreates: PendingCreates;
+  private readonly pendingRequests: PendingRequests;
+  /** Requests that other nodes enqueued for this one's lanes. */
+  readonly dequeue: Dequeue;
   private readonly ports: ClusterPorts;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
-  /** The last giving of each lane. One that is back since was left lying, and is not given there again for a lease. */
+  /** The last giving of each lane. One that is back since was not taken, and is not given there again for a lease. */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
-  private readonly lying: LeftLying;
-  /** Lanes claimed while this node stands back, and whose they were to be: who left one lying is not given it again. */
+  private readonly unowned: UnownedLanes;
+  /** Lanes claimed while this node stands back, and whose they were to be: a node that did not take one is not given it again. */
   private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
   private announced = "";
@@ -87,20 +85,22 @@ export class Cluster {
     this.signers = new Set(ports.signer.addresses());
     this.keys = new KeysAway(ports);
     this.membership = new Membership(ports.store);
-    this.lying = new LeftLying(ports);
-    this.outbox = new Outbox(ports);
+    this.unowned = new UnownedLanes(ports);
+    this.forwardCreates = new ForwardCreates(ports);
     this.router = new Router({
       ...ports,
       membership: this.membership,
+      forwards: this.forwards,
       selfId: () => ports.lease().instanceId,
       holds: (lane) => ports.lanes().holds(lane),
       hasKey: (lane) => this.hasKey(lane),
       canServe: (lane) => this.canServe(lane),
       lookAgain: () => this.lookAgain(),
     });
-    const { onLeft, queueLimit: perLane } = ports;
-    this.throughIntake = new ThroughIntake({ ...ports, perLane, onLeft });
-    this.throughDatabase = new ThroughDatabase({ ...ports, perLane, onLeft });
+    const { queueLimit: perLane } = ports;
+    const requests = new PendingRequests({ ...ports, perLane });
+    this.pendingRequests = requests;
+    this.pendingCreates = new PendingCreates({ requests, perLane });
     this.kills = new KillSwitch({
       ...ports,
       members: () => this.membership.members,
@@ -109,21 +109,14 @@ export class Cluster {
       onHistoryChanged: (error) => ports.lease().historyChanged(error),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
-    const { throughDatabase } = this;
-    const road = { throughDatabase, isUnasked: (fate: unknown) => this.isUnasked(fate) };
-    this.actions = new OwnerActions({ ...road, peers: ports.peers, lanes, router: this.forwards ? this.router : null });
+    this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.router, requests });
     const instanceId = () => ports.lease().instanceId;
-    this.leftRequests = new TakeRequests({ ...ports, instanceId, actions: this.actions, onTaken: () => this.tookUp() });
+    this.dequeue = new Dequeue({ ...ports, instanceId, actions: this.actions, onAnswered: () => this.answered() });
   }
 
-  /** Whether what belongs elsewhere is taken there, or refused with the owner's name. */
+  /** True: a request for another node's lane is forwarded. False: it is refused with the owner's URL. */
   get forwards(): boolean {
     return this.ports.mode === "worker-queue";
-  }
-
-  /** The owner cannot be asked, and what was wanted of it may be left for it in the database. */
-  isUnasked(fate: unknown): boolean {
-    return isUnasked(fate, this.ports.selfUrl === "");
   }
 
   /** What this node can serve, as it is now. */
@@ -135,7 +128,7 @@ export class Cluster {
   wasSilent(): void {
     const { clock, leaseDurationMs } = this.ports;
     this.silences = afterSilence(this.silences, clock.monotonicMs(), leaseDurationMs);
-    this.lying.forget();
+    this.unowned.forget();
     this.leftBy.clear();
   }
 
@@ -146,15 +139,15 @@ export class Cluster {
   }
 
   /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
-  async leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+  async unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     if (!this.standsBack) return [];
     const chains = this.reachableChains();
-    const lying = await this.lying.among(lanes.filter((lane) => this.canServe(lane) && chains.includes(lane.chainId)));
-    for (const lane of lying) {
+    const free = await this.unowned.among(lanes.filter((lane) => this.canServe(lane) && chains.includes(lane.chainId)));
+    for (const lane of free) {
       const favourite = this.membership.favourite(lane);
       if (favourite !== null) this.leftBy.set(laneKey(lane), favourite.instanceId);
     }
-    return lying;
+    return free;
   }
 
   /**
@@ -199,23 +192,21 @@ export class Cluster {
     this.announced = text;
   }
 
-  /** What nodes left for this one's lanes is taken up, or declined: they wait to hear of it, and so may this one. */
-  tookUp(): void {
+  /** Requests for this node's lanes were answered or declined: their senders wait, and this node may be one of them. */
+  answered(): void {
     this.ports.wakeUps.tell("taken");
     this.answersCame();
   }
 
-  /** Owners have taken up, declined or answered something that this node may wait for. */
+  /** Owners have answered something that this node may wait for. */
   answersCame(): void {
-    this.throughIntake.look();
-    this.throughDatabase.look();
+    this.pendingRequests.look();
   }
 
   /** From here on this node takes no lane. */
   async drain(): Promise<void> {
     this.draining = true;
-    this.throughIntake.hurry();
-    this.throughDatabase.hurry();
+    this.pendingRequests.close();
     await this.announce();
     await this.lookAgain();
   }
@@ -233,14 +224,12 @@ export class Cluster {
     await Promise.all(moving.map((lane) => this.give(lane)));
   }
 
-  /** What a create is told where this node cannot act for the lane. "Unknown" is said after one more look alone. */
+  /** Refusal of a request for a lane that this node cannot act for. A signer is unknown only after one more look. */
   async refusal(lane: Lane): Promise<FencepostError> {
     if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
     const favourite = this.membership.favourite(lane);
-    if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) {
-      return this.hasKey(lane) || this.membership.isKnown(lane) ? betweenOwners() : unknownSigner(lane);
-    }
-    if (!isReachable(favourite)) return new OutOfReach(favourite);
+    const isOther = favourite !== null && favourite.instanceId !== this.ports.lease().instanceId;
+    if (!isOther || !isReachable(favourite)) return this.router.unserved(lane);
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 

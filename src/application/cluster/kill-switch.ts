@@ -41,7 +41,7 @@ interface Held {
   written: boolean;
 }
 
-interface Told {
+interface Notified {
   readonly member: Member;
   told: boolean;
 }
@@ -83,7 +83,7 @@ export class KillSwitch {
     const { clock, entropy } = this.ports;
     const kill = { killId: entropy.uuid(), ...order };
     this.hold(kill);
-    const nodes = this.others().map((member): Told => ({ member, told: false }));
+    const nodes = this.others().map((member): Notified => ({ member, told: false }));
     const first = Promise.all([this.keep(), ...nodes.map((node) => this.tell(node, kill, TELL_TIMES))]);
     await bounded(clock, first, clock.monotonicMs() + ANSWER_WITHIN_MS);
     return this.answer(nodes);
@@ -152,7 +152,7 @@ export class KillSwitch {
   }
 
   /** Resolves after the first try; goes on behind that until it was told. */
-  private async tell(node: Told, kill: Kill, times: number): Promise<void> {
+  private async tell(node: Notified, kill: Kill, times: number): Promise<void> {
     try {
       await this.ports.peers.kill(node.member.url, kill, TELL_WITHIN_MS);
       node.told = true;
@@ -208,7 +208,7 @@ export class KillSwitch {
     void this.keep();
   }
 
-  private answer(nodes: readonly Told[]): KillAnswer {
+  private answer(nodes: readonly Notified[]): KillAnswer {
     return {
       durable: [...this.held.values()].every(({ written }) => written),
       kills: this.shown(),

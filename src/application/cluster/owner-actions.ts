@@ -1,8 +1,7 @@
 /**
- * What an operator asks of a lane, at any node: done here where this node owns the lane or can acquire it,
- * else by the owner. The same road as a create takes, with one difference: after silence it is not told again. Not every
- * action has an id that its repeat could be recognised by, so the answer is "unknown", and the operator looks first. For an
- * owner that cannot be asked it is left in the database.
+ * Actions on a lane, asked of any node: done by the lane's owner. They take the same way as a create (route.ts), with one
+ * difference: after no answer they are not sent again. Not every action has an id that identifies its repeat, so the outcome
+ * is unknown, and the operator looks first.
  *
  * Reads: membership. Writes: nothing itself; an action writes under the fence of the lane it is given. A crash leaves what
  * the owner committed.
@@ -12,24 +11,21 @@ import type { Lane } from "../../domain/lane.ts";
 import type { LaneAnswer, LaneRequest, Peers } from "../../ports/peers.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Fate } from "./journey.ts";
+import type { Result } from "./delivery.ts";
+import type { PendingRequests } from "./pending-requests.ts";
 import type { Router } from "./route.ts";
-import type { ThroughDatabase } from "./through-database.ts";
 
-const UNHEARD =
+const UNANSWERED =
   "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";
 
-/** Throws a FencepostError for the caller; what it returns must survive JSON. */
+/** Throws a FencepostError for the caller; its answer must survive JSON. */
 export type OwnerAction = (lane: OwnedLane, request: LaneRequest) => Promise<unknown>;
 
 export interface OwnerActionPorts {
-  /** Null: what this node cannot do itself is refused with the owner's name. */
-  readonly router: Pick<Router, "run"> | null;
+  readonly router: Pick<Router, "deliver">;
   readonly peers: Pick<Peers, "act">;
   readonly lanes: { own(lane: Lane): Promise<OwnedLane> };
-  readonly throughDatabase: Pick<ThroughDatabase, "ask">;
-  /** Whether an owner that this node found cannot be asked, and nothing was done. */
-  readonly isUnasked: (fate: unknown) => boolean;
+  readonly requests: Pick<PendingRequests, "ask">;
 }
 
 export class OwnerActions {
@@ -45,33 +41,29 @@ export class OwnerActions {
     this.actions.set(name, action);
   }
 
-  /** Throws what the owner refused with. Where this node is the owner, `act` does it: as registered, if nothing is given. */
+  /** Throws the owner's refusal. If this node is the owner, `act` does it: absent, the registered action. */
   async forwardToOwner(lane: Lane, request: LaneRequest, act?: OwnerAction): Promise<unknown> {
-    const { router, peers } = this.ports;
-    const here = (): Promise<Fate<LaneAnswer>> => this.act(lane, request, act);
-    const [fate] =
-      router === null
-        ? [await here()]
-        : await router.run<LaneAnswer>({
-            lane,
-            items: 1,
-            repeatable: false,
-            locally: async () => [await here()],
-            remotely: async (url, _, { withinMs }) => [await peers.act(url, lane, { ...request, withinMs })],
-            unknown: () => outcomeUnknown(UNHEARD),
-          });
-    const answered = this.ports.isUnasked(fate) ? await this.ports.throughDatabase.ask(lane, request) : fate;
-    if (answered instanceof FencepostError) throw answered;
-    return (answered as LaneAnswer).answer;
+    const { router, peers, requests } = this.ports;
+    const [result] = await router.deliver<LaneAnswer>({
+      lane,
+      items: 1,
+      repeatable: false,
+      here: async () => [await this.act(lane, request, act)],
+      at: async (url, _, { withinMs }) => [await peers.act(url, lane, { ...request, withinMs })],
+      enqueue: async () => [await requests.ask(lane, request)],
+      unknown: () => outcomeUnknown(UNANSWERED),
+    });
+    if (result instanceof FencepostError) throw result;
+    return (result as LaneAnswer).answer;
   }
 
-  /** What another node was asked for: done here or refused, but never forwarded again. */
-  async receive(lane: Lane, request: LaneRequest): Promise<Fate<LaneAnswer>> {
-    const fate = await this.act(lane, request);
-    return fate instanceof BetweenOwners ? fate.toPeer() : fate;
+  /** Asked by another node: done here or refused, but never forwarded again. */
+  async receive(lane: Lane, request: LaneRequest): Promise<Result<LaneAnswer>> {
+    const result = await this.act(lane, request);
+    return result instanceof BetweenOwners ? result.toPeer() : result;
   }
 
-  private async act(lane: Lane, request: LaneRequest, given?: OwnerAction): Promise<Fate<LaneAnswer>> {
+  private async act(lane: Lane, request: LaneRequest, given?: OwnerAction): Promise<Result<LaneAnswer>> {
     const act = given ?? this.actions.get(request.action);
     if (act === undefined) return notKnownYet(request.action);
     try {

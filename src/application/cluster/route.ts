@@ -1,8 +1,9 @@
 /**
- * Takes errands of one lane to its owner. The guess costs nothing: this node where it holds the lane, else the
- * owner it last heard of, else the member that placement favours. A wrong guess is answered with the owner's name and
- * costs one more stop; a node that was forwarded to never forwards again. While a lane changes hands it has no owner for
- * some milliseconds: the errand then waits and starts over, for as long as its patience lasts.
+ * The one way to a lane's owner, for creates and for everything else: this node, else the owner's node, else the table of
+ * waiting requests. The first guess costs nothing: this node if it holds the lane, else the owner that last answered, else the
+ * member that placement favours. A wrong guess is answered with the owner's URL and costs one more stop; a node that was
+ * forwarded to never forwards again. While a lane changes hands it has no owner for some milliseconds: the request then waits
+ * and starts over until its deadline.
  *
  * Reads: membership. Writes: nothing. Invariants: I10 (any node may be asked), I5 (a create has its id from here, so one
  * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
@@ -14,68 +15,96 @@ import { isReachable, type Member } from "../../domain/placement.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
-import { type Errand, type Fate, Journey, NobodyActs } from "./journey.ts";
+import { Delivery, everyItem, type ForwardedRequest, NobodyActs, type Result } from "./delivery.ts";
 import type { Membership } from "./membership.ts";
 
 export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly membership: Membership;
+  /** False: a request for another node's lane is refused with the owner's URL. */
+  readonly forwards: boolean;
+  /** Empty: this node is embedded, and no other node can ask it. */
   readonly selfUrl: string;
   readonly selfId: () => string;
   readonly holds: (lane: Lane) => boolean;
-  /** True where this node has the lane's key, also while it is leaving. */
+  /** This node has the lane's key, and may be leaving. */
   readonly hasKey: (lane: Lane) => boolean;
-  /** True where this node may acquire the lane itself. */
+  /** This node may acquire the lane itself. */
   readonly canServe: (lane: Lane) => boolean;
-  /** Reads who is live now, and not only on the next beat. */
+  /** Reads the live members now, not on the next beat. */
   readonly lookAgain: () => Promise<void>;
   /** A node did not answer. */
   readonly onUnreachable: () => void;
 }
 
-/** Below what a client waits for, every asking and waiting included; a lane changes hands in a fraction of it. */
+/** Below what a client waits for, all attempts and pauses included; a lane changes hands in a fraction of it. */
 const PATIENCE_MS = 4_000;
-/** For what was queued here while this process stood still past its lease: it is refused here, and fails only if elsewhere too. */
+/** For requests that were queued here while this process was paused past its lease: they are refused here, and may succeed elsewhere. */
 const AFTER_PAUSE_MS = 1_000;
-/** How long an errand waits before it starts over: soon at first, then less often. */
+/** Pause before a request starts over: short at first, then longer. */
 const START_OVER_MS = { first: 25, most: 100 };
-/** How long a lane that an embedded node owns is not tried for again, while that node lives. */
+/** A lane of a live embedded node is not tried for again within this time. */
 const TRY_AGAIN_MS = 1_000;
 
 export class Router {
   private readonly ports: RoutePorts;
-  /** Owners that answered for a lane; forgotten as soon as one of them denies it. */
+  /** Owners that answered for a lane; forgotten as soon as one denies it. */
   private readonly owners = new Map<LaneKey, string>();
-  /** When this node last tried for a lane and an owner that cannot be asked had it. */
+  /** Last time that this node tried for a lane and an owner without a URL had it. */
   private readonly deniedAtMs = new Map<LaneKey, number>();
 
   constructor(ports: RoutePorts) {
     this.ports = ports;
   }
 
-  async run<T>(errand: Errand<T>): Promise<readonly Fate<T>[]> {
+  /** One result for each item, in order. */
+  async deliver<T>(request: ForwardedRequest<T>): Promise<readonly Result<T>[]> {
+    const results = await (this.ports.forwards ? this.forward(request) : request.here(everyItem(request), false));
+    const unasked = everyItem(request).filter((item) => this.isUnasked(results[item]));
+    if (unasked.length === 0) return results;
+    const enqueued = await request.enqueue(unasked);
+    const settled = [...results];
+    unasked.forEach((item, at) => {
+      settled[item] = enqueued[at] as Result<T>;
+    });
+    return settled;
+  }
+
+  /**
+   * Nothing was done because the lane's owner cannot be asked; the request itself was not refused. A node with a URL enqueues
+   * for owners without one alone: while a lane changes hands among nodes with URLs, its caller does better to ask again. A
+   * request that may have been done is never enqueued.
+   */
+  private isUnasked(result: unknown): boolean {
+    if (!(result instanceof FencepostError) || result.extras.outcome === "unknown") return false;
+    if (result instanceof OutOfReach) return true;
+    const isBetween = result.code === "NOT_LEADER" || result instanceof BetweenOwners || result instanceof NobodyActs;
+    return this.ports.selfUrl === "" && isBetween;
+  }
+
+  private async forward<T>(request: ForwardedRequest<T>): Promise<readonly Result<T>[]> {
     const { clock } = this.ports;
-    const { lane } = errand;
-    const journey = new Journey(errand, this.firstStop(lane), clock.monotonicMs() + PATIENCE_MS);
-    if (journey.stop === null) {
+    const { lane } = request;
+    const delivery = new Delivery(request, this.firstStop(lane), clock.monotonicMs() + PATIENCE_MS);
+    if (delivery.stop === null) {
       const found = await this.lookOnceMore(lane);
-      if (found instanceof FencepostError) return Array.from({ length: errand.items }, () => found);
-      journey.startOver(found);
+      if (found instanceof FencepostError) return Array.from({ length: request.items }, () => found);
+      delivery.startOver(found);
     }
     let pauseMs = START_OVER_MS.first;
-    while (journey.goesOn(clock.monotonicMs())) {
-      if (journey.stop !== null) {
-        await this.visit(journey, journey.stop);
-      } else if (this.isOutOfReach(lane) || (journey.isWaitingForItself() && !this.hasOthers())) {
+    while (delivery.goesOn(clock.monotonicMs())) {
+      if (delivery.stop !== null) {
+        await this.visit(delivery, delivery.stop);
+      } else if (this.ownerOutOfReach(lane) !== null || (delivery.isWaitingForItself() && !this.hasOthers())) {
         break;
       } else {
         await clock.sleep(pauseMs);
         pauseMs = Math.min(2 * pauseMs, START_OVER_MS.most);
-        journey.startOver(this.firstStop(lane));
+        delivery.startOver(this.firstStop(lane));
       }
     }
-    this.report(journey);
+    this.report(delivery);
     const owner = this.ownerOutOfReach(lane);
-    return journey.conclude(() => (owner === null ? new NobodyActs(journey.unreached) : new OutOfReach(owner)));
+    return delivery.conclude(() => (owner === null ? new NobodyActs(delivery.unreached) : new OutOfReach(owner)));
   }
 
   private firstStop(lane: Lane): string | null {
@@ -88,11 +117,11 @@ export class Router {
     return guess ?? (canServe(lane) && !this.isDenied(lane) ? selfUrl : null);
   }
 
-  /** Trying for a lane locks its row, and its owner's commits wait for that: not with each create that only it can do. */
+  /** Trying for a lane locks its row, and its owner's commits wait for that: this node does not try with each create. */
   private isDenied(lane: Lane): boolean {
     const atMs = this.deniedAtMs.get(laneKey(lane));
     if (atMs === undefined || this.ports.clock.monotonicMs() - atMs >= TRY_AGAIN_MS) return false;
-    return this.isOutOfReach(lane);
+    return this.ownerOutOfReach(lane) !== null;
   }
 
   /** A node may have joined since the last look: its signers must not be answered with UNKNOWN_SIGNER. */
@@ -102,20 +131,16 @@ export class Router {
     } catch (error) {
       return new DatabaseSilent("nothing was accepted", error);
     }
-    return this.firstStop(lane) ?? this.noStop(lane);
+    return this.firstStop(lane) ?? this.unserved(lane);
   }
 
-  /** Where a member is asked; null for one without a URL. */
+  /** URL of a member; null: it has none. */
   private stopAt(member: Member): string | null {
     if (member.instanceId === this.ports.selfId()) return this.ports.selfUrl;
     return isReachable(member) ? member.url : null;
   }
 
-  /** The node that should own the lane has no URL: waiting for it does not help. */
-  private isOutOfReach(lane: Lane): boolean {
-    return this.ownerOutOfReach(lane) !== null;
-  }
-
+  /** The node that should own the lane, if it has no URL: waiting for it does not help. */
   private ownerOutOfReach(lane: Lane): Member | null {
     const favourite = this.ports.membership.favourite(lane);
     return favourite !== null && this.stopAt(favourite) === null ? favourite : null;
@@ -126,74 +151,66 @@ export class Router {
     return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
 
-  private noStop(lane: Lane): FencepostError {
+  /** Why no node can be asked: the owner has no URL, no node may act for the signer right now, or none has its key. */
+  unserved(lane: Lane): FencepostError {
     const owner = this.ownerOutOfReach(lane);
     if (owner !== null) return new OutOfReach(owner);
     const isKnown = this.ports.hasKey(lane) || this.ports.membership.isKnown(lane);
-    return isKnown ? betweenOwners() : unknownSigner(lane);
+    if (isKnown) return new BetweenOwners("this signer is between two owners");
+    return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
   }
 
-  private async visit<T>(journey: Journey<T>, stop: string): Promise<void> {
-    journey.stops++;
-    const { errand, open, repeated } = journey;
-    if (stop === this.ports.selfUrl) {
-      this.settle(journey, await errand.locally(open, repeated));
-      const isDenied = journey.open.length > 0 && this.isOutOfReach(errand.lane);
-      if (isDenied) this.deniedAtMs.set(laneKey(errand.lane), this.ports.clock.monotonicMs());
-      else this.deniedAtMs.delete(laneKey(errand.lane));
-      journey.prolong(this.ports.clock.monotonicMs(), AFTER_PAUSE_MS);
+  private async visit<T>(delivery: Delivery<T>, stop: string): Promise<void> {
+    delivery.stops++;
+    const { request, open, repeated } = delivery;
+    const { clock, selfUrl, membership, onUnreachable } = this.ports;
+    const key = laneKey(request.lane);
+    if (stop === selfUrl) {
+      this.settle(delivery, stop, await request.here(open, repeated));
+      const isDenied = delivery.open.length > 0 && this.ownerOutOfReach(request.lane) !== null;
+      if (isDenied) this.deniedAtMs.set(key, clock.monotonicMs());
+      else this.deniedAtMs.delete(key);
+      delivery.prolong(clock.monotonicMs(), AFTER_PAUSE_MS);
       return;
     }
     try {
-      const telling = { repeat: repeated, withinMs: journey.withinMs(this.ports.clock.monotonicMs()) };
-      this.settle(journey, await errand.remotely(stop, open, telling));
+      const sending = { repeat: repeated, withinMs: delivery.withinMs(clock.monotonicMs()) };
+      this.settle(delivery, stop, await request.at(stop, open, sending));
     } catch (error) {
       if (!(error instanceof PeerUnreachable)) throw error;
-      this.owners.delete(laneKey(errand.lane));
-      this.ports.onUnreachable();
-      const isLive = this.ports.membership.find(stop) !== null;
-      journey.unanswered(error, { isLive, other: () => this.otherStop(journey) });
+      this.owners.delete(key);
+      onUnreachable();
+      delivery.unanswered(error, { isLive: membership.find(stop) !== null, other: () => this.otherStop(delivery) });
     }
   }
 
   /** A node that can serve the lane and was not asked yet. */
-  private otherStop<T>({ errand, visited }: Journey<T>): string | null {
+  private otherStop<T>({ request, visited }: Delivery<T>): string | null {
     const { membership, canServe, selfUrl } = this.ports;
-    const others = membership.candidates(errand.lane).flatMap((member) => this.stopAt(member) ?? []);
-    const all = canServe(errand.lane) ? [...others, selfUrl] : others;
+    const others = membership.candidates(request.lane).flatMap((member) => this.stopAt(member) ?? []);
+    const all = canServe(request.lane) ? [...others, selfUrl] : others;
     return all.find((url) => !visited.has(url)) ?? null;
   }
 
-  private settle<T>(journey: Journey<T>, fates: readonly Fate<T>[]): void {
-    const key = laneKey(journey.errand.lane);
-    const stop = journey.stop as string;
-    const owner = journey.note(fates);
-    if (journey.open.length === 0) {
+  private settle<T>(delivery: Delivery<T>, stop: string, results: readonly Result<T>[]): void {
+    const key = laneKey(delivery.request.lane);
+    const owner = delivery.note(results);
+    if (delivery.open.length === 0) {
       if (stop !== this.ports.selfUrl) this.owners.set(key, stop);
       return;
     }
     this.owners.delete(key);
-    journey.goTo(owner ?? this.otherStop(journey));
+    delivery.goTo(owner ?? this.otherStop(delivery));
   }
 
-  private report<T>(journey: Journey<T>): void {
-    const { stops, open, errand } = journey;
-    if (stops === 1 && journey.stop === this.ports.selfUrl) return;
+  private report<T>({ stops, stop, open, request }: Delivery<T>): void {
+    if (stops === 1 && stop === this.ports.selfUrl) return;
     const result = open.length > 0 ? "failed" : stops === 1 ? "hit" : "miss";
-    this.ports.telemetry.emit({ type: "forward", lane: errand.lane, result, stops });
+    this.ports.telemetry.emit({ type: "forward", lane: request.lane, result, stops });
   }
 }
 
-/** The signer is known, and right now no node may act for it: the node that could is leaving, or takes it up in a moment. */
-export function betweenOwners(): FencepostError {
-  return new BetweenOwners("this signer is between two owners");
-}
-
-export function unknownSigner(lane: Lane): FencepostError {
-  return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
-}
-
-/** Whatever is asked of its lanes is left for it in the database (unasked.ts), so that no caller has to do as this says. */
+/** Requests for its lanes are enqueued in the database, so a caller sees this only if that is not possible. */
 export class OutOfReach extends FencepostError {
   constructor({ nodeId }: Pick<Member, "nodeId">) {
     const where = `${nodeId} acts for this signer inside another process, and takes no requests from outside`;

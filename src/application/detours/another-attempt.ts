@@ -14,14 +14,13 @@ import { laidDown, sendOrdered, signedAnew, takenInHand } from "../../domain/pac
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import type { Decision, Spending } from "../../ports/lane-store.ts";
 import type { DeclaredPayload, SignedTransaction } from "../../ports/signer.ts";
-import { commitPlanned, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
-import { forbiddenNow, type LimitPorts, spendingOf } from "../lane/limits.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { forbiddenNow, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
-import { type AskSignerPorts, askSigner } from "../stages/3-sign/ask-signer.ts";
+import { askSigner } from "../stages/3-sign/ask-signer.ts";
 import { canStick } from "./stuck.ts";
-
-export interface AnotherAttemptPorts extends LaneWriterPorts, LimitPorts, AskSignerPorts {}
 
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
@@ -52,7 +51,7 @@ export interface AnotherPayload {
 export type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
 
 export async function signAnother(
-  ports: AnotherAttemptPorts,
+  ports: LanePorts,
   lane: OwnedLane,
   tx: Tracked,
   payload: AnotherPayload,
@@ -100,7 +99,7 @@ function decidedAgain(decision: Decision | undefined) {
 }
 
 export async function signOne(
-  ports: AskSignerPorts,
+  ports: LanePorts,
   lane: OwnedLane,
   unsigned: DeclaredPayload,
 ): Promise<SignedTransaction> {

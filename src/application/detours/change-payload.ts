@@ -23,16 +23,15 @@ import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow } from "../lane/limits.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { decodedNewest, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
+import { decodedNewest, rebuildable, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
+import { type AnotherPayload, signAnother } from "./another-attempt.ts";
 import { changePrice, inWords, standingOffer } from "./change-price.ts";
-
-export interface ChangePorts extends AnotherAttemptPorts, StoredBytes {}
 
 export interface PayloadChange {
   /** `reprice` signs the payload that stands, at another price. */
@@ -62,7 +61,7 @@ interface TrackedWork {
 }
 
 /** For a transaction that has been signed. Throws CONFLICT where it was mined meanwhile. */
-export async function changeTracked(ports: ChangePorts, context: ChainContext, work: TrackedWork): Promise<ChangeFate> {
+export async function changeTracked(ports: LanePorts, context: ChainContext, work: TrackedWork): Promise<ChangeFate> {
   const { lane, tx, change } = work;
   refuseMined(tx);
   if (tx.pace.inHand) return "movedOn";
@@ -82,7 +81,7 @@ export async function changeTracked(ports: ChangePorts, context: ChainContext, w
 
 /** For one that waits to be signed: signing stands still until the change is durable and the lane is read again. */
 export async function changeQueued(
-  ports: ChangePorts,
+  ports: LanePorts,
   context: ChainContext,
   work: { readonly lane: OwnedLane; readonly record: TransactionRecord; readonly change: PayloadChange },
 ): Promise<ChangeFate> {
@@ -201,7 +200,7 @@ function prepared(
 
 type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed" | "blobCost">;
 
-async function anotherPayload(ports: ChangePorts, context: ChainContext, work: TrackedWork): Promise<Unsigned> {
+async function anotherPayload(ports: LanePorts, context: ChainContext, work: TrackedWork): Promise<Unsigned> {
   const { lane, tx, change } = work;
   if (change.signed !== undefined) {
     const { rawTransaction, txHash } = change.signed;
@@ -235,7 +234,7 @@ export function blobCost({ blobGas = 0n, blobFeeCap = 0n }: DecodedTransaction):
 }
 
 /** Bytes that no pool takes in the place of what stands would only keep that from being sent again. */
-async function refuseTooLittle(ports: ChangePorts, tx: Tracked, signed: DecodedTransaction): Promise<void> {
+async function refuseTooLittle(ports: LanePorts, tx: Tracked, signed: DecodedTransaction): Promise<void> {
   const least = leastInPlaceOf(await offerThatStands(ports, tx));
   const { unsigned, blobFeeCap } = signed;
   if (reaches({ fees: unsigned.fees, ...(blobFeeCap === undefined ? {} : { blobFeeCap }) }, least)) return;
@@ -243,7 +242,7 @@ async function refuseTooLittle(ports: ChangePorts, tx: Tracked, signed: DecodedT
   throw invalid("rawTransaction", `does not replace what stands: nodes take ${inWords(least.fees)}${blobs}, or more`);
 }
 
-async function offerThatStands(ports: ChangePorts, tx: Tracked): Promise<Offer> {
+async function offerThatStands(ports: LanePorts, tx: Tracked): Promise<Offer> {
   const fees = standingOffer(tx);
   const blobFeeCap = (await decodedNewest(ports, tx))?.blobFeeCap;
   return blobFeeCap === undefined ? { fees } : { fees, blobFeeCap };
@@ -267,7 +266,7 @@ async function finished(
 }
 
 /** What stands now, as it was signed. */
-async function standingContent(ports: ChangePorts, tx: Tracked): Promise<Content> {
+async function standingContent(ports: LanePorts, tx: Tracked): Promise<Content> {
   const decoded = await decodedNewest(ports, tx);
   if (decoded === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
   const content = rebuildable(decoded);

@@ -13,10 +13,11 @@ import { isThrough } from "../../domain/pace/search.ts";
 import { isDue } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
 
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
-import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
+import { placeHolder } from "./placeholder.ts";
 
 /** How many nonces one look goes over; the lowest are what everything waits for. */
 const AT_ONCE = 64;
@@ -32,7 +33,7 @@ export interface ExpiredHole {
 
 /** "searching": its caller's transaction may turn up. "limited": the lane has paid for as many in this hour as it may. */
 export async function repairExpired(
-  ports: PlaceholderPorts,
+  ports: LanePorts,
   context: ChainContext,
   { lane, hole, expired }: ExpiredHole,
 ): Promise<"repaired" | "searching" | "limited"> {

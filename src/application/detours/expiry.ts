@@ -21,23 +21,15 @@ import {
   overdueSeen,
 } from "../../domain/pace/lane-time.ts";
 import { isDue } from "../../domain/pace/when.ts";
-import type { ExpiringRecord, LaneStore } from "../../ports/lane-store.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
+import type { ExpiringRecord } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued, type Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
-import { type ChangeFate, type ChangePorts, changeQueued, changeTracked } from "./change-payload.ts";
-
-export interface UnsentPorts extends FeedWriterPorts {
-  readonly store: Pick<LaneStore, "loadExpiring">;
-}
-
-export interface ExpiryPorts extends ChangePorts {
-  readonly store: ChangePorts["store"] & Pick<QueryStore, "transaction">;
-}
+import { type ChangeFate, changeQueued, changeTracked } from "./change-payload.ts";
 
 const AT_ONCE = 200;
 const BUSY_MS = 250;
@@ -46,14 +38,14 @@ const SILENT_MS = 5_000;
 const REFUSED_MS = 60_000;
 
 /** Asks the database and nobody else: what was never sent does not wait for a chain that is silent, or a lane that is suspended. */
-export function expireUnsent(ports: UnsentPorts, lane: OwnedLane): Working {
+export function expireUnsent(ports: LanePorts, lane: OwnedLane): Working {
   if (lane.pace.overdue.size > 0) lane.tending?.kick();
   if (lane.heldByHistory || !isDue(lane.pace.expiry, ports.clock.monotonicMs())) return null;
   return isExpiryLookOwed(lane.pace) ? expireFirst(ports, lane) : expireDue(ports, lane);
 }
 
 /** Signing waits for the answer. */
-async function expireFirst(ports: UnsentPorts, lane: OwnedLane): Promise<void> {
+async function expireFirst(ports: LanePorts, lane: OwnedLane): Promise<void> {
   lane.count("amending", 1);
   try {
     await expireDue(ports, lane);
@@ -63,7 +55,7 @@ async function expireFirst(ports: UnsentPorts, lane: OwnedLane): Promise<void> {
   }
 }
 
-async function expireDue(ports: UnsentPorts, lane: OwnedLane): Promise<void> {
+async function expireDue(ports: LanePorts, lane: OwnedLane): Promise<void> {
   // What is allocated meanwhile notes its own time.
   happened(lane, expiryAsked);
   const most = AT_ONCE + lane.pace.overdue.size;
@@ -94,7 +86,7 @@ function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord): 
   return true;
 }
 
-async function giveBack(ports: UnsentPorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]): Promise<void> {
+async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]): Promise<void> {
   // Before it is written: what is being signed at this moment must not be committed behind it.
   lane.backlog.drop(...unsent);
   const planned = unsent.map((row) => {
@@ -108,14 +100,14 @@ async function giveBack(ports: UnsentPorts, lane: OwnedLane, unsent: readonly Ex
 }
 
 /** Those that may have been sent. Nothing is sent for a lane that is suspended, killed or in doubt: they wait until it is not. */
-export function cancelExpired(ports: ExpiryPorts, context: ChainContext, lane: OwnedLane): Working {
+export function cancelExpired(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (lane.pace.overdue.size === 0 || lane.held) return null;
   const due = overdueNow(lane.pace, ports.clock.monotonicMs());
   return due.length === 0 ? null : cancelEach(ports, context, lane, due);
 }
 
 async function cancelEach(
-  ports: ExpiryPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   due: readonly string[],
@@ -130,7 +122,7 @@ async function cancelEach(
 
 /** Null: there is nothing more to do. Else it is tried again after so many milliseconds. */
 async function cancelOne(
-  ports: ExpiryPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   txId: string,
@@ -152,7 +144,7 @@ async function cancelOne(
 }
 
 function cancelSent(
-  ports: ExpiryPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   tx: Tracked,
@@ -165,7 +157,7 @@ function cancelSent(
 }
 
 async function cancelQueued(
-  ports: ExpiryPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   txId: string,

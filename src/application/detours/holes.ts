@@ -12,28 +12,26 @@ import { countNotExceeded } from "../../domain/counts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { watchDepth } from "../../domain/finality.ts";
 import type { Hole } from "../../domain/holes.ts";
+import { headStands } from "../../domain/pace/count-events.ts";
+import type { StandingHead } from "../../domain/pace/count-pace.ts";
 import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/lane-pace.ts";
 import { scheduled } from "../../domain/pace/transaction-pace.ts";
 import { AT_ONCE } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
-import { type BoundedSigner, SignerAway, SigningRefused } from "../../ports/signer.ts";
+import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { StandingHead } from "../chain/counts.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
-import { commitPlanned, type FeedWriterPorts, type LaneWriterPorts, plan } from "../lane/lane-writer.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
-import { type ChangePorts, changeTracked } from "./change-payload.ts";
+import { changeTracked } from "./change-payload.ts";
 import { repairExpired } from "./expired-reservations.ts";
-import { type PlaceholderPorts, placeHolder } from "./placeholder.ts";
+import { placeHolder } from "./placeholder.ts";
 import { awaitsLessGas } from "./reprice.ts";
 import { stick } from "./stuck.ts";
 
-export interface HolePorts extends PlaceholderPorts, ChangePorts, FeedWriterPorts {
-  readonly signer: BoundedSigner;
-}
-
-export function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+export function tendHoles(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(ports, context, lane);
   return inTurn(
     () => expire(ports, lane),
@@ -41,7 +39,7 @@ export function tendHoles(ports: HolePorts, context: ChainContext, lane: OwnedLa
   );
 }
 
-function tendNonces(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+function tendNonces(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return null;
   const tending = inTurn(
     () => findSkipped(ports, context, lane),
@@ -61,7 +59,7 @@ function isUnanswered(error: unknown): boolean {
 }
 
 /** The database says which are past; they leave holes that only the policy closes. */
-async function expire(ports: HolePorts, lane: OwnedLane): Promise<void> {
+async function expire(ports: LanePorts, lane: OwnedLane): Promise<void> {
   const { holes } = await lane.term.write({ kind: "expire" });
   if (holes.length > 0) await ports.failpoint("expire.committed");
   lane.nonces.askedAt(ports.clock.monotonicMs());
@@ -75,13 +73,13 @@ async function expire(ports: HolePorts, lane: OwnedLane): Promise<void> {
 }
 
 /** Only the lowest hole matters, and only while nothing below it is still to be mined and something above it waits. */
-function tendLowest(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+function tendLowest(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const [lowest] = lane.nonces.isWhole ? [] : lane.nonces.holes;
   if (lowest !== undefined && mayBePassed(lane, lowest.nonce)) return tendOpen(ports, context, lane);
   return releaseHead(ports, lane);
 }
 
-async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function tendOpen(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const { hole, askedAtMs } = await lowestOpen(ports, context, lane);
   const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
   if (!holdsUp) {
@@ -95,7 +93,7 @@ async function tendOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane
   );
 }
 
-async function tendBlocking(ports: HolePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
+async function tendBlocking(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
   const { expired } = hole;
   if (expired !== undefined && repairsExpired(ports, context, lane)) {
     const fate = await repairExpired(ports, context, { lane, hole, expired });
@@ -120,15 +118,15 @@ function isRefusal({ code, cause }: FencepostError): boolean {
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
-function heals(ports: HolePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+function heals(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
   return settings.holePolicy === "heal" && isLocal(ports, lane);
 }
 
-function repairsExpired(ports: HolePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+function repairsExpired(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
   return settings.expiredReservations === "placeholder" && isLocal(ports, lane);
 }
 
-function isLocal({ signer }: HolePorts, { lane }: OwnedLane): boolean {
+function isLocal({ signer }: LanePorts, { lane }: OwnedLane): boolean {
   return signer.custody(lane.signer) === "local";
 }
 
@@ -137,7 +135,7 @@ function pastLimit({ settings }: ChainContext, hole: Hole): Hole {
   return { ...hole, detail: `${hole.detail}; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)` };
 }
 
-async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
+async function heal(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
   const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
   const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;
   await placeHolder(ports, context, { lane, hole, decision, reason });
@@ -147,7 +145,7 @@ async function heal(ports: HolePorts, context: ChainContext, lane: OwnedLane, ho
  * The lowest that the chain has not passed, and when that was asked (monotonic). What it has is no hole; after a reorg it
  * may be one again, so it is kept a while.
  */
-async function lowestOpen(ports: HolePorts, context: ChainContext, lane: OwnedLane) {
+async function lowestOpen(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   const { holes } = lane.nonces;
   // What is about to be paid for is looked at once more.
   const pays = heals(ports, context, lane) || repairsExpired(ports, context, lane);
@@ -166,7 +164,7 @@ function mayBePassed(lane: OwnedLane, nonce: number): boolean {
 
 /** Used by somebody else, and too deep to come back: twice the confirmations, at least 64 blocks. */
 async function closePassed(
-  ports: HolePorts,
+  ports: LanePorts,
   { chain, follower, settings }: ChainContext,
   lane: OwnedLane,
   nonces: readonly number[],
@@ -182,7 +180,7 @@ async function closePassed(
   await lane.term.write({ kind: "closeHoles", nonces: deep });
 }
 
-function reportPassed({ telemetry }: HolePorts, lane: OwnedLane, nonce: number): void {
+function reportPassed({ telemetry }: LanePorts, lane: OwnedLane, nonce: number): void {
   const message = `nonce ${nonce} of ${lane.lane.signer} was held by nothing here, and another transaction used it`;
   telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_USED_ELSEWHERE", message, lane: lane.lane });
 }
@@ -198,12 +196,12 @@ function hasAbove(lane: OwnedLane, nonce: number): boolean {
   return lane.backlog.atHand.some((record) => record.nonce > nonce);
 }
 
-async function stickHead(ports: HolePorts, lane: OwnedLane, hole: Hole): Promise<void> {
+async function stickHead(ports: LanePorts, lane: OwnedLane, hole: Hole): Promise<void> {
   const explained = explainHead(ports, lane, hole);
   if (explained !== null) await stick(ports, lane, explained.tx, explained.reason);
 }
 
-function explainHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole) {
+function explainHead(ports: LanePorts, lane: OwnedLane, { nonce, detail }: Hole) {
   const head = lane.unmined.get(lane.headOfLine() ?? -1);
   if (head === undefined) return null;
   const reason = `nonce ${nonce} below it is held by nothing: ${detail}`;
@@ -212,14 +210,14 @@ function explainHead(ports: HolePorts, lane: OwnedLane, { nonce, detail }: Hole)
 }
 
 /** Nothing below the head of the line is missing. */
-function releaseHead(ports: HolePorts, lane: OwnedLane): Working {
+function releaseHead(ports: LanePorts, lane: OwnedLane): Working {
   happened(lane, unblocked);
   for (const { facts } of lane.unmined.values()) if (facts.has("NONCE_HOLE")) return unstickHead(ports, lane);
   return null;
 }
 
 /** What stood in its way is gone: tracked like any other again, and sent at once. */
-async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
+async function unstickHead(ports: LanePorts, lane: OwnedLane): Promise<void> {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;
     const reason = "every nonce below it is held again";
@@ -230,7 +228,7 @@ async function unstickHead(ports: HolePorts, lane: OwnedLane): Promise<void> {
 }
 
 /** A payload that no node will ever take leaves its nonce unusable: cancelled, or said aloud where everything waits for it. */
-function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): Working {
+function tendRefused(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const refused: Tracked[] = [];
   for (const tx of lane.unmined.values()) {
     if (isRefusedForGood(tx) && !tx.pace.inHand && !tx.held && isOurs(tx) && !awaitsLessGas(context, tx))
@@ -240,7 +238,7 @@ function tendRefused(ports: HolePorts, context: ChainContext, lane: OwnedLane): 
 }
 
 async function repairEach(
-  ports: HolePorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   refused: readonly Tracked[],
@@ -279,39 +277,34 @@ const SKIPPED_AT_ONCE = 64;
  * stale receipts, and twice a poll interval apart where something is missing: two looks must agree, and the database must
  * have nothing at those nonces.
  */
-export function findSkipped(ports: LaneWriterPorts, context: ChainContext, lane: OwnedLane): Working {
+export function findSkipped(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const head = lane.headOfLine();
   const nowMs = ports.clock.monotonicMs();
-  const memory = context.counts.of(lane.lane.signer);
-  const last = memory.standing;
+  const last = lane.pace.counts.standing;
   if (head === null || last?.head !== head) {
     const dueMs = nowMs + context.settings.staleReceiptTimeoutMs;
     const atBlock = context.follower.head?.number ?? 0;
-    memory.standing = head === null ? null : { head, atBlock, count: null, dueMs };
+    if (last !== null || head !== null) {
+      happened(lane, headStands, head === null ? null : { head, atBlock, count: null, dueMs });
+    }
     return null;
   }
   return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, lane, last);
 }
 
-async function lookAgain(
-  ports: LaneWriterPorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  last: StandingHead,
-): Promise<void> {
+async function lookAgain(ports: LanePorts, context: ChainContext, lane: OwnedLane, last: StandingHead): Promise<void> {
   const { head } = last;
   const nowMs = ports.clock.monotonicMs();
   const { counts, settings } = context;
-  const memory = counts.of(lane.lane.signer);
   const count = countNotExceeded(await lane.term.during(counts.everywhere(lane.lane.signer, last.atBlock)));
   if (count === null) {
-    memory.standing = { ...last, dueMs: nowMs + settings.pollIntervalMs };
+    happened(lane, headStands, { ...last, dueMs: nowMs + settings.pollIntervalMs });
     return;
   }
   const missing = count < head && !isHeld(lane, count);
   const again = missing && last.count !== count;
   const paceMs = again ? settings.pollIntervalMs : settings.staleReceiptTimeoutMs;
-  memory.standing = { ...last, count: missing ? count : null, dueMs: nowMs + paceMs };
+  happened(lane, headStands, { ...last, count: missing ? count : null, dueMs: nowMs + paceMs });
   if (!missing || again) return;
   const below = Math.min(head, count + SKIPPED_AT_ONCE);
   const { holes } = await lane.term.write({ kind: "findSkipped", from: count, below });
@@ -324,7 +317,7 @@ function isHeld(lane: OwnedLane, nonce: number): boolean {
   return waits || lane.mined.has(nonce) || lane.nonces.holds(nonce);
 }
 
-function noteAll({ telemetry }: LaneWriterPorts, lane: OwnedLane, holes: readonly Hole[]): void {
+function noteAll({ telemetry }: LanePorts, lane: OwnedLane, holes: readonly Hole[]): void {
   const [first] = holes;
   if (first === undefined) return;
   const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;

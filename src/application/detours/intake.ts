@@ -10,31 +10,18 @@ import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
-import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/principal.ts";
+import { spentRequestId } from "../../domain/principal.ts";
 import { problemFrom } from "../../domain/refusal.ts";
-import type { Intent } from "../../domain/transaction.ts";
-import type {
-  AllocateFate,
-  ExistingTransaction,
-  IntakeFate,
-  IntakeRow,
-  LaneStore,
-  NewTransaction,
-} from "../../ports/lane-store.ts";
+import type { AllocateFate, IntakeFate, IntakeRow, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { FeedWriterPorts } from "../lane/lane-writer.ts";
+import type { WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { unstorable } from "../requests/unanswered.ts";
-import { reusedRequestId } from "../stages/1-create/answer-existing.ts";
+import { answerOwned, answerWith, type Result } from "../stages/1-create/answer-existing.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
 import { confirmRefusal } from "./confirm-refusal.ts";
-
-export interface IntakePorts extends FeedWriterPorts {
-  readonly store: Pick<LaneStore, "loadIntake" | "findByRequestIds">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
 
 const AT_ONCE = 200;
 /** While rows come, or somebody says that one will, they are looked for on every beat; where that is so long ago, less often. */
@@ -55,15 +42,13 @@ export interface IntakeEvents {
  * thousands of rows, must not keep other lanes waiting.
  */
 export class Intake {
-  private readonly ports: IntakePorts;
+  private readonly ports: WorkPorts;
   private readonly events: IntakeEvents;
-  private readonly underWay = new Map<OwnedLane, Promise<void>>();
-  /** Busy lanes that a later look passed over: they may have rows since. */
-  private readonly passedOver = new Set<OwnedLane>();
+  private readonly underWay = new Set<Promise<void>>();
   /** Monotonic; null: there was none yet. */
   private lastNewsMs: number | null = null;
 
-  constructor(ports: IntakePorts, events: IntakeEvents) {
+  constructor(ports: WorkPorts, events: IntakeEvents) {
     this.ports = ports;
     this.events = events;
   }
@@ -88,8 +73,9 @@ export class Intake {
 
   /** Begins with what is there; those that are busy with an earlier look are passed over. */
   async look(lanes: () => readonly OwnedLane[]): Promise<void> {
-    for (const lane of this.underWay.keys()) this.passedOver.add(lane);
-    let open = lanes().filter((lane) => !this.underWay.has(lane));
+    const all = lanes();
+    let open = all.filter(({ intakeLooks }) => intakeLooks === 0);
+    for (const lane of all) if (lane.intakeLooks > 0) lane.count("intake", 1);
     while (open.length > 0) {
       // What an endpoint refuses, and no other has confirmed, is in nobody's way while it waits for a later block.
       const resting = open.flatMap((lane) => lane.refusals.restingAt(this.headOf(lane)));
@@ -100,7 +86,7 @@ export class Intake {
       const isFull = rows.length === AT_ONCE;
       for (const lane of open) {
         const own = byLane.get(lane.key);
-        if (own !== undefined) this.underWay.set(lane, this.take(lane, own, isFull));
+        if (own !== undefined) this.begin(lane, own, isFull);
       }
       // A full page may hide rows of those that have none on it.
       open = isFull ? open.filter(({ key }) => !byLane.has(key)) : [];
@@ -113,7 +99,13 @@ export class Intake {
 
   /** Resolves when everything that was begun has ended. */
   async settled(): Promise<void> {
-    await Promise.all(this.underWay.values());
+    await Promise.all(this.underWay);
+  }
+
+  private begin(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): void {
+    lane.count("intake", 1);
+    const taking = this.take(lane, rows, isFull).finally(() => this.underWay.delete(taking));
+    this.underWay.add(taking);
   }
 
   private async take(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): Promise<void> {
@@ -124,11 +116,11 @@ export class Intake {
       // What no nonce can be had for now, because of the chain, the database or the lane's term, waits for the next look.
       const waits = error instanceof TermOver || (error instanceof FencepostError && error.code === "UNAVAILABLE");
       if (!waits) this.events.onFailed(error);
-    } finally {
-      this.underWay.delete(lane);
     }
+    const wasPassedOver = lane.intakeLooks > 1;
+    lane.count("intake", -lane.intakeLooks);
     if (rows.some(({ unanswered }) => unanswered)) this.events.onTaken();
-    if (this.passedOver.delete(lane) || hasMore) this.events.onMore();
+    if (wasPassedOver || hasMore) this.events.onMore();
   }
 }
 
@@ -137,7 +129,7 @@ export class Intake {
  * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. Nor does what an endpoint
  * refuses, and no other has confirmed: it would have let the others pass by its end. True where every other row was taken.
  */
-async function takeLane(ports: IntakePorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
+async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const prepared: NewTransaction[] = [];
   const fates: IntakeFate[] = [];
@@ -192,7 +184,7 @@ function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: Int
 }
 
 async function prepareRow(
-  ports: IntakePorts,
+  ports: WorkPorts,
   lane: OwnedLane,
   row: IntakeRow,
   behindPending: boolean,
@@ -225,18 +217,17 @@ function refusal(intakeId: number, error: FencepostError): Extract<IntakeFate, {
 }
 
 /** Before any refusal the request id is looked up once more: an existing transaction wins. */
-async function existingFate(ports: IntakePorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
+async function existingFate(ports: WorkPorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((each) => isSpent(each) || (each.txId !== intent.txId && each.state !== "CREATED"));
-  if (isSpent(other)) return refusalOfSpent({ intakeId, intent });
-  return other === undefined ? null : fateBeside({ intakeId, intent }, other, other.fingerprint === intent.fingerprint);
+  return other === undefined ? null : fateBeside(intakeId, answerOwned(other, intent));
 }
 
 function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
   if (intakeId === undefined) return [];
-  if (fate.fate === "duplicate") return [fateBeside({ intakeId, intent }, fate.existing, fate.samePayload)];
-  if (fate.fate === "spent") return [refusalOfSpent({ intakeId, intent })];
+  if (fate.fate === "duplicate") return [fateBeside(intakeId, answerWith(fate.existing, intent, fate.samePayload))];
+  if (fate.fate === "spent") return [fateBeside(intakeId, spentRequestId(intent.requestId))];
   // Its time was over a moment after it was read.
   if (fate.fate === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
@@ -245,26 +236,13 @@ function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction)
   return [{ ...refusal(intakeId, unstorable()), reason: `the database cannot store ${intent.txId}` }];
 }
 
-interface Waiting {
-  readonly intakeId: number;
-  readonly intent: Intent;
+/** `answer`: as a create with the same request id is answered. */
+function fateBeside(intakeId: number, answer: Result): IntakeFate {
+  if (!(answer instanceof FencepostError)) return { intakeId, fate: "alias", of: answer.txId };
+  return { ...refusal(intakeId, answer), event: "refuseReusedRequestId" };
 }
 
-function fateBeside({ intakeId, intent }: Waiting, existing: ExistingTransaction, samePayload: boolean): IntakeFate {
-  const { txId, owner } = existing;
-  const isTaken = isAnothers(owner, intent.owner);
-  if (samePayload && !isTaken) return { intakeId, fate: "alias", of: txId };
-  const whose = isTaken ? "another API key" : `${txId}, whose payload differs`;
-  const error = isTaken ? anothersRequestId(intent.requestId) : reusedRequestId(existing);
-  const reason = `the request id belongs to ${whose}`;
-  return { ...refusal(intakeId, error), event: "refuseReusedRequestId", reason };
-}
-
-function refusalOfSpent({ intakeId, intent }: Waiting): IntakeFate {
-  return { ...refusal(intakeId, spentRequestId(intent.requestId)), event: "refuseReusedRequestId" };
-}
-
-async function settle(ports: IntakePorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {
+async function settle(ports: WorkPorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {
   if (fates.length === 0) return;
   await lane.term.write({ kind: "settleIntake", fates });
   ports.feedGrew();

@@ -16,13 +16,12 @@ import type { Decision, SettleFate } from "../../ports/lane-store.ts";
 import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { type AnotherAttemptPorts, signOne } from "./another-attempt.ts";
+import { signOne } from "./another-attempt.ts";
 import { type Binding, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
-
-export type PlaceholderPorts = AnotherAttemptPorts;
 
 export interface Placing {
   readonly lane: OwnedLane;
@@ -34,11 +33,7 @@ export interface Placing {
 }
 
 /** "conflict": the nonce is no hole any more. Throws FORBIDDEN where the signer's policy does not allow what it costs. */
-export async function placeHolder(
-  ports: PlaceholderPorts,
-  context: ChainContext,
-  placing: Placing,
-): Promise<SettleFate> {
+export async function placeHolder(ports: LanePorts, context: ChainContext, placing: Placing): Promise<SettleFate> {
   const { lane, hole } = placing;
   const { signer, chainId } = lane.lane;
   const payload = nothing(signer);

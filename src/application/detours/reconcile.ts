@@ -7,24 +7,20 @@
  * pending is touched. A crash leaves nothing: the next owner compares in its turn.
  */
 import { FencepostError } from "../../domain/errors.ts";
+import { batchFailed, countReported } from "../../domain/pace/count-events.ts";
+import { compared } from "../../domain/pace/lane-pace.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { type TrustPorts, trustedOnSight } from "../chain/trust.ts";
+import { trustedOnSight } from "../chain/trust.ts";
+import type { WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
+import { happened } from "../lane/tracked.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 
-export interface ReconcilePorts extends TrustPorts {
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-}
-
 /** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
-export async function reconcile(
-  ports: ReconcilePorts,
-  context: ChainContext,
-  lanes: readonly OwnedLane[],
-): Promise<void> {
+export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
   // Asked together, here and below: what is asked in one moment is one request.
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
@@ -36,16 +32,15 @@ export async function reconcile(
 }
 
 /** One for the chain: an endpoint that fails does so for every lane, and a thousand alarms say no more than one. */
-function tellUncompared({ lanesOf }: ReconcilePorts, { chain: { chainId }, uncompared, standing }: ChainContext): void {
-  const held = new Set(uncompared.size === 0 ? [] : lanesOf(chainId).map(({ key }) => key));
-  for (const key of uncompared.keys()) if (!held.has(key)) uncompared.delete(key);
-  const [first] = uncompared.values();
+function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext): void {
+  const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
+  const [first] = uncompared;
   const code = "RECONCILIATION_FAILED";
   if (first === undefined) {
     standing.resolve({ code, chainId }, `every lane of chain ${chainId} was compared with it`);
     return;
   }
-  const message = `${uncompared.size} lanes of chain ${chainId} could not be compared with it; the first: ${first}`;
+  const message = `${uncompared.length} lanes of chain ${chainId} could not be compared with it; the first: ${first.lane.signer}: ${first.pace.uncompared}`;
   standing.raise({ severity: "CRITICAL", code, message, chainId });
 }
 
@@ -56,11 +51,12 @@ interface Turn {
 }
 
 async function reconcileLane(
-  ports: ReconcilePorts,
+  ports: WorkPorts,
   context: ChainContext,
   { lane, finalized, trusted }: Turn,
 ): Promise<void> {
   let result: ReconcileResult;
+  let unanswered: string | null = null;
   try {
     [result] = await Promise.all([
       trusted ? compare(ports, context, lane, finalized) : "distrusted",
@@ -69,9 +65,9 @@ async function reconcileLane(
   } catch (error) {
     if (!isUnanswered(error)) throw error;
     result = "unavailable";
-    context.uncompared.set(lane.key, `${lane.lane.signer}: ${error.message}`);
+    unanswered = error.message;
   }
-  if (result !== "unavailable") context.uncompared.delete(lane.key);
+  happened(lane, compared, unanswered);
   ports.telemetry.emit({ type: "lane.reconciled", lane: lane.lane, result });
 }
 
@@ -80,16 +76,15 @@ function isUnanswered(error: unknown): error is Error {
 }
 
 async function compare(
-  ports: ReconcilePorts,
+  ports: WorkPorts,
   context: ChainContext,
   lane: OwnedLane,
   finalized: Turn["finalized"],
 ): Promise<ReconcileResult> {
   const counts = await lane.term.during(countAll(context, lane, finalized));
-  context.counts.of(lane.lane.signer).reported = counts.latest;
+  happened(lane, countReported, counts.latest, lane.cursor);
   await watchPool(context, lane);
   if (lane.cursor === null) return "agreed";
-  if (counts.latest <= lane.cursor) context.counts.of(lane.lane.signer).unproved = null;
   if (counts.pending <= lane.cursor) endForeign(context, lane, "FOREIGN_PENDING");
   if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
   if (counts.pending <= lane.cursor) return "agreed";
@@ -110,8 +105,8 @@ async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane,
 }
 
 /** Proved as for a create, so that creates find it done. Never down. */
-async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
-  context.counts.of(lane.lane.signer).clear();
+async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
+  happened(lane, batchFailed);
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";
   await lane.term.write({ kind: "align", floor });
@@ -119,7 +114,7 @@ async function alignTo(ports: ReconcilePorts, context: ChainContext, lane: Owned
 }
 
 function reportDrift(
-  { telemetry }: ReconcilePorts,
+  { telemetry }: WorkPorts,
   { standing }: ChainContext,
   { lane }: OwnedLane,
   { cursor, pending }: { readonly cursor: number; readonly pending: number },
@@ -157,7 +152,7 @@ async function watchPool(context: ChainContext, lane: OwnedLane): Promise<void> 
   context.standing.raise({ severity: "WARNING", code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
 }
 
-async function watchBalance(ports: ReconcilePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function watchBalance(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const { alertLowBalanceWei: threshold } = context.settings;
   const { signer, chainId } = lane.lane;
   const balance = await lane.term.during(context.balance(signer));

@@ -6,14 +6,12 @@
  * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
  */
 import { judgeCount } from "../../domain/counts.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { WorkPorts } from "../chain/work-ports.ts";
 import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
-export interface RecoverPorts extends Pick<Ports, "telemetry"> {
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
+type RecoverPorts = Pick<WorkPorts, "telemetry" | "chains">;
 
 /** After a failover all lanes ask at once; the chain is not to feel it. */
 const AT_ONCE = 32;
@@ -21,7 +19,7 @@ const ANEW = { atMostMs: 0 };
 
 /** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
 export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
-  const owing = lanes.filter((lane) => !lane.reconciled);
+  const owing = lanes.filter((lane) => !lane.ledger.reconciled);
   await sideBySide(owing, AT_ONCE, (lane) => reconcile(ports, lane).catch(() => undefined));
 }
 

@@ -18,17 +18,15 @@ import { gasJudged, isPassedOver, turnedTo } from "../../domain/pace/transaction
 import { covers, higher, highestOffer, type Repricing, type RepricingView, reprice } from "../../domain/repricing.ts";
 import type { Attempt } from "../../domain/transaction.ts";
 import { unlessSilent } from "../../ports/chain.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
 import { SigningRefused, unlessAway } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
 import type { Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { decodedNewest, happened, rebuildable, type StoredBytes, type Tracked } from "../lane/tracked.ts";
-import { type AnotherAttemptPorts, type AnotherPayload, signAnother } from "./another-attempt.ts";
-
-export interface RepricePorts extends AnotherAttemptPorts, StoredBytes {}
+import { decodedNewest, happened, rebuildable, type Tracked } from "../lane/tracked.ts";
+import { type AnotherPayload, signAnother } from "./another-attempt.ts";
 
 /** "signed": another attempt is on its way. "kept": what stands is to be sent again as it is. */
 export type RepriceFate = "signed" | "kept";
@@ -42,7 +40,7 @@ interface Work {
 /** What keeps a transaction from another price is over where none is wanted any more. */
 const WANTING_MORE = ["CANNOT_RESIGN", "MAX_ATTEMPTS_REACHED", "POLICY_LIMIT_REACHED"] as const;
 
-export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<RepriceFate> {
+export async function repriceIfBelow(ports: LanePorts, work: Work): Promise<RepriceFate> {
   const strategy = work.context.settings.repricing;
   if (strategy === null) return "kept";
   // Null: the chain cannot say what blocks take now, so nothing is said about this offer either.
@@ -62,7 +60,7 @@ export async function repriceIfBelow(ports: RepricePorts, work: Work): Promise<R
 }
 
 /** What was taken, or refused for its price, is what a new offer must beat, superseded payloads included: a pool may hold them. */
-function viewOf({ clock }: RepricePorts, { context, tx }: Work, market: FeeMarket): RepricingView | null {
+function viewOf({ clock }: LanePorts, { context, tx }: Work, market: FeeMarket): RepricingView | null {
   const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
   const refused = tx.pace.answer === "underpriced";
   const through = Math.max(tx.acceptedOrdinal ?? 0, refused ? (tx.pace.sendOrdinal ?? 0) : 0);
@@ -80,7 +78,7 @@ export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: numb
 }
 
 /** What the payload moves counts only where somebody bounds it: else its bytes need not be read for this. */
-async function limitOf(ports: RepricePorts, { context, tx }: Work, { first, step }: RepricingView): Promise<FeeLimit> {
+async function limitOf(ports: LanePorts, { context, tx }: Work, { first, step }: RepricingView): Promise<FeeLimit> {
   const { ceilings } = context;
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
@@ -89,7 +87,7 @@ async function limitOf(ports: RepricePorts, { context, tx }: Work, { first, step
   return repricingLimit(ceilings, content, step === undefined ? first : higher(first, step));
 }
 
-function noteCeiling(ports: RepricePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {
+function noteCeiling(ports: LanePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
     const text = `its fee has reached ${limitInWords(limit)}, and more is wanted`;
     hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
@@ -102,7 +100,7 @@ function sendKnown(tx: Tracked, { ordinal }: Attempt): RepriceFate {
   return "kept";
 }
 
-function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
+function maySign(ports: LanePorts, { context, lane, tx }: Work): boolean {
   const { maxAttempts } = context.settings;
   if (maxAttempts === 0 || tx.attempts.length < maxAttempts) return true;
   const text = `${tx.attempts.length} payloads were signed for it, which is all that is allowed`;
@@ -110,7 +108,7 @@ function maySign(ports: RepricePorts, { context, lane, tx }: Work): boolean {
   return false;
 }
 
-async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
+async function signAt(ports: LanePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
   const payload = await lane.term.during(payloadAt(ports, { context, lane, tx }, fees));
   if (payload === null) {
     hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
@@ -130,7 +128,7 @@ async function signAt(ports: RepricePorts, { context, lane, tx }: Work, fees: Fe
 }
 
 /** A signer that is away, or says no, is no reason to read the lane again: what stands is sent as it is. */
-function signOrNot(ports: RepricePorts, lane: OwnedLane, tx: Tracked, payload: AnotherPayload) {
+function signOrNot(ports: LanePorts, lane: OwnedLane, tx: Tracked, payload: AnotherPayload) {
   return unlessAway(signAnother(ports, lane, tx, payload), "away").catch((error: unknown) => {
     if (error instanceof SigningRefused) return error;
     throw error;
@@ -138,7 +136,7 @@ function signOrNot(ports: RepricePorts, lane: OwnedLane, tx: Tracked, payload: A
 }
 
 /** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
-async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees): Promise<AnotherPayload | null> {
+async function payloadAt(ports: LanePorts, { context, tx }: Work, fees: Fees): Promise<AnotherPayload | null> {
   const over = tx.attempts.length;
   const decoded = await decodedNewest(ports, tx);
   const content = decoded === null ? null : rebuildable(decoded);
@@ -149,23 +147,19 @@ async function payloadAt(ports: RepricePorts, { context, tx }: Work, fees: Fees)
   return { kind, unsigned, over, about: kind === "placeholder" ? kind : "cost", reason };
 }
 
-export interface LowerGasPorts extends AnotherAttemptPorts, StoredBytes {
-  readonly store: StoredBytes["store"] & Pick<LaneStore, "loadPayloads">;
-}
-
 /**
  * A payload was refused because it asks for more gas than the chain takes in one transaction, a limit that was not known
  * when it was signed. What it needs may still fit: then the same payload is signed again with less. Gas that the caller
  * named is the caller's: it is left as it is, and the hole policy decides. So is what does not fit.
  */
-export function lowerGas(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane): Working {
+export function lowerGas(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (context.gasLimits.cap === null || signerAwaited(lane.pace, ports.clock.monotonicMs()) !== null) return null;
   const waiting = [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each));
   return waiting.length === 0 ? null : lowerEach(ports, context, lane, waiting);
 }
 
 async function lowerEach(
-  ports: LowerGasPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   waiting: readonly Tracked[],
@@ -190,7 +184,7 @@ export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked
   return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
 }
 
-async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function lowerOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
   const { rejections } = tx.pace;
   const over = tx.attempts.length;
   const unsigned = await lane.term.during(withLessGas(ports, context, lane.lane.signer, tx));
@@ -206,7 +200,7 @@ async function lowerOne(ports: LowerGasPorts, context: ChainContext, lane: Owned
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
 async function withLessGas(
-  ports: LowerGasPorts,
+  ports: LanePorts,
   context: ChainContext,
   from: Address,
   tx: Tracked,

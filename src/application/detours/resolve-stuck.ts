@@ -13,25 +13,17 @@ import { covers, highestOffer, isBelowMarket } from "../../domain/repricing.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { quietly, unlessOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
 import { decodeGiven } from "../requests/reservation.ts";
-import {
-  type ChangePorts,
-  changeQueued,
-  changeTracked,
-  conflict,
-  type PayloadChange,
-  refuseMined,
-} from "./change-payload.ts";
+import { changeQueued, changeTracked, conflict, type PayloadChange, refuseMined } from "./change-payload.ts";
 import { placeHolder } from "./placeholder.ts";
 import { saysTheSame } from "./stands-already.ts";
 import { canStick } from "./stuck.ts";
-
-export type ResolvePorts = ChangePorts & FeedWriterPorts;
 
 export interface Resolution {
   readonly lane: OwnedLane;
@@ -52,7 +44,7 @@ export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedO
 }
 
 export async function resolveStuck(
-  ports: ResolvePorts,
+  ports: LanePorts,
   context: ChainContext,
   resolution: Resolution,
 ): Promise<ResolutionFate> {
@@ -82,7 +74,7 @@ function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | nu
 
 /** What it waits for is a nonce below it that nothing holds: that one is filled, and its own payload stays. */
 async function fillBelow(
-  ports: ResolvePorts,
+  ports: LanePorts,
   context: ChainContext,
   work: Resolution & { readonly tx: Tracked; readonly hole: Hole },
 ): Promise<ResolutionFate> {
@@ -98,7 +90,7 @@ async function fillBelow(
 }
 
 /** Nothing is signed; but who said what is kept, and where it is said so the state follows. */
-async function decideOnly(ports: ResolvePorts, resolution: Resolution): Promise<ResolutionFate> {
+async function decideOnly(ports: LanePorts, resolution: Resolution): Promise<ResolutionFate> {
   const { lane, record, tx, verdict, reason, decision } = resolution;
   const decided = { reason, decision };
   if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
@@ -114,7 +106,7 @@ async function decideOnly(ports: ResolvePorts, resolution: Resolution): Promise<
 
 const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace" } as const;
 
-async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<PayloadChange> {
+async function changeOf(ports: LanePorts, resolution: Resolution): Promise<PayloadChange> {
   const { verdict, reason, decision, record, lane } = resolution;
   const { action, payload, allowNoCode, fees, rawTransaction, afterwards } = verdict;
   const common = { fees, reason, decision, allowNoCode, thenStuck: afterwards === "stuck" };
@@ -131,12 +123,7 @@ async function changeOf(ports: ResolvePorts, resolution: Resolution): Promise<Pa
 }
 
 /** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
-async function isDone(
-  ports: ResolvePorts,
-  context: ChainContext,
-  tx: Tracked,
-  change: PayloadChange,
-): Promise<boolean> {
+async function isDone(ports: LanePorts, context: ChainContext, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const standing = repricedKind(tx.attempts);
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);
   if (change.kind === "cancel" || change.kind === "placeholder")

@@ -7,11 +7,12 @@
 import { isSendable, repricedKind } from "../../domain/attempts.ts";
 import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
 import type { Payload } from "../../domain/transaction.ts";
-import { decodedNewest, type StoredBytes, type Tracked } from "../lane/tracked.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
+import { decodedNewest, type Tracked } from "../lane/tracked.ts";
 import type { PayloadChange } from "./change-payload.ts";
 
 /** Of one that is tracked: what was STUCK in the meantime is asked for anew. */
-export async function standsAlready(ports: StoredBytes, tx: Tracked, change: PayloadChange): Promise<boolean> {
+export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const newest = tx.attempts.findLast(isSendable);
   if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
   if (!isOffered(newest.fees, change.fees, change.kind === "reprice")) return false;
@@ -36,7 +37,7 @@ function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean): boolean {
 }
 
 /** The newest bytes say what this payload says; what it leaves open was decided then. */
-export async function saysTheSame(ports: StoredBytes, tx: Tracked, payload: Payload): Promise<boolean> {
+export async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload): Promise<boolean> {
   const unsigned = (await decodedNewest(ports, tx))?.unsigned;
   if (unsigned?.to !== payload.to || unsigned.data !== payload.data || unsigned.value !== payload.value) return false;
   const { gas = unsigned.gas, accessList = unsigned.accessList } = payload;

@@ -6,7 +6,8 @@
  * A crash after the commit leaves STUCK, which every owner loads and follows like the rest.
  */
 import { headStuck } from "../../domain/pace/lane-pace.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 
@@ -21,7 +22,7 @@ export function canStick(lane: OwnedLane, tx: Tracked): boolean {
 }
 
 /** Called where the head of the line cannot get on by itself; the reason is shown to people as it is. */
-export async function stick(ports: FeedWriterPorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
+export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
   happened(lane, headStuck, tx.nonce);

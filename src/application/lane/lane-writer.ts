@@ -8,20 +8,12 @@ import {
   transition,
 } from "../../domain/transitions.ts";
 import { type NewCompletion, OutcomeUnknown, type TransitionItem } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
+import type { LaneWriterPorts } from "./lane-ports.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
 import { TermOver } from "./term.ts";
 
-export interface LaneWriterPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
-  readonly nodeId: string;
-}
-
-/** Of work that may end in the feed. */
-export interface FeedWriterPorts extends LaneWriterPorts {
-  /** Wakes those who wait for the feed on this node. */
-  readonly feedGrew: () => void;
-}
+export type { FeedWriterPorts, LaneWriterPorts } from "./lane-ports.ts";
 
 type Changes = Omit<TransitionItem, "txId" | "event" | "from" | "to" | "subState" | "completion">;
 

@@ -20,7 +20,6 @@ import { keepPace, resubmitEveryMs } from "./tracked.ts";
 /** What a lane needs of its chain to be resumed. */
 interface ServedChain extends LaneIndex {
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
-  readonly counts: { forget(signer: Address): void };
 }
 
 export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
@@ -34,7 +33,7 @@ export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoi
     /** Placement gives this lane to us, or to no known member. */
     isOurs(lane: Lane): boolean;
     /** Those of the lanes, none of them ours, that no node has taken for so long that this one should. */
-    leftLying(lanes: readonly Lane[]): Promise<readonly Lane[]>;
+    unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]>;
     /** This node gave it away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
     /** What a create is told where this node cannot act for the lane. */
@@ -148,8 +147,8 @@ export class Lanes {
   private async claimable(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     const { placement } = this.ports;
     const ours = new Set(lanes.filter((lane) => placement.isOurs(lane)));
-    const lying = await placement.leftLying(lanes.filter((lane) => !ours.has(lane))).catch(() => []);
-    return [...ours, ...lying];
+    const unowned = await placement.unownedAmong(lanes.filter((lane) => !ours.has(lane))).catch(() => []);
+    return [...ours, ...unowned];
   }
 
   /** Reads the lane again from the database: now, or as soon as that answers. */
@@ -326,7 +325,6 @@ export class Lanes {
     }
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
-    context.counts.forget(fence.lane.signer);
     const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context);
     this.keepPace(lane, context);
     keepTime(lane, snapshot.allocated > 0, this.ports.clock);

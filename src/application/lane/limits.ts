@@ -1,23 +1,14 @@
 import { feeCap } from "../../domain/fees.ts";
 import { type FirstVerdict, foreseen, type PolicyUse, unapproved } from "../../domain/ledger/index.ts";
-import type { Forbidden, Policies } from "../../domain/policy/policy.ts";
+import type { Forbidden } from "../../domain/policy/policy.ts";
 import type { UnsignedTransaction } from "../../domain/transaction.ts";
 import type { Spending } from "../../ports/lane-store.ts";
 import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
+import type { LimitPorts, Limits } from "./lane-ports.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 
-export interface Limits {
-  /** The policies of the document in force, read anew at each use. Null: nothing is limited. */
-  readonly policies: Policies | null;
-  /** Reads the document again where another one is in force. */
-  readonly use: QueryStore["policyUse"];
-}
-
-export interface LimitPorts {
-  /** Absent: nothing is limited. */
-  readonly limits?: Limits;
-}
+export type { LimitPorts } from "./lane-ports.ts";
 
 export function limitsOf(store: Pick<PolicyStore, "knownPolicy"> & Pick<QueryStore, "policyUse">): Limits {
   return {

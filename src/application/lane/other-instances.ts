@@ -96,28 +96,29 @@ export class OtherInstances {
     const others = instances.filter(({ dead, instanceId }) => !dead && instanceId !== observer.instanceId);
     this.none = others.length === 0;
     const doubts: number[] = [];
-    for (const instance of others) doubts.push(await this.judge(instance, look));
-    const earliestMs = Math.min(...doubts);
+    for (const instance of others) {
+      const judgedAtMs = await this.judge(instance, look);
+      if (judgedAtMs !== null) doubts.push(judgedAtMs);
+    }
     this.present ??= new Set(others.map(({ instanceId }) => instanceId));
     const strangers = others.filter(({ instanceId }) => !this.vouched.has(instanceId));
     this.met ||= !strangers.some(({ instanceId }) => this.present?.has(instanceId));
     const self = instances.find(({ instanceId }) => instanceId === observer.instanceId) ?? null;
-    const again = Number.isFinite(earliestMs) ? earliestMs : this.met ? null : "soon";
+    const again = doubts.length > 0 ? Math.min(...doubts) : this.met ? null : "soon";
     return { again, self };
   }
 
-  /** When it can be judged by its lock, which is missing, but has not been missed for long enough; else never. */
-  private async judge(instance: InstanceRecord, look: Look): Promise<number> {
+  /** When it can be judged by its lock, which is missing, but has not been missed for long enough; null: never. */
+  private async judge(instance: InstanceRecord, look: Look): Promise<number | null> {
     const { instanceId, counter } = instance;
     const evidence = this.evidence(instance, look);
-    if (evidence === null) return Number.POSITIVE_INFINITY;
-    if (typeof evidence === "number") return evidence;
+    if (evidence === null || typeof evidence === "number") return evidence;
     if (!(await this.ports.store.declareDead(instanceId, counter, evidence))) return look.heardMs + LOOKS_APART_MS;
     this.vouched.add(instanceId);
     this.ports.telemetry.emit({ type: "instance.declaredDead", instanceId, evidence });
     this.reportVanished(instance);
     this.events.onFreed();
-    return Number.POSITIVE_INFINITY;
+    return null;
   }
 
   /** Its notice was written with the declaration, which only one node makes: so this is said once. */

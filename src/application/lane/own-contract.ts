@@ -1,10 +1,6 @@
 import type { Receipt } from "../../domain/transaction.ts";
-import type { Codec } from "../../ports/codec.ts";
+import type { LanePorts } from "./lane-ports.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
-
-export interface OwnContractPorts {
-  readonly codec: Pick<Codec, "contractAddress">;
-}
 
 /**
  * A receipt with the address that its deployment has: it follows from signer and nonce, and a caller who believed an
@@ -12,7 +8,7 @@ export interface OwnContractPorts {
  * says of it.
  */
 export function withOwnContract(
-  { codec }: OwnContractPorts,
+  { codec }: LanePorts,
   { lane }: OwnedLane,
   { nonce }: Tracked,
   receipt: Receipt,

@@ -11,6 +11,7 @@ import {
   stepAcknowledged,
   type TransitionItem,
 } from "../../domain/ledger/index.ts";
+import { usedBelow } from "../../domain/pace/count-events.ts";
 import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from "../../domain/pace/lane-pace.ts";
 import { expiryLookDue, isTimeDue } from "../../domain/pace/lane-time.ts";
 import { awaitsVerdict, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
@@ -41,6 +42,8 @@ interface WorkUnderWay {
   readonly suspending: number;
   /** Changes of what is queued: nothing is signed meanwhile, or it might be the payload from before. */
   readonly amending: number;
+  /** A look at its intake rows, and those since that passed it over. */
+  readonly intake: number;
 }
 
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
@@ -49,8 +52,9 @@ export class OwnedLane {
   readonly fence: Fence;
   readonly lane: Lane;
   readonly key: LaneKey;
-  private kept: KeptLedger;
-  private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0 };
+  /** What the database has acknowledged; replaced by `fold` alone. */
+  ledger: KeptLedger;
+  private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
   mayStillCommit = false;
   /** When it is next looked at, and what was found out under this term; changed by `happened` alone. */
@@ -83,12 +87,12 @@ export class OwnedLane {
     this.fence = term.fence;
     this.lane = term.fence.lane;
     this.key = laneKey(this.lane);
-    this.kept = keptOf(snapshot);
+    this.ledger = keptOf(snapshot);
     this.epochFloor = snapshot.epochFloor;
     this.genesisHash = snapshot.genesisHash;
     this.index = index;
     this.backlog = new Backlog(snapshot.allocated > 0);
-    this.nonces = new LaneNonces(() => this.kept, snapshot.reservations);
+    this.nonces = new LaneNonces(() => this.ledger, snapshot.reservations);
     for (const record of snapshot.tracking) this.track(resumed(record));
     for (const block of snapshot.watched) this.watched.set(block.hash, block.number);
     if (this.isOnChain) index.onChain.add(this);
@@ -96,7 +100,7 @@ export class OwnedLane {
 
   /** Puts in what a commit did to the lane, once the database has acknowledged it, in the order of commits. */
   fold(changes: readonly Change[]): void {
-    this.kept = foldKept(this.kept, changes);
+    this.ledger = foldKept(this.ledger, changes);
     this.queueShares.fold(changes);
     this.refusals.fold(changes);
     for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
@@ -112,24 +116,19 @@ export class OwnedLane {
     this.underWay.delete(change.item);
   }
 
-  /** What the database has acknowledged. */
-  get ledger(): KeptLedger {
-    return this.kept;
-  }
-
   /** Above every nonce that was given; null: the lane is new. */
   get cursor(): number | null {
     return this.ledger.cursor;
   }
 
-  /** False: the database's history changed, and the lane has not been compared with the chain since. */
-  get reconciled(): boolean {
-    return this.ledger.reconciled;
-  }
-
   /** So much more of it is under way; less, where it has ended. */
   count(what: keyof WorkUnderWay, by: number): void {
     this.work = { ...this.work, [what]: this.work[what] + by };
+  }
+
+  /** 0: none is under way; above 1: others have passed it over since, and it may have more rows. */
+  get intakeLooks(): number {
+    return this.work.intake;
   }
 
   get creating(): number {
@@ -190,17 +189,13 @@ export class OwnedLane {
 
   /** The lowest nonce that is not final, as far as it is at hand; null where there is none. */
   lowestOpen(): number | null {
-    let lowest = this.backlog.atHand[0]?.nonce ?? Number.POSITIVE_INFINITY;
-    for (const nonce of this.mined.keys()) lowest = Math.min(lowest, nonce);
-    lowest = Math.min(lowest, this.headOfLine() ?? lowest);
-    return Number.isFinite(lowest) ? lowest : null;
+    const lowestOfEach = [this.headOfLine(), lowest(this.mined.keys()), this.backlog.atHand[0]?.nonce ?? null];
+    return lowest(lowestOfEach.filter((nonce) => nonce !== null));
   }
 
   /** The lowest nonce a node must still mine; null where none is signed. */
   headOfLine(): number | null {
-    let lowest: number | null = null;
-    for (const nonce of this.unmined.keys()) if (lowest === null || nonce < lowest) lowest = nonce;
-    return lowest;
+    return lowest(this.unmined.keys());
   }
 
   /** How many wait for what is mined only after this one. */
@@ -276,8 +271,8 @@ export class OwnedLane {
   }
 
   /** Nonces that nothing holds, for the next transactions: none that the chain has used, as far as anybody has seen. */
-  freeNonces(countedBelow: number): readonly number[] {
-    return this.nonces.free(Math.max(countedBelow, this.pace.usedBelow));
+  freeNonces(): readonly number[] {
+    return this.nonces.free(usedBelow(this.pace));
   }
 
   /** One that took a hole below others. */
@@ -342,7 +337,7 @@ export class OwnedLane {
     if (due.some((tx) => awaitsVerdict(tx.pace))) this.tending?.kick();
   }
 
-  /** A pass is over: wakes what may have something to do now. A lane at rest costs nothing. */
+  /** A pass is over: wakes what may have something to do now. */
   kick(): void {
     if (!this.backlog.isEmpty) this.signing?.kick();
     if (this.unmined.size > 0) this.broadcasting?.kick();
@@ -362,11 +357,6 @@ export class OwnedLane {
   /** Resolves when nothing of this lane is under way any more. */
   async settled(): Promise<void> {
     await Promise.all(Object.values(this.activities ?? {}).map((activity: Activity) => activity.settled()));
-  }
-
-  /** A node refused a future nonce, and none has taken one since. */
-  get takesHeadAlone(): boolean {
-    return this.pace.window.kind === "closed";
   }
 
   /** The window a node has room for: what is configured; the head alone while it takes no future nonces; one more to try. */
@@ -397,4 +387,10 @@ export class OwnedLane {
     for (const hash of hashesOf(tx.attempts))
       if (this.index.hashes.get(hash)?.lane === this) this.index.hashes.delete(hash);
   }
+}
+
+function lowest(nonces: Iterable<number>): number | null {
+  let least: number | null = null;
+  for (const nonce of nonces) if (least === null || nonce < least) least = nonce;
+  return least;
 }

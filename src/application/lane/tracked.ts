@@ -10,8 +10,9 @@ import {
 import { afterInterval } from "../../domain/pace/when.ts";
 import type { Attempt, Receipt, SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
 import type { State, Status } from "../../domain/transitions.ts";
-import type { Codec, DecodedTransaction } from "../../ports/codec.ts";
-import type { AllocatedRecord, LaneStore, TrackedRecord } from "../../ports/lane-store.ts";
+import type { DecodedTransaction } from "../../ports/codec.ts";
+import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
+import type { LanePorts } from "./lane-ports.ts";
 
 /** What is known of a transaction when its owner begins to follow it, and does not change while it does. */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
@@ -65,7 +66,8 @@ export class Tracked {
   }
 
   get status(): Status {
-    return this.row.expected.status;
+    const { state, subState } = this.row.expected;
+    return { state, subState };
   }
 
   get attempts(): readonly Attempt[] {
@@ -73,11 +75,11 @@ export class Tracked {
   }
 
   get receipt(): Receipt | null {
-    return this.row.expected.receipt;
+    return this.row.expected.details.receipt;
   }
 
   get submitAttempts(): number {
-    return this.row.expected.submitAttempts;
+    return this.row.expected.details.submitAttempts;
   }
 
   /** The highest attempt that a node took. */
@@ -86,17 +88,17 @@ export class Tracked {
   }
 
   get lastError(): string | null {
-    return this.row.expected.lastError;
+    return this.row.expected.details.lastError;
   }
 
   /** An operator holds it back: nothing of it is sent, signed or judged by itself. */
   get held(): boolean {
-    return this.row.expected.held;
+    return this.row.expected.heldSince !== null;
   }
 
   /** It is being cancelled because its `validUntil` is over. */
   get expired(): boolean {
-    return this.row.expected.expired;
+    return this.row.expected.expiredAt !== null;
   }
 }
 
@@ -138,7 +140,7 @@ export function isRefusedForGood(tx: Tracked): boolean {
 
 /** An operator holds it back, and has not ordered its next send. A hold binds as soon as it is planned, until its end is durable. */
 export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
-  return (held || acknowledged.held) && !pace.ordered;
+  return (held || acknowledged.heldSince !== null) && !pace.ordered;
 }
 
 /** Due to be sent or judged, and nobody holds it back. */
@@ -155,7 +157,7 @@ export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
 
 /** Signed a moment ago. The step that commits it, with the claim to send it, is yet to be planned. */
 export function signed(record: AllocatedRecord, { ordinal, rawTransaction }: SignedAttempt, now: Date): Tracked {
-  const row = keptTransaction({ ...UNSIGNED, expired: record.expired ?? false });
+  const row = keptTransaction({ ...UNSIGNED, expiredAt: record.expired ?? null });
   return new Tracked({ ...record, firstSentAt: now }, row, signedPace(ordinal, rawTransaction));
 }
 
@@ -173,8 +175,9 @@ export function resumed(record: TrackedRecord): Tracked {
 /** What is folded from the steps that follow. */
 export function rowOf(record: TrackedRecord): TransactionRow {
   const { state, subState, attempts, receipt, submitAttempts, acceptedOrdinal, lastError } = record;
-  const { held = false, expired = false } = record;
-  return { status: { state, subState }, attempts, receipt, submitAttempts, acceptedOrdinal, lastError, held, expired };
+  const details = { receipt, submitAttempts, lastError };
+  const times = { heldSince: record.held ?? null, expiredAt: record.expired ?? null };
+  return { state, subState, acceptedOrdinal, ...times, attempts, details };
 }
 
 /** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */
@@ -218,14 +221,8 @@ export function happened<Pace, Details extends readonly unknown[]>(
   to.pace = event(to.pace, ...details);
 }
 
-/** For signed payloads as they are stored: read back, decoded, and judged whether they can be signed again here. */
-export interface StoredBytes {
-  readonly store: Pick<LaneStore, "loadRawTransactions">;
-  readonly codec: Pick<Codec, "decodeTransaction">;
-}
-
 /** The newest payload that is ours to send. Null: only its hash is known, or the chain node signs it. */
-export async function decodedNewest({ store, codec }: StoredBytes, tx: Tracked): Promise<DecodedTransaction | null> {
+export async function decodedNewest({ store, codec }: LanePorts, tx: Tracked): Promise<DecodedTransaction | null> {
   const newest = attemptToSend(tx.attempts);
   if (newest === null || newest.nodeSigned === true) return null;
   const [bytes] = await store.loadRawTransactions([{ txId: tx.txId, ordinal: newest.ordinal }]);

@@ -17,31 +17,23 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
 import { endingFailures, passFailed } from "../chain/pass-failures.ts";
 import { trustedLanes } from "../chain/trust.ts";
-import { type ReconcilePorts, reconcile } from "../detours/reconcile.ts";
+import type { WorkPorts } from "../chain/work-ports.ts";
+import { reconcile } from "../detours/reconcile.ts";
 import { Activity, inTurn, type Working } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly, TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
-import { type GrayZonePorts, searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
+import { searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
-import { type ReceiptPorts, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
+import { receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
 import { recordConfirmations } from "../stages/6-finality/confirmations.ts";
 import {
   decideFinal,
   type FinalityPass,
-  type FinalityPorts,
   hasWatched,
   openPass,
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
-
-export type ChainLoopPorts = ReceiptPorts &
-  FinalityPorts &
-  ReconcilePorts &
-  GrayZonePorts & {
-    /** The lanes this node owns on the chain, now. */
-    readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-  };
 
 /** Parts of the reconciliation interval in which lanes have their turn. */
 const SPREAD = 64;
@@ -53,7 +45,7 @@ const RECONCILED_AT_ONCE = 100;
 
 export class ChainLoop {
   readonly context: ChainContext;
-  private readonly ports: ChainLoopPorts;
+  private readonly ports: WorkPorts;
   private readonly stopping = new AbortController();
   private readonly subscription: Subscription;
   private readonly pass: Activity;
@@ -69,7 +61,7 @@ export class ChainLoop {
   private hinted = false;
   private hintAgainAtMs = 0;
 
-  constructor(ports: ChainLoopPorts, context: ChainContext) {
+  constructor(ports: WorkPorts, context: ChainContext) {
     this.ports = ports;
     this.context = context;
     this.subscription = context.follower.subscribe();

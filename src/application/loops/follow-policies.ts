@@ -17,14 +17,12 @@ export interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
 
 export function followPolicies({ store, telemetry, signer, policies: own = null }: FollowPorts): void {
   const alerts = new StandingAlerts(telemetry);
-  const say = (code: AlertCode, severity: "ERROR" | "WARNING", message: string | null): void => {
-    if (message === null) alerts.resolve({ code }, "the node works by the policy document in force");
-    else alerts.raise({ severity, code, message });
-  };
+  const judge = (code: AlertCode, message: string | null): void =>
+    alerts.judge({ code, message: message ?? "the node works by the policy document in force" }, message !== null);
   store.knownPolicy.onChange((policy) => {
     signer.adoptPolicies?.(policy.policies?.signers ?? new Map());
-    say("POLICY_UNREADABLE", "ERROR", unreadable(policy));
-    say("POLICY_FILE_DIFFERS", "WARNING", differing(policy, own));
+    judge("POLICY_UNREADABLE", unreadable(policy));
+    judge("POLICY_FILE_DIFFERS", differing(policy, own));
   });
 }
 

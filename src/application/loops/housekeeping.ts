@@ -108,7 +108,7 @@ export class Housekeeping {
 
   /** Of lanes whose history is in doubt nothing leaves: somebody may want to look at all of it. */
   private async removeOld({ store, ageMs }: Retention): Promise<number> {
-    const own = this.household.lanes().filter((lane) => lane.reconciled && !lane.heldByHistory);
+    const own = this.household.lanes().filter((lane) => lane.ledger.reconciled && !lane.heldByHistory);
     let removed = 0;
     for (const page of inPages(own, LANES_AT_ONCE)) {
       if (this.isOver) break;

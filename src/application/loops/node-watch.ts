@@ -1,7 +1,6 @@
 /**
- * Looks at the node as a whole for what no lane shows by itself: writes that are fenced again and again, payloads that are sent
- * again and again, receipts that come faster than they are read, a chain of which no endpoint answers. Each is said once while
- * it lasts, and once when it is over. Hears of the first two as everybody does, by the telemetry.
+ * Watches the node as a whole: writes that are fenced again and again, payloads that are sent again and again (both counted from
+ * telemetry), receipts that come faster than they are read, a chain of which no endpoint answers or that stands still.
  */
 import { Growth } from "../../domain/growth.ts";
 import { RecentCount } from "../../domain/recent-count.ts";
@@ -73,49 +72,42 @@ export class NodeWatch {
   }
 
   private lookAtFenced(count: number): void {
-    const code = "FENCED_SURGE";
     const message = `${count} writes of this node came too late for their term in five minutes`;
-    if (count >= FENCED_SURGE) this.standing.raise({ severity: "ERROR", code, message });
-    else if (count < FENCED_SURGE / 2) this.standing.resolve({ code }, message);
+    this.standing.judge({ code: "FENCED_SURGE", message }, count >= FENCED_SURGE, count < FENCED_SURGE / 2);
   }
 
   private lookAtRepeats(repeats: number, sends: number): void {
-    const code = "RESUBMIT_SURGE";
     const message = `${repeats} of ${sends} submissions in five minutes were repeats`;
     const isSurge = repeats >= RESUBMIT_SURGE && repeats >= RESUBMIT_SHARE * sends;
-    if (isSurge) this.standing.raise({ severity: "WARNING", code, message });
-    else if (repeats < RESUBMIT_SURGE / 2) this.standing.resolve({ code }, message);
+    this.standing.judge({ code: "RESUBMIT_SURGE", message }, isSurge, repeats < RESUBMIT_SURGE / 2);
   }
 
   private lookAtBacklog(): void {
-    const code = "RECEIPT_BACKLOG_GROWING";
     const { grown, stopped } = this.backlog;
-    if (grown !== null && grown.to >= BACKLOG_OF_NOTE) {
-      const message = `receipts come faster than they are read: ${grown.from} were owed at best, and ${grown.to} are five minutes later`;
-      this.standing.raise({ severity: "ERROR", code, message });
-    } else if (stopped) this.standing.resolve({ code }, "the backlog of receipts no longer grows");
+    const isGrown = grown !== null && grown.to >= BACKLOG_OF_NOTE;
+    const message = isGrown
+      ? `receipts come faster than they are read: ${grown.from} were owed at best, and ${grown.to} are five minutes later`
+      : "the backlog of receipts no longer grows";
+    this.standing.judge({ code: "RECEIPT_BACKLOG_GROWING", message }, isGrown, stopped);
   }
 
   private lookAtBlocks(context: ChainContext, owned: readonly OwnedLane[]): void {
     const { chainId } = context.chain;
-    const code = "CHAIN_STALLED";
-    const head = context.follower.head?.number;
-    const message = `chain ${chainId} answers, and no block has come after ${head} for many times as long as one takes`;
-    if (context.isStalled(owned)) this.standing.raise({ severity: "ERROR", code, message, chainId });
-    else this.standing.resolve({ code, chainId }, `chain ${chainId} has new blocks again, or does not answer at all`);
+    const isStalled = context.isStalled(owned);
+    const message = isStalled
+      ? `chain ${chainId} answers, and no block has come after ${context.follower.head?.number} for many times as long as one takes`
+      : `chain ${chainId} has new blocks again, or does not answer at all`;
+    this.standing.judge({ code: "CHAIN_STALLED", message, chainId }, isStalled);
   }
 
   private lookAtChain({ chain: { chainId }, reachable }: ChainContext, nowMs: number): void {
-    const code = "CHAIN_DOWN";
-    if (reachable) {
-      this.downSinceMs.delete(chainId);
-      this.standing.resolve({ code, chainId }, `chain ${chainId} answers again`);
-      return;
-    }
     const sinceMs = this.downSinceMs.get(chainId) ?? nowMs;
-    this.downSinceMs.set(chainId, sinceMs);
-    if (nowMs - sinceMs < CHAIN_DOWN_MS) return;
-    const message = `no endpoint of chain ${chainId} has answered for ${Math.round((nowMs - sinceMs) / 1_000)} s: nothing is sent, and nothing becomes final`;
-    this.standing.raise({ severity: "CRITICAL", code, message, chainId });
+    if (reachable) this.downSinceMs.delete(chainId);
+    else this.downSinceMs.set(chainId, sinceMs);
+    const message = reachable
+      ? `chain ${chainId} answers again`
+      : `no endpoint of chain ${chainId} has answered for ${Math.round((nowMs - sinceMs) / 1_000)} s: nothing is sent, and nothing becomes final`;
+    const isDown = !reachable && nowMs - sinceMs >= CHAIN_DOWN_MS;
+    this.standing.judge({ code: "CHAIN_DOWN", message, chainId }, isDown, reachable);
   }
 }

@@ -1,11 +1,9 @@
 /**
- * Looks at every lane for what should not be: a head of line, or anything, that has grown old, too many that are not
- * final, payloads that are refused or were signed too often. Says so once while it lasts and when it is over, and asks the
- * hook what to do.
+ * Watches every lane: a head of line, or any transaction, that has grown old, too many that are not mined, payloads that are refused or
+ * were signed too often. Raises an alert while that lasts, and asks the hook what to do.
  */
-import type { AlertCode } from "../../domain/alerts.ts";
-import type { LaneKey } from "../../domain/lane.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
+import { SYMPTOMS } from "../../domain/troubles/table.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -21,21 +19,19 @@ export interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
 
 type Question = Parameters<HookRunner["ask"]>[0];
 
-/** What is wrong with a lane as a whole. */
-interface Finding {
+/** One measure of a lane as a whole. */
+interface Measure {
   readonly trigger: StuckTrigger;
-  readonly code: AlertCode;
+  readonly code: (typeof SYMPTOMS)[number];
+  readonly lasts: boolean;
   readonly message: string;
 }
-
-type OfHead = { readonly txId?: string };
 
 /** A hook that hangs must not make the others wait for long, nor be asked by all lanes at once. */
 const ASK_AT_ONCE = 8;
 
 export class StuckWatch {
   private readonly ports: StuckWatchPorts;
-  private readonly told = new Map<LaneKey, ReadonlySet<AlertCode>>();
   private asking: Promise<void> | null = null;
 
   constructor(ports: StuckWatchPorts) {
@@ -43,18 +39,12 @@ export class StuckWatch {
   }
 
   look(lanes: readonly OwnedLane[]): void {
-    if (this.told.size > 0) this.forgetOthers(lanes);
-    const restless = lanes.filter((lane) => lane.hasUnmined() || lane.pace.pileSaid || this.told.has(lane.key));
+    const restless = lanes.filter((lane) => lane.hasUnmined() || lane.pace.pileSaid || this.isAlerted(lane));
     const questions = restless.flatMap((lane) => this.lookAt(lane));
     if (this.asking !== null || questions.length === 0 || !this.ports.hook.isConfigured) return;
     this.asking = sideBySide(questions, ASK_AT_ONCE, (question) => this.ports.hook.ask(question)).finally(() => {
       this.asking = null;
     });
-  }
-
-  /** What was said of a lane and is not over, by the codes of its alerts. */
-  get firing(): ReadonlyMap<LaneKey, ReadonlySet<string>> {
-    return this.told;
   }
 
   /** Resolves when no question is out. */
@@ -67,58 +57,56 @@ export class StuckWatch {
     const head = lane.unmined.get(lane.headOfLine() ?? -1);
     if (context === undefined) return [];
     endPile(context, lane);
-    const findings = lane.hasUnmined() ? this.findings(context, lane, head) : [];
-    this.tell(context, lane, findings, head === undefined ? {} : { txId: head.txId });
+    const measures = this.measures(context, lane, head);
+    const about = { lane: lane.lane, ...(head && { txId: head.txId }) };
+    for (const { code, lasts, message } of measures) {
+      const over = `${lane.lane.signer} is below the threshold again`;
+      context.standing.judge({ code, message: lasts ? message : over, ...about }, lasts);
+    }
     // An operator or the node has suspended it: that is a decision already.
     if (lane.suspended) return [];
-    const [first] = findings;
+    const first = measures.find(({ lasts }) => lasts);
     // So it is of a head that an operator holds back.
     const isAsked = head !== undefined && first !== undefined && !head.held;
     const ofHead = isAsked ? [{ lane, context, tx: head, trigger: first.trigger }] : [];
     return [...singles(lane, context), ...ofHead];
   }
 
-  private findings({ settings }: ChainContext, lane: OwnedLane, head: Tracked | undefined): readonly Finding[] {
+  private measures({ settings }: ChainContext, lane: OwnedLane, head: Tracked | undefined): readonly Measure[] {
     const { clock } = this.ports;
-    const found: Finding[] = [];
     const { head: seen } = lane.pace;
     const headMs = seen.kind === "at" && seen.nonce === head?.nonce ? clock.monotonicMs() - seen.sinceMs : 0;
-    if (headMs > settings.alertHeadAgeMs && head?.held !== true) {
-      const message = `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`;
-      found.push({ trigger: "headAge", code: "HEAD_OF_LINE_OLD", message });
-    }
     const oldestAt = lane.oldestPendingAt();
     const oldestMs = oldestAt === null ? 0 : clock.now().getTime() - oldestAt.getTime();
-    if (oldestMs > settings.alertOldestAgeMs && head?.held !== true) {
-      const message = `the oldest transaction that is not final is ${seconds(oldestMs)} old`;
-      found.push({ trigger: "oldestAge", code: "PENDING_OLD", message });
-    }
     const depth = lane.unminedDepth();
-    if (depth > settings.alertPendingDepth) {
-      found.push({ trigger: "pendingDepth", code: "PENDING_DEEP", message: `${depth} transactions are not mined` });
-    }
-    return found;
+    const [isOpen, isHeld] = [lane.hasUnmined(), head?.held === true];
+    return [
+      {
+        ...{
+          trigger: "headAge",
+          code: "HEAD_OF_LINE_OLD",
+          lasts: isOpen && !isHeld && headMs > settings.alertHeadAgeMs,
+        },
+        message: `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`,
+      },
+      {
+        ...{
+          trigger: "oldestAge",
+          code: "PENDING_OLD",
+          lasts: isOpen && !isHeld && oldestMs > settings.alertOldestAgeMs,
+        },
+        message: `the oldest transaction that is not final is ${seconds(oldestMs)} old`,
+      },
+      {
+        ...{ trigger: "pendingDepth", code: "PENDING_DEEP", lasts: isOpen && depth > settings.alertPendingDepth },
+        message: `${depth} transactions are not mined`,
+      },
+    ];
   }
 
-  /** Each once, and once more when it is over. */
-  private tell(
-    { standing }: ChainContext,
-    { key, lane }: OwnedLane,
-    findings: readonly Finding[],
-    about: OfHead,
-  ): void {
-    const found = new Set<AlertCode>(findings.map(({ code }) => code));
-    for (const { code, message } of findings) standing.raise({ severity: "WARNING", code, message, lane, ...about });
-    for (const code of this.told.get(key) ?? []) {
-      if (!found.has(code)) standing.resolve({ code, lane }, `${lane.signer} is below the threshold again`);
-    }
-    if (found.size > 0) this.told.set(key, found);
-    else this.told.delete(key);
-  }
-
-  private forgetOthers(lanes: readonly OwnedLane[]): void {
-    const held = new Set(lanes.map(({ key }) => key));
-    for (const key of this.told.keys()) if (!held.has(key)) this.told.delete(key);
+  private isAlerted({ lane }: OwnedLane): boolean {
+    const standing = this.ports.chains.get(lane.chainId)?.standing;
+    return SYMPTOMS.some((code) => standing?.has({ code, lane }) === true);
   }
 }
 

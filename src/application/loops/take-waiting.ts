@@ -1,5 +1,5 @@
 import type { LeftRequestStore } from "../../ports/left-request-store.ts";
-import type { TakeRequests } from "../cluster/take-requests.ts";
+import type { Dequeue } from "../cluster/dequeue.ts";
 import type { Intake } from "../detours/intake.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
@@ -7,14 +7,14 @@ export interface TakeWaitingParts {
   readonly store: Pick<LeftRequestStore, "whatWaits">;
   readonly lanes: { all(): readonly OwnedLane[] };
   readonly intakes: Pick<Intake, "look" | "noteNews">;
-  readonly cluster: { readonly leftRequests: Pick<TakeRequests, "look"> };
+  readonly cluster: { readonly dequeue: Pick<Dequeue, "look"> };
 }
 
-/** Takes up what others left for this node's lanes. One question to the database where nothing was: a node at rest asks it every second. */
+/** Takes up intents and waiting requests for this node's lanes. A node at rest asks the database one question a second. */
 export async function takeWaiting({ store, lanes, intakes, cluster }: TakeWaitingParts): Promise<void> {
   const waits = await store.whatWaits();
   if (waits.intents) await intakes.look(() => lanes.all().filter((lane) => !lane.heldByHistory));
   if (!waits.requests) return;
   intakes.noteNews();
-  await cluster.leftRequests.look(() => lanes.all());
+  await cluster.dequeue.look(() => lanes.all());
 }

@@ -12,21 +12,19 @@ import { awaitsVerdict, judged, lookWanted } from "../../domain/pace/transaction
 import { unlessSilent } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { cancelExpired, type ExpiryPorts } from "../detours/expiry.ts";
-import { type HolePorts, tendHoles } from "../detours/holes.ts";
-import { isPassed, type LowerGasPorts, lowerGas, type RepricePorts, repriceIfBelow } from "../detours/reprice.ts";
+import { cancelExpired } from "../detours/expiry.ts";
+import { tendHoles } from "../detours/holes.ts";
+import { isPassed, lowerGas, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 
-export type TendPorts = RepricePorts & FeedWriterPorts;
-export type TendLanePorts = TendPorts & HolePorts & LowerGasPorts & ExpiryPorts;
-
 /** Everything that keeps a lane going: what was sent, and the nonces that nothing holds. */
-export function tendLane(ports: TendLanePorts, context: ChainContext, lane: OwnedLane): Working {
+export function tendLane(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   return inTurn(
     () => cancelExpired(ports, context, lane),
     () => tend(ports, context, lane),
@@ -39,7 +37,7 @@ export function tendLane(ports: TendLanePorts, context: ChainContext, lane: Owne
 /** A new owner looks at a head for this long before it calls it stuck, where no resubmit interval says otherwise. */
 const LEAST_LOOK_MS = 60_000;
 
-export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): Working {
+export function tend(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (lane.held) return null;
   const head = watchHead(ports, lane);
   if (head === null) return null;
@@ -53,7 +51,7 @@ export function tend(ports: TendPorts, context: ChainContext, lane: OwnedLane): 
 }
 
 /** Notes who is the head, and since when: what has just come to it has the lane's patience before it. */
-function watchHead({ clock }: TendPorts, lane: OwnedLane): HeadOfLine | null {
+function watchHead({ clock }: LanePorts, lane: OwnedLane): HeadOfLine | null {
   const tx = lane.unmined.get(lane.headOfLine() ?? -1);
   // Let go again, it has the lane's patience anew, as after STUCK.
   const stuck = tx?.status.state === "STUCK" || tx?.held === true;
@@ -68,7 +66,7 @@ function ageBefore(clock: Clock, { firstSentAt }: Tracked): number {
 }
 
 async function judgeAll(
-  ports: TendPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   due: readonly Tracked[],
@@ -90,7 +88,7 @@ async function judgeAll(
  * What blocks passed over does not wait for the resubmit interval while two endpoints differ about the market: the lower one
  * was offered, and may be the lie. Where they do not differ, nothing is signed or sent.
  */
-function climb(ports: TendPorts, context: ChainContext, lane: OwnedLane): Working {
+function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
   const nowMs = ports.clock.monotonicMs();
   const passed = [...lane.unmined.values()].filter((tx) => mayClimb(tx) && isPassed(context, tx, nowMs));
@@ -102,7 +100,7 @@ function mayClimb({ receipt, held, pace }: Tracked): boolean {
 }
 
 async function climbEach(
-  ports: TendPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   passed: readonly Tracked[],
@@ -129,7 +127,7 @@ async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane)
 }
 
 /** A node took them, and no block did in time. */
-async function markStale(ports: TendPorts, lane: OwnedLane, due: readonly Tracked[]): Promise<void> {
+async function markStale(ports: LanePorts, lane: OwnedLane, due: readonly Tracked[]): Promise<void> {
   const stale = due.filter(
     ({ status, pace: { answer }, receipt }) =>
       receipt === null && status.subState === "BROADCAST" && answer !== null && isTaken(answer),
@@ -146,7 +144,7 @@ async function markStale(ports: TendPorts, lane: OwnedLane, due: readonly Tracke
   );
 }
 
-function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce }: Tracked): void {
+function reportBlocked({ telemetry }: LanePorts, lane: OwnedLane, { txId, nonce }: Tracked): void {
   const behind = lane.pendingBehind(nonce);
   const { head } = lane.pace;
   if (head.kind !== "at" || head.blocks || behind === 0) return;
@@ -154,7 +152,7 @@ function reportBlocked({ telemetry }: TendPorts, lane: OwnedLane, { txId, nonce 
   telemetry.emit({ type: "lane.blocked", lane: lane.lane, txId, nonce, behind });
 }
 
-function judgeHead(ports: TendPorts, { settings }: ChainContext, lane: OwnedLane, head: HeadOfLine): Working {
+function judgeHead(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane, head: HeadOfLine): Working {
   const tx = lane.unmined.get(head.nonce);
   const nowMs = ports.clock.monotonicMs();
   const lookMs = Math.min(settings.resubmitIntervalMs ?? LEAST_LOOK_MS, settings.stuckAfterMs);

@@ -5,8 +5,9 @@
  */
 import { DatabaseSilent, type FencepostError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Created, FencepostApi } from "../api.ts";
+import type { Created } from "../api.ts";
 import { LeaseLapsed } from "../lane/between-owners.ts";
+import type { FencepostApi } from "../operations/calls.ts";
 
 /** Shorter ones happen on any busy machine, and end no lease. */
 const NOTABLE_MS = 250;

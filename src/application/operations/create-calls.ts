@@ -1,49 +1,27 @@
-/** Creates as callers ask for them, one or many; of those that name their nonce, a repeat is known by it. */
+/** Creates as callers ask for them, one or many. */
 import { FencepostError } from "../../domain/errors.ts";
-import { fingerprint } from "../../domain/fingerprint.ts";
-import { isAnothers } from "../../domain/principal.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
-import type { Created, FencepostApi } from "../api.ts";
-import { hear, type NormalisePorts } from "../requests/normalise.ts";
-import type { Told } from "../stages/1-create/create.ts";
+import type { CreateLimits } from "../../domain/principal.ts";
+import type { Created, CreateRequest, NamedCreate } from "../api.ts";
+import type { Creates } from "../stages/1-create/create.ts";
 
-export interface CreateCallPorts {
-  readonly store: Pick<QueryStore, "transactionAt">;
-  readonly intents: NormalisePorts;
-}
+export type CreateCalls = ReturnType<typeof createCalls>;
 
-type Fate = Created | FencepostError;
-
-export function createCalls(
-  ports: CreateCallPorts,
-  create: (told: readonly Told[]) => Promise<readonly Fate[]>,
-): Pick<FencepostApi, "create" | "createBatch" | "createNamed"> {
-  const all = async (told: readonly Told[]): Promise<readonly Fate[]> => {
-    const fates = await create(told);
-    return Promise.all(fates.map((fate, at) => orHeldThere(ports, told[at] as Told, fate)));
-  };
+export function createCalls(creates: Pick<Creates, "create">) {
   return {
-    create: async (request, owner, limits) => {
-      const [fate] = await all([{ request, owner, limits }]);
-      if (fate instanceof FencepostError) throw fate;
-      return fate as Created;
+    /**
+     * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
+     * key, and FORBIDDEN says that it is outside that key's limits.
+     */
+    create: async (request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created> => {
+      const [result] = await creates.create([{ request, owner, limits }]);
+      if (result instanceof FencepostError) throw result;
+      return result as Created;
     },
-    createBatch: (requests, owner, limits) => all(requests.map((request) => ({ request, owner, limits }))),
-    createNamed: (creates, owner, limits) => all(creates.map((each) => ({ ...each, owner, limits }))),
+    /** In order; partial success is normal. Never throws for an item. */
+    createBatch: (requests: readonly CreateRequest[], owner?: string | null, limits?: CreateLimits) =>
+      creates.create(requests.map((request) => ({ request, owner, limits }))),
+    /** The same, of creates whose ids are known before they are made: one whose answer does not come in time can be named. */
+    createNamed: (named: readonly NamedCreate[], owner?: string | null, limits?: CreateLimits) =>
+      creates.create(named.map((each) => ({ ...each, owner, limits }))),
   };
-}
-
-/**
- * A nonce that is not the next one: where the very payload stands there already, this is its repeat. That it is refused was
- * decided behind the lane's lock; which transaction has a nonce does not change afterwards.
- */
-async function orHeldThere(ports: CreateCallPorts, told: Told, fate: Fate): Promise<Fate> {
-  if (!(fate instanceof FencepostError) || fate.extras.nextNonce === undefined) return fate;
-  const asked = hear(ports.intents, told.request, told);
-  if (asked instanceof FencepostError || asked.exactNonce === undefined) return fate;
-  const found = await ports.store.transactionAt(asked.lane, asked.exactNonce);
-  if (found === null || isAnothers(found.owner, asked.owner)) return fate;
-  const { txId, lane, requestId, nonce, state, payload, validUntil } = found;
-  if (fingerprint(payload, validUntil) !== asked.fingerprint) return fate;
-  return { outcome: "existing", txId, lane, requestId, nonce, state };
 }

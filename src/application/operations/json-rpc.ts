@@ -1,11 +1,11 @@
 /** What Ethereum's JSON-RPC asks for beside the API: a hash soon, a transaction's bytes, and the chain itself. */
 import { unavailable } from "../../domain/errors.ts";
-import type { Address } from "../../domain/lane.ts";
-import { ChainUnavailable } from "../../ports/chain.ts";
+import type { Address, Hash, Hex } from "../../domain/lane.ts";
+import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
 import type { LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { AttemptRecord, QueryStore } from "../../ports/query-store.ts";
-import type { FencepostApi, JsonRpcApi, SignedView } from "../api.ts";
+import type { SignedView, Waiting } from "../api.ts";
 import { askedFor, type ChainContext } from "../chain/chain-context.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
 
@@ -16,16 +16,24 @@ export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy">
   readonly isFree: (signer: Address) => boolean;
 }
 
-export function createJsonRpc(ports: JsonRpcPorts): Pick<FencepostApi, Exclude<JsonRpcApi, "createNamed">> {
+export type JsonRpcCalls = ReturnType<typeof createJsonRpc>;
+
+export function createJsonRpc(ports: JsonRpcPorts) {
   const firstHashes = new FirstHashes(ports);
   return {
-    newIds: async (count) => Array.from({ length: count }, () => ports.entropy.uuid()),
-    firstHash: (txId, within) => firstHashes.of(txId, within),
-    signedAs: (chainId, txHash) => signedAs(ports, chainId, txHash),
-    askChain: async (chainId, method, params) => {
+    /** For `createNamed`. */
+    newIds: async (count: number): Promise<readonly string[]> =>
+      Array.from({ length: count }, () => ports.entropy.uuid()),
+    /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
+    firstHash: (txId: string, within: Waiting): Promise<Hash | null> => firstHashes.of(txId, within),
+    /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
+    signedAs: (chainId: number, txHash: Hash) => signedAs(ports, chainId, txHash),
+    /** What one of the chain's endpoints answers. UNKNOWN_CHAIN if this node has none. */
+    askChain: async (chainId: number, method: string, params: unknown): Promise<PassedAnswer> => {
       return answered(askedFor(ports.chains, chainId).chain.passOn(method, params));
     },
-    passSigned: async (chainId, rawTransaction) => {
+    /** What a stranger signed, handed to the chain's endpoints. UNAVAILABLE, with nothing sent, while everything is stopped. */
+    passSigned: async (chainId: number, rawTransaction: Hex): Promise<PassedAnswer> => {
       const { chain } = askedFor(ports.chains, chainId);
       const { signer } = await ports.codec.decodeTransaction(rawTransaction);
       const answer = await answered(chain.passSigned(rawTransaction, () => ports.isFree(signer)));

@@ -6,7 +6,7 @@ import { FencepostError, invalid } from "../../domain/errors.ts";
 import { isQueueShare, KEY_NAME, MOST_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/principal.ts";
 import type { KeySecret, KeyTerms } from "../../ports/key-store.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { FencepostApi, KeyView } from "../api.ts";
+import type { KeyView, NewKey } from "../api.ts";
 import { asObject, parseAddress, refuseUnknownKeys } from "../requests/fields.ts";
 
 type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
@@ -15,16 +15,16 @@ type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
 const ID_CHARACTERS = 8;
 const MOST_LIMITS = 1_000;
 
-export function createKeyOperations({
-  store,
-  codec,
-  secrets,
-}: KeyPorts): Pick<FencepostApi, "keys" | "addKey" | "revokeKey"> {
+export type KeyCalls = ReturnType<typeof createKeyOperations>;
+
+export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
   return {
-    async keys() {
+    /** API keys of the database; those of the configuration are not among them. */
+    async keys(): Promise<readonly KeyView[]> {
       return (await store.apiKeys()).map(({ secrets, ...key }): KeyView => ({ ...key, secrets: secrets.map(shown) }));
     },
-    async addKey(request, actor) {
+    /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT if it has two. */
+    async addKey(request: unknown, actor: string): Promise<NewKey> {
       const terms = parseTerms(codec, request);
       const { secret, digest } = secrets.make();
       const fate = await store.addApiSecret(terms, digest, actor);
@@ -35,10 +35,12 @@ export function createKeyOperations({
           : "exists with other scopes, limits or quotas: revoke it first";
       throw new FencepostError("CONFLICT", `the API key ${terms.name} ${why}`);
     },
-    async revokeKey(name, secretId, actor) {
+    /** One secret of it, or all of it. */
+    async revokeKey(name: string, secretId: string | undefined, actor: string): Promise<void> {
       refuseNoName(name);
-      if (secretId !== null && !/^[0-9a-f]{8,64}$/.test(secretId)) throw invalid("secret", "is not the id of a secret");
-      if (await store.revokeApiKey(name, secretId, actor)) return;
+      if (secretId !== undefined && !/^[0-9a-f]{8,64}$/.test(secretId))
+        throw invalid("secret", "is not the id of a secret");
+      if (await store.revokeApiKey(name, secretId ?? null, actor)) return;
       throw new FencepostError("NOT_FOUND", "there is no such API key in the database, or it has no such secret");
     },
   };

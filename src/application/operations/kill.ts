@@ -1,21 +1,25 @@
 import type { Codec } from "../../ports/codec.ts";
-import type { FencepostApi, KillOrder } from "../api.ts";
+import type { KillAnswer, KillOrder } from "../api.ts";
 import type { KillSwitch } from "../cluster/kill-switch.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { parseReason } from "../requests/order.ts";
 
+export type KillCalls = ReturnType<typeof killOperations>;
+
 /** Stops, and goes on. At any node, and of no lane: nothing is forwarded to an owner. */
-export function killOperations(
-  codec: Codec,
-  kills: Pick<KillSwitch, "order" | "end">,
-): Pick<FencepostApi, "kill" | "endKill"> {
+export function killOperations(codec: Codec, kills: Pick<KillSwitch, "order" | "end">) {
   const read = ({ signer, request, actor }: KillOrder) => ({
     signer: signer === null ? null : parseSigner(codec, signer, "signer"),
     actor,
     reason: readReason(request),
   });
-  return { kill: async (order) => kills.order(read(order)), endKill: async (order) => kills.end(read(order)) };
+  return {
+    /** Nothing of a signer, or of any, is sent from any node until this is ended. Stops at once, also if the database is away. */
+    kill: async (order: KillOrder): Promise<KillAnswer> => kills.order(read(order)),
+    /** Answers once the end is durable. */
+    endKill: async (order: KillOrder): Promise<KillAnswer> => kills.end(read(order)),
+  };
 }
 
 /** Nobody who has to stop money should be sent back for want of a sentence; and not every proxy passes a body on with DELETE. */

@@ -8,26 +8,29 @@ import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.t
 import type { AcknowledgeVerdict, Notice } from "../../domain/notices.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
 import type { NoticeStore } from "../../ports/notice-store.ts";
-import type { FencepostApi, NoticeOrder } from "../api.ts";
+import type { NoticeOrder } from "../api.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseReason } from "../requests/order.ts";
 import { parseOrderKey } from "../requests/order-key.ts";
 
 export interface NoticePorts {
-  readonly store: Pick<NoticeStore, "notice" | "acknowledgeNotice">;
+  readonly store: Pick<NoticeStore, "notice" | "markAcknowledged">;
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export function noticeOperations({ store }: NoticePorts): Pick<FencepostApi, "acknowledge"> {
+export type NoticeCalls = ReturnType<typeof noticeOperations>;
+
+export function noticeOperations({ store }: NoticePorts) {
   return {
-    async acknowledge(order, limits) {
+    /** Says who looked into a notice, and why it needs nobody any more. CONFLICT if somebody else did, or it happened again since. */
+    async acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice> {
       const asked = parse(order);
       const silent = "nothing may have been acknowledged; repeat this";
       if (limits !== undefined && isLimited(limits)) {
         refuseOthers(await orDatabaseSilent(store.notice(asked.noticeId), null), limits);
       }
-      const done = await orDatabaseSilent(store.acknowledgeNotice(asked), silent);
+      const done = await orDatabaseSilent(store.markAcknowledged(asked), silent);
       if (done === null) throw noNotice();
       const refused = refusalOf(done.verdict, done.notice);
       if (refused !== null) throw refused;

@@ -1,4 +1,5 @@
 import type { Lane } from "../../domain/lane.ts";
+import type { Limits } from "../../domain/principal.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
 /** Something that only the owner of a lane can do; any node may be asked for it. */
@@ -19,6 +20,12 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
   /** What the caller is told, read on the node that it asked. */
   answer(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
 }
+
+/** Makes an operation known to the other nodes by this name, and a call that any node may be asked for. */
+export type Offer<Ports> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
+  action: string,
+  operation: Operation<Ports, Body, Asked, Done, Answer>,
+) => (body: Body, owner?: string | null, limits?: Limits) => Promise<Answer>;
 
 export interface OwnerPorts {
   readonly lanes: { own(lane: Lane): Promise<OwnedLane> };

@@ -7,20 +7,13 @@
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
 import { ANYBODY, type Limits, refuseOutside } from "../../domain/principal.ts";
-import type { FencepostApi, OperationName } from "../api.ts";
+import type { LaneOrder, SignedRequest, SignerView, TransactionOrder, TransactionView } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
-import type { Operation } from "./operation.ts";
-import {
-  findReservation,
-  markUsed,
-  type ReservationPorts,
-  releaseNonce,
-  reserveNonce,
-  submitReserved,
-} from "./reservations.ts";
+import type { Offer, Operation } from "./operation.ts";
+import { type ReservationPorts, reservationCalls } from "./reservations.ts";
 import { orUnserved, type SignedPorts, submitSigned } from "./signed-transactions.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
@@ -29,12 +22,11 @@ export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts & 
 const acting = <T>(work: Promise<T>): Promise<T> =>
   orDatabaseSilent(work, "look at the transaction before repeating this");
 
-export function createOperations(
-  ports: OperationPorts,
-  actions: Pick<OwnerActions, "register" | "forwardToOwner">,
-): Pick<FencepostApi, OperationName> {
+export type OwnerCalls = ReturnType<typeof createOperations>;
+
+export function createOperations(ports: OperationPorts, actions: Pick<OwnerActions, "register" | "forwardToOwner">) {
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */
-  const offer = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
+  const offer: Offer<OperationPorts> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
     { laneOf, travels, isDone, repeatable, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
@@ -64,18 +56,17 @@ export function createOperations(
   // By names of their own: an owner of an older release would carry them out and forget the key.
   const orderTransactionOnce = offer("actOnce", act);
   const orderLaneOnce = offer("actOnLaneOnce", actOnLane);
-  const submit = offer("submitReserved", submitReserved);
-  const use = offer("markUsed", markUsed);
   const signed = offer("submitSigned", submitSigned);
-  const release = offer("releaseNonce", releaseNonce);
   return {
-    act: (order) => (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
-    actOnLane: (order, limits) => (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
-    reserveNonce: offer("reserveNonce", reserveNonce),
-    reservation: (reservationId) => acting(findReservation(ports, reservationId)),
-    submitReserved: (reservationId, request) => submit({ reservationId, request }),
-    markUsed: (reservationId, request) => use({ reservationId, request }),
-    releaseNonce: (reservationId) => release({ reservationId }),
-    submitSigned: (request, owner, limits) => orUnserved(ports, request, signed(request, owner, limits)),
+    /** Carries out an operator's action; answers with the transaction as it is then. CONFLICT says what really happened. */
+    act: (order: TransactionOrder): Promise<TransactionView> =>
+      (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
+    /** The same for a lane as a whole. */
+    actOnLane: (order: LaneOrder, limits?: Limits): Promise<readonly SignerView[]> =>
+      (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
+    ...reservationCalls(ports, offer, acting),
+    /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */
+    submitSigned: (request: SignedRequest, owner?: string | null, limits?: Limits) =>
+      orUnserved(ports, request, signed(request, owner, limits)),
   };
 }

@@ -8,7 +8,7 @@ import type { Limits } from "../../domain/principal.ts";
 import type { PolicyChange, PolicyChanged, PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
-import type { FencepostApi, PoliciesView, PolicyApi, PolicyUsageView, UsedView } from "../api.ts";
+import type { CreateRequest, PoliciesView, PolicyUsageView, PolicyVerdict, UsedView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
@@ -17,19 +17,29 @@ import { parseReason } from "../requests/order.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 
 export interface PolicyPorts extends Required<LimitPorts>, Pick<Ports, "telemetry"> {
-  readonly store: Pick<QueryStore, "policyUsage"> & PolicyStore;
+  readonly store: Pick<QueryStore, "allPolicyUse"> & PolicyStore;
   readonly nodeId: string;
   readonly intents: NormalisePorts;
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
-export function createPolicyCalls(ports: PolicyPorts): Pick<FencepostApi, PolicyApi> {
+export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
+
+export function createPolicyCalls(ports: PolicyPorts) {
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   return {
-    checkPolicy: (request, key, limits) => reading(check(ports, request, key ?? null, limits)),
-    policies: async () => viewOf(await reading(ports.store.readPolicy())),
-    applyPolicies: (request, actor) => reading(applied(ports, request, actor)),
-    policyUsage: (query = {}) => reading(usage(ports, query)),
+    /** What policies would say to this create now, and what it would be charged. Nothing is done. */
+    checkPolicy: (request: CreateRequest, key?: string | null, limits?: Limits) =>
+      reading(check(ports, request, key ?? null, limits)),
+    /** The document in force on every node. */
+    policies: async (): Promise<PoliciesView> => viewOf(await reading(ports.store.readPolicy())),
+    /**
+     * `{ policies, reason, expectedVersion? }`: another document for every node, obeyed by whatever gets a nonce or a further
+     * payload once this is answered. CONFLICT if another version than the expected one is in force.
+     */
+    applyPolicies: (request: unknown, actor: string) => reading(applied(ports, request, actor)),
+    /** Of everybody, or of one key or signer. */
+    policyUsage: (query: UsageQuery = {}) => reading(usage(ports, query)),
   };
 }
 
@@ -91,10 +101,10 @@ export async function seedPolicies(
 /** Prepared as a create is, so that what it costs is what would be counted; then judged by what is used now. */
 const check = async (
   { limits, intents, chains }: PolicyPorts,
-  request: Parameters<FencepostApi["checkPolicy"]>[0],
+  request: CreateRequest,
   owner: string | null,
   caller?: Limits,
-) => {
+): Promise<PolicyVerdict> => {
   const intent = normalise(intents, request, { owner, ...(caller && { limits: caller }) });
   const { lane, payload } = intent;
   const context = chains.get(lane.chainId);
@@ -112,12 +122,14 @@ const check = async (
   return { allowed: true, ...costs, awaitsApproval: true, rule, detail };
 };
 
-async function usage(
-  { limits, store, intents }: PolicyPorts,
-  { key, signer }: NonNullable<Parameters<FencepostApi["policyUsage"]>[0]>,
-): Promise<PolicyUsageView> {
+interface UsageQuery {
+  readonly key?: string;
+  readonly signer?: string;
+}
+
+async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery): Promise<PolicyUsageView> {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
-  const [{ at, signers, keys }] = await Promise.all([store.policyUsage(), store.readPolicy()]);
+  const [{ at, signers, keys }] = await Promise.all([store.allPolicyUse(), store.readPolicy()]);
   const of = (policies: ReadonlyMap<string, Policy> | undefined, name: string, use: Use): UsedView => {
     const policy = policies === undefined ? null : policyFor(policies, name);
     const { hour, day, hourMs } = within(use, at);

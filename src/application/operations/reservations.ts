@@ -9,6 +9,7 @@ import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailabl
 import { feeCap } from "../../domain/fees.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
+import { batchFailed } from "../../domain/pace/count-events.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/principal.ts";
 import type { Reservation } from "../../domain/reservations.ts";
@@ -30,7 +31,7 @@ import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOr
 import type { ChainSettings } from "../settings.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
-import type { Operation, OwnerPorts } from "./operation.ts";
+import type { Offer, Operation, OwnerPorts } from "./operation.ts";
 
 export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {
   readonly store: Pick<QueryStore, "reservation">;
@@ -38,10 +39,31 @@ export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Port
   readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
+export function reservationCalls(
+  ports: ReservationPorts,
+  offer: Offer<ReservationPorts>,
+  reading: <T>(work: Promise<T>) => Promise<T>,
+) {
+  const submit = offer("submitReserved", submitReserved);
+  const use = offer("markUsed", markUsed);
+  const release = offer("releaseNonce", releaseNonce);
+  return {
+    /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
+    reserveNonce: offer("reserveNonce", reserveNonce),
+    reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
+    /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT if it is too late. */
+    submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
+    /** `{ txHash }` of what the caller sent itself: followed, and never sent from here. */
+    markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
+    /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
+    releaseNonce: (reservationId: string) => release({ reservationId }),
+  };
+}
+
 type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
-export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
+const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
@@ -63,10 +85,10 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
 
 type Named = Pick<Reservation, "reservationId">;
 
-export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
+const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
-    const { fate, hole } = await written(ports, lane, lane.term.write({ kind: "release", reservationId }));
+    const { fate, hole } = await written(lane, lane.term.write({ kind: "release", reservationId }));
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
     if (hole === null) return;
     await ports.failpoint("release.committed");
@@ -101,9 +123,9 @@ async function reserveOn(
   wanted: Wanted,
 ): Promise<ReserveFate> {
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
-  const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
+  const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
-  const { fate } = await written(ports, lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
+  const { fate } = await written(lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
   await ports.failpoint("reserve.committed");
   if (fate.fate !== "created") return fate;
   const { telemetry } = ports;
@@ -126,14 +148,13 @@ function notePile({ settings, standing }: ChainContext, lane: OwnedLane): void {
   standing.raise({ severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
-function written<T>(ports: ReservationPorts, lane: OwnedLane, write: Promise<T>): Promise<T> {
-  return write.catch((error) => Promise.reject(storeFailure(ports, lane, error)));
+function written<T>(lane: OwnedLane, write: Promise<T>): Promise<T> {
+  return write.catch((error) => Promise.reject(storeFailure(lane, error)));
 }
 
 /** Where the outcome is unknown, the caller must look or repeat. */
-function storeFailure(ports: Pick<ReservationPorts, "chains">, lane: OwnedLane, error: unknown): Error {
-  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  context.counts.of(lane.lane.signer).clear();
+function storeFailure(lane: OwnedLane, error: unknown): Error {
+  happened(lane, batchFailed);
   if (error instanceof TermOver) return error;
   if (!(error instanceof OutcomeUnknown)) return new DatabaseSilent("nothing was done", error);
   const detail =
@@ -163,22 +184,15 @@ type Used = Named & { readonly request: unknown };
 type Submission = Reservation & { readonly handedIn: HandedIn };
 
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
-export const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
+const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
   },
   perform(ports, lane, { handedIn, ...reservation }) {
-    const payload = payloadOf(handedIn);
     const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-    refuseImpossibleGas(context, payload);
-    const { txHash, rawTransaction } = handedIn;
-    const blobs = blobCost(handedIn);
-    const { gas, fees } = bounded(context.ceilings, handedIn.unsigned, blobs);
-    const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
-    const attempt = routed(first, context.chain.privateEndpoints.length > 0);
-    const intent = intentOf(ports, reservation, { payload, gas, gasCost: gas * feeCap(fees) + blobs });
-    return settle(ports, lane, { reservation, intent, attempt, becomes: "SUBMITTED" });
+    refuseImpossibleGas(context, payloadOf(handedIn));
+    return settle(ports, lane, { reservation, ...submissionOf(ports, reservation, handedIn), becomes: "SUBMITTED" });
   },
   answer: (_, __, created) => created,
 };
@@ -186,7 +200,7 @@ export const submitReserved: Operation<ReservationPorts, Used, Submission, Creat
 type Mark = Reservation & { readonly txHash: Hash };
 
 /** Only followed: there are no bytes to send again, and its payload is not known. */
-export const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
+const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, txHash: parseUsed(request) };
@@ -216,10 +230,10 @@ async function usableReservation(ports: ReservationPorts, reservationId: string)
   throw overAlready(reservation);
 }
 
-interface Use {
+type Submitted = Pick<Binding, "intent" | "attempt">;
+
+interface Use extends Submitted {
   readonly reservation: Reservation;
-  readonly intent: PreparedIntent;
-  readonly attempt: SignedAttempt;
   readonly becomes: "SUBMITTED" | "USED";
 }
 
@@ -229,28 +243,41 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
   // Its request id may have been taken since: then the transaction has none.
-  const { fate, forbidden, requestId } = await bindOn(ports, owned, binding);
-  if (forbidden !== undefined) throw forbiddenBy(forbidden);
-  if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
+  const { fate, requestId } = await bindOn(ports, owned, binding);
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
   const { token } = owned.fence;
   ports.telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
+/** Throws if a policy or a hold forbids it. */
 export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: Binding) {
-  try {
-    return await bind(ports, lane, binding);
-  } catch (error) {
-    if (!(error instanceof BatchRefused)) throw storeFailure(ports, lane, error);
+  const bound = await bind(ports, lane, binding).catch((cause: unknown) => {
+    if (!(cause instanceof BatchRefused)) throw storeFailure(lane, cause);
     // The hash is the one thing in it that another transaction can have already.
-    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause: error });
-  }
+    throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause });
+  });
+  if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
+  if (bound.fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
+  return bound;
 }
 
-export function intentOf(
+type Owned = Pick<Reservation, "lane" | "requestId" | "owner">;
+
+/** A transaction that its caller signed, within the ceilings, and its first attempt. */
+export function submissionOf(ports: ReservationPorts, owned: Owned, handedIn: HandedIn): Submitted {
+  const { ceilings, chain } = ports.chains.get(owned.lane.chainId) as ChainContext;
+  const { txHash, rawTransaction, unsigned } = handedIn;
+  const blobs = blobCost(handedIn);
+  const { gas, fees } = bounded(ceilings, unsigned, blobs);
+  const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
+  const costs = { payload: payloadOf(handedIn), gas, gasCost: gas * feeCap(fees) + blobs };
+  return { intent: intentOf(ports, owned, costs), attempt: routed(first, chain.privateEndpoints.length > 0) };
+}
+
+function intentOf(
   ports: ReservationPorts,
-  { lane, requestId, owner }: Pick<Reservation, "lane" | "requestId" | "owner">,
+  { lane, requestId, owner }: Owned,
   { payload, ...costs }: Pick<PreparedIntent, "payload" | "gas" | "gasCost">,
 ): PreparedIntent {
   const txId = ports.entropy.uuid();

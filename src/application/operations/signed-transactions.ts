@@ -1,26 +1,22 @@
 /**
- * What a caller signed by itself with a key that is managed here, and hands in without having reserved its nonce: bound
- * where it is the lane's next nonce, or one that the same key has reserved, and refused everywhere else. From then on it is a
- * tracked transaction like any other.
+ * A transaction that its caller signed with a key that is managed here, without having reserved its nonce: bound if its nonce is
+ * the lane's next one, or one that the same API key has reserved, and refused otherwise. From then on it is a tracked
+ * transaction like any other.
  */
-import { routed } from "../../domain/attempts.ts";
-import { bounded } from "../../domain/ceilings.ts";
-import { FencepostError, forbiddenBy, otherNonce, unavailable } from "../../domain/errors.ts";
-import { feeCap } from "../../domain/fees.ts";
+import { FencepostError, otherNonce, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { isAnothers } from "../../domain/principal.ts";
-import type { SignedAttempt } from "../../domain/transaction.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, SignedRequest, SubmittedSigned } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { blobCost } from "../detours/change-payload.ts";
 import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseChainId } from "../requests/normalise.ts";
 import { decodeGiven, type HandedIn, rejected } from "../requests/reservation.ts";
+import { existingAs } from "../stages/1-create/answer-existing.ts";
 import { refuseImpossible } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation } from "./operation.ts";
-import { bindOn, intentOf, payloadOf, type ReservationPorts } from "./reservations.ts";
+import { bindOn, payloadOf, type ReservationPorts, submissionOf } from "./reservations.ts";
 
 export interface SignedPorts extends ReservationPorts {
   readonly store: ReservationPorts["store"] & Pick<QueryStore, "transactionAt" | "lanes">;
@@ -51,40 +47,24 @@ export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created
   repeatable: () => true,
   async perform(ports, owned, { lane, owner, handedIn }) {
     const context = ports.chains.get(lane.chainId) as ChainContext;
-    const { txHash, rawTransaction, unsigned } = handedIn;
     const known = await heldAt(ports, lane, handedIn, owner);
     if (known !== null) return known;
-    const payload = payloadOf(handedIn);
-    refuseImpossible(context, payload);
-    const blobs = blobCost(handedIn);
-    const { gas, fees } = bounded(context.ceilings, unsigned, blobs);
-    const first: SignedAttempt = { ordinal: 1, kind: "initial", txHash, gas, fees, rawTransaction };
-    const attempt = routed(first, context.chain.privateEndpoints.length > 0);
-    const intent = intentOf(
-      ports,
-      { lane, requestId: null, owner },
-      { payload, gas, gasCost: gas * feeCap(fees) + blobs },
-    );
+    refuseImpossible(context, payloadOf(handedIn));
+    const submission = submissionOf(ports, { lane, requestId: null, owner }, handedIn);
     const floor = await owned.term.during(nonceFloor(ports, context, owned));
     const reason = "signed by the caller, for a nonce that it chose";
-    const { nonce } = unsigned;
-    const {
-      fate,
-      forbidden,
-      next = null,
-    } = await bindOn(ports, owned, { nonce, intent, attempt, reason, chosen: { floor } });
-    if (forbidden !== undefined) throw forbiddenBy(forbidden);
-    if (fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
-    // It may have been bound in the meantime, by another telling of the same bytes.
+    const { nonce } = handedIn.unsigned;
+    const { fate, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
+    // It may have been bound meanwhile, by a repeat of the same bytes.
     if (fate !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
-    return { outcome: "created", txId: intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
+    return { outcome: "created", txId: submission.intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
   },
   answer: (_, { handedIn }, created) => ({ ...created, txHash: handedIn.txHash }),
 };
 
 /**
- * No live node holds the key: a stranger's, unless the signer has a lane. That one is managed all the same, and who took its
- * transaction for a stranger's would have it sent past the lane.
+ * No live node holds the key: the signer is a stranger, unless it has a lane. A transaction of a managed signer that was taken
+ * for a stranger's would be sent past its lane.
  */
 export async function orUnserved<T>(ports: SignedPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
   try {
@@ -106,9 +86,7 @@ async function heldAt(
 ): Promise<Created | null> {
   const found = await store.transactionAt(at, unsigned.nonce);
   if (found === null || isAnothers(found.owner, asking)) return null;
-  if (!found.attempts.some((attempt) => attempt.txHash === txHash)) return null;
-  const { txId, lane, requestId, nonce, state } = found;
-  return { outcome: "existing", txId, lane, requestId, nonce, state };
+  return found.attempts.some((attempt) => attempt.txHash === txHash) ? existingAs(found) : null;
 }
 
 function refuse(error: FencepostError): never {

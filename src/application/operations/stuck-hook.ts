@@ -15,7 +15,8 @@ import type {
 } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { orMovedOn, type ResolutionFate, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/resolve-stuck.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -24,7 +25,7 @@ import { parseMetadata } from "../requests/normalise.ts";
 import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
 import { RateLimit } from "./rate-limit.ts";
 
-export type HookPorts = ResolvePorts & {
+export type HookPorts = LanePorts & {
   /** Null: there is no hook, so nothing is signed in another's place without an operator. */
   readonly stuckHook: StuckResolutionHook | null;
   readonly store: Pick<QueryStore, "transaction" | "history">;

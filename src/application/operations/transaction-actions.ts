@@ -8,9 +8,10 @@ import type { TransactionAction, TransactionOrder, TransactionView } from "../ap
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
-import { orMovedOn, type ResolvePorts, resolveStuck } from "../detours/resolve-stuck.ts";
+import { orMovedOn, resolveStuck } from "../detours/resolve-stuck.ts";
 import { standsAlready } from "../detours/stands-already.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
+import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
@@ -23,7 +24,7 @@ import type { Operation, OwnerPorts } from "./operation.ts";
 import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
-export type ActionPorts = ResolvePorts &
+export type ActionPorts = LanePorts &
   OwnerPorts &
   ApprovalPorts &
   OrderKeyPorts &

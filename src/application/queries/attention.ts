@@ -1,13 +1,14 @@
 /**
- * What needs a person, worst first: what the database knows, what this node knows, and what the others have reported. Of
- * transactions the sentence and the actions are those of their explanation, drawn from what the loops were last told.
+ * What needs a person, worst first: what the database knows, what this node knows, and what the others have reported. Rows of
+ * transactions have the cause, the sentence and the actions of their explanation, drawn from what the loops last read.
  */
-import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode } from "../../domain/attention/from-database.ts";
-import { ofNotice } from "../../domain/attention/from-notices.ts";
-import { revisionOf } from "../../domain/attention/revision.ts";
-import { behind, once, type Trouble } from "../../domain/attention/troubles.ts";
-import type { Explanation } from "../../domain/explain/situation.ts";
 import { isLimited, type Limits } from "../../domain/principal.ts";
+import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
+import { revisionOf } from "../../domain/troubles/revision.ts";
+import { condensed, isOfTransaction, type Trouble } from "../../domain/troubles/rows.ts";
+import type { Explanation } from "../../domain/troubles/situation.ts";
+import { rowOf, SEVERITIES } from "../../domain/troubles/table.ts";
+import { behind } from "../../domain/troubles/words.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -19,7 +20,7 @@ export interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<SightStore, "troubles"> & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
   /** What this node knows, and others have reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
-  /** As the chain was last told of; asks it nothing. */
+  /** From figures that were read before; asks the chain nothing. */
   readonly explain: (txId: string) => Promise<Explanation>;
 }
 
@@ -33,6 +34,7 @@ interface Drawn {
 interface Explained {
   readonly explanation: Explanation;
   readonly atMs: number;
+  readonly asOf: Date;
 }
 
 const DEFAULT_LIMIT = 100;
@@ -59,7 +61,7 @@ export class AttentionDesk {
       const lasting = seen.filter(({ over }) => !over);
       const past = newestFirst(seen.filter(({ over }) => over)).slice(0, limit);
       const items = lasting.slice(0, limit);
-      // How many others have is not told to who may not see them.
+      // A limited key is not told how many rows others have.
       const beyond = limits !== undefined && isLimited(limits) ? 0 : unread;
       const more = lasting.length - items.length + beyond;
       return { revision: revisionOf([items.map(unchanging), more, past.map(pastOf)]), asOf, items, more, past };
@@ -74,9 +76,9 @@ export class AttentionDesk {
       store.instances(),
       this.ports.findings(),
     ]);
-    // A dead one whose lanes stay its own: nobody who lives holds their keys, or reaches their chain.
+    // A dead node that still owns lanes: no living node holds their keys, or reaches their chain.
     const silent = instances.filter(({ dead, expired, lanes }) => (dead ? lanes > 0 : expired));
-    const found = once([
+    const found = condensed([
       ...kills.filter(({ ended }) => !ended).map(ofKill),
       ...silent.map(ofNode),
       ...known.lanes.flatMap((lane) => ofLane(lane, known.at)),
@@ -86,58 +88,56 @@ export class AttentionDesk {
       ...findings,
     ]);
     await this.explainSome(found);
-    const troubles = withoutEchoes(found.map((each) => this.inItsWords(each)));
+    const troubles = condensed(found.map((each) => this.inItsWords(each)));
     return { asOf: known.at, troubles, unread: known.more };
   }
 
   /** The worst first; what was explained a moment ago is not explained again. */
   private async explainSome(troubles: readonly Trouble[]): Promise<void> {
-    const nowMs = this.ports.clock.monotonicMs();
+    const { clock } = this.ports;
+    const [nowMs, asOf] = [clock.monotonicMs(), clock.now()];
     const ids = troubles.filter(isOfTransaction).map(({ txId }) => txId as string);
     const kept = new Map([...this.explained].filter(([txId]) => ids.includes(txId)));
     const due = ids.filter((txId) => nowMs - (kept.get(txId)?.atMs ?? Number.NEGATIVE_INFINITY) >= EXPLAINED_FOR_MS);
     const unexplained = due.filter((txId) => !kept.has(txId));
     const next = [...unexplained, ...due.filter((txId) => kept.has(txId))].slice(0, EXPLAINED_AT_ONCE);
-    const said = await Promise.all(
+    const made = await Promise.all(
       next.map(async (txId) => [txId, await this.ports.explain(txId).catch(() => null)] as const),
     );
-    for (const [txId, explanation] of said) if (explanation !== null) kept.set(txId, { explanation, atMs: nowMs });
+    for (const [txId, explanation] of made) {
+      if (explanation !== null) kept.set(txId, { explanation, atMs: nowMs, asOf });
+    }
     this.explained = kept;
   }
 
   private inItsWords(trouble: Trouble): Trouble {
-    const { txId, waiting } = trouble;
-    const { explanation } = (isOfTransaction(trouble) && this.explained.get(txId ?? "")) || {};
+    const { explanation, asOf } = (isOfTransaction(trouble) && this.explained.get(trouble.txId ?? "")) || {};
     const cause = explanation?.causes[0];
-    if (explanation === undefined || cause === undefined) return trouble;
-    const summary = /[.!?]$/.test(explanation.summary) ? explanation.summary : `${explanation.summary}.`;
+    if (explanation === undefined || cause === undefined || asOf === undefined) return trouble;
+    const { severity } = rowOf(cause.code);
+    // A line that is only old, and moves: its age is all there is to say.
+    if (severity === null && trouble.code === "HEAD_OF_LINE_OLD") return trouble;
+    const { summary } = explanation;
+    const { nodeId = trouble.nodeId } = cause.data ?? {};
     return {
       ...trouble,
-      code: cause.code,
+      code: severity === null ? trouble.code : cause.code,
+      severity: SEVERITIES.find((each) => each === severity || each === trouble.severity) ?? trouble.severity,
       // One that says itself what it holds up need not be told.
-      sentence: summary.includes("behind it") ? summary : `${summary}${behind(waiting)}`,
+      sentence: summary.includes("behind it") ? summary : `${summary}${behind(trouble.waiting)}`,
       since: trouble.since ?? cause.since ?? null,
+      asOf,
+      nodeId: typeof nodeId === "string" ? nodeId : null,
       actions: explanation.actions.map(({ code: _, scope: __, ...request }) => request),
     };
   }
-}
-
-/** A head that is stuck because of a hole is told by the hole: one thing is wrong, and one order repairs it. */
-function withoutEchoes(troubles: readonly Trouble[]): readonly Trouble[] {
-  const holes = new Set(troubles.filter(({ id }) => id.startsWith("hole:")).map(({ txId }) => txId));
-  return troubles.filter((each) => !isOfTransaction(each) || each.code !== "HOLE_BELOW" || !holes.has(each.txId));
-}
-
-/** A hole names the transaction that is to be resolved, and is not about it. */
-function isOfTransaction({ id, txId }: Trouble): boolean {
-  return txId !== null && id.startsWith("tx:");
 }
 
 function isOn({ chainId }: Trouble, asked: number): boolean {
   return chainId === null || chainId === asked;
 }
 
-/** What is about no signer or chain in particular concerns everybody. */
+/** A row about no signer or chain in particular concerns everybody. */
 function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined): boolean {
   if (limits === undefined) return true;
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
@@ -153,7 +153,7 @@ function pastOf({ id, since }: Trouble) {
   return [id, since];
 }
 
-/** What makes it another list. Sentences tell ages, which change by themselves. */
+/** What makes it another list. Sentences have ages, which change by themselves. */
 function unchanging({ id, severity, code, waiting, actions }: Trouble) {
   return [id, severity, code, waiting, actions.map(({ action, body }) => [action, body])];
 }

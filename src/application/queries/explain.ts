@@ -1,16 +1,23 @@
 /**
- * Collects what an explanation is drawn from: the database's view of the transaction and its lane, and what the chain
- * says now. Any node can answer; a chain that is away leaves facts out, never the answer.
+ * Collects what an explanation is drawn from: the database's view of the transaction and its lane, what the chain says now, and
+ * what the owner of the lane alone knows. Any node can answer; a chain that is away leaves facts out, never the answer.
  */
-import { explain } from "../../domain/explain/explain.ts";
-import { GAS_OF_NOTHING } from "../../domain/explain/possible.ts";
-import type { ExplainedChain, ExplainedTransaction, Explanation, Situation } from "../../domain/explain/situation.ts";
 import { feeCap } from "../../domain/fees.ts";
 import { depthNeeded } from "../../domain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
+import type { Receipt } from "../../domain/transaction.ts";
 import { isSettled } from "../../domain/transitions.ts";
+import { explain } from "../../domain/troubles/explain.ts";
+import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
+import type {
+  Asked,
+  ExplainedChain,
+  ExplainedTransaction,
+  Explanation,
+  Situation,
+} from "../../domain/troubles/situation.ts";
 import type { Block } from "../../ports/chain.ts";
 import type { Spending } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -18,11 +25,14 @@ import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.t
 import type { ChainContext } from "../chain/chain-context.ts";
 import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
 import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
+import { NOTHING_REPORTED, reportedOf } from "./reported.ts";
 import { silent } from "./silent.ts";
 import { type KeepsFor, notFound } from "./transactions.ts";
 
 export interface ExplainPorts extends LaneFactPorts, KeepsFor, Pick<Ports, "clock"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
+  /** The chain is not asked: its figures are those that were read last. */
+  readonly remembered?: boolean;
 }
 
 export interface ExplainOptions {
@@ -33,7 +43,7 @@ export interface ExplainOptions {
 /** How far back "since block" looks. */
 const BLOCKS_BACK = 32;
 
-export async function explainTransaction(
+export async function explanationOf(
   ports: ExplainPorts,
   txId: string,
   { blockerByNonce = false }: ExplainOptions = {},
@@ -69,16 +79,31 @@ async function explainBehind(
 async function situationOf(ports: ExplainPorts, record: TransactionRecord): Promise<Situation> {
   // The chain first, for it may take its time: a lease that was read before would seem to have ended meanwhile.
   const context = ports.chains.get(record.lane.chainId);
-  const chain = await chainFacts(context, record);
+  const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
+  const [known, reported] = await Promise.all([
+    chainFacts(context, record, ports.remembered === true),
+    owned === undefined && !isSettled(record.state) ? reportedOf(ports.store, record) : NOTHING_REPORTED,
+  ]);
+  const isOthers = owned === undefined && ports.remembered === true;
+  const chain = {
+    ...known,
+    balance: isOthers ? reported.balance : known.balance,
+    minedCount: known.minedCount ?? reported.minedCount,
+    doubted: owned?.pace.distrust ?? reported.doubted,
+  };
   const [history, lane] = await Promise.all([
     ports.store.history(record.txId),
     laneFacts(ports, record, { minedCount: chain.minedCount, settings: context?.settings ?? null }),
   ]);
   const [forbidden, forbiddenCancel] = await forbiddenNext(ports, record);
-  const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
-  const refusal = owned?.refusals.ofTransaction(record.txId) ?? null;
+  const refusal = owned?.refusals.ofTransaction(record.txId) ?? reported.refusal;
   const transaction = { ...transactionFacts(record, history), forbidden, forbiddenCancel, refusal };
-  return { now: ports.clock.now(), transaction, lane, chain };
+  const now = ports.clock.now();
+  const signerAway = lane.signerAway ?? reported.signerAway;
+  // The node that acts is the one that has to reach the chain.
+  const isActedFor = owned === undefined && lane.owner !== null && lane.owner.expiresAt > now;
+  const reachable = isActedFor && known.known ? !reported.unreachableFrom.includes(lane.owner.nodeId) : known.reachable;
+  return { now, transaction, lane: { ...lane, signerAway }, chain: { ...chain, reachable } };
 }
 
 /** Which rules of policies are against more for what stands, and against a cancel. */
@@ -109,15 +134,23 @@ function transactionFacts(record: TransactionRecord, history: readonly HistoryRe
   const led = history.findLast((step) => step.fromState !== step.state || step.reason !== null);
   const withdrawn = history.findLast(({ event }) => event === "withdraw" || event === "reorg" || event === "mine");
   const gone = withdrawn !== undefined && withdrawn.event !== "mine";
+  const isOpen = record.receipt === null && !isSettled(record.state);
   return {
     ...rest,
     value: payload.value,
     awaiting: awaiting === undefined ? null : { ...awaiting, owner: record.owner },
     reason: led?.reason ?? null,
     since: led?.firstAt ?? record.updatedAt,
-    withdrawn: gone && record.receipt === null && !isSettled(record.state),
-    ...{ validUntil, expiredAt, held: heldBy(record, history) },
+    withdrawn: gone && isOpen,
+    ...{ validUntil, expiredAt, held: heldBy(record, history), asked: isOpen ? lastAsked(history) : null },
   };
+}
+
+function lastAsked(history: readonly HistoryRecord[]): Asked | null {
+  const step = history.findLast(({ decision, event }) => decision !== undefined && event !== "hold");
+  if (step?.decision === undefined) return null;
+  const { event, lastAt: at, decision } = step;
+  return { action: event === "decide" ? String(decision.audit?.action ?? event) : event, by: decision.actor, at };
 }
 
 function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecord[]): Facts["held"] {
@@ -127,52 +160,87 @@ function heldBy({ heldSince }: TransactionRecord, history: readonly HistoryRecor
   return { since: heldSince, actor, reason };
 }
 
-async function chainFacts(context: ChainContext | undefined, record: TransactionRecord): Promise<ExplainedChain> {
-  const { chainId, signer } = record.lane;
+type Figures = Pick<ExplainedChain, "minedCount" | "balance" | "baseFee" | "dearSinceBlock" | "pooled" | "disputed">;
+
+const NO_FIGURES: Figures = {
+  ...{ minedCount: null, balance: null, baseFee: null, dearSinceBlock: null, pooled: null, disputed: null },
+};
+
+async function chainFacts(
+  context: ChainContext | undefined,
+  record: TransactionRecord,
+  remembered: boolean,
+): Promise<ExplainedChain> {
+  const { chainId } = record.lane;
   if (context === undefined) return unknownChain(chainId);
-  const { settings, chain, counts, follower } = context;
-  const head = follower.window.tip?.number ?? null;
-  const isOpen = !isSettled(record.state) && record.receipt === null;
-  const [mined, balance, blocks, pooled, disputed] = await Promise.all([
-    isOpen ? silent(counts.mined(signer, { atMostMs: settings.pollIntervalMs })) : null,
-    isOpen ? silent(context.balance(signer)) : null,
-    isOpen && head !== null ? silent(chain.blocksByNumber(range(Math.max(0, head - BLOCKS_BACK + 1), head))) : null,
-    isOpen ? silent(isPooled(context, record)) : null,
-    isSettled(record.state) ? null : silent(disputeOver(context, record)),
-  ]);
-  const fees = record.attempts.findLast((attempt) => attempt.foreign !== true)?.fees;
+  const { settings, follower } = context;
   return {
     chainId,
+    remembered,
     known: true,
     reachable: context.reachable,
     unreachableSince: context.unreachableSince,
-    minedCount: mined?.count ?? null,
-    head,
-    balance,
-    baseFee: blocks?.at(-1)?.baseFeePerGas ?? null,
-    dearSinceBlock: fees === undefined ? null : dearSince(blocks ?? [], feeCap(fees)),
-    pooled,
+    head: follower.window.tip?.number ?? null,
+    ...(remembered ? readBefore(context, record) : await readNow(context, record)),
     finality: settings.finality,
     confirmations: settings.confirmations,
     inFlightWindow: settings.inFlightWindow,
     stuckAfterResubmits: settings.stuckAfterResubmits,
     ceilings: context.ceilings,
-    doubted: context.doubts.get(laneKey(record.lane)) ?? null,
-    disputed,
+    doubted: null,
     privateEndpoints: context.chain.privateEndpoints,
   };
 }
 
-/** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. */
-function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | null {
-  const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
-  return blocks[affordable + 1]?.number ?? null;
+/** A view of everything is drawn every second: it asks the chain nothing, and has the figures that the loops read last. */
+function readBefore(context: ChainContext, { lane: { signer }, state, receipt }: TransactionRecord): Figures {
+  if (isSettled(state)) return NO_FIGURES;
+  if (receipt !== null) return { ...NO_FIGURES, disputed: context.disputes.about(receipt.blockHash) };
+  return {
+    ...NO_FIGURES,
+    minedCount: context.counts.lastTold(signer).latest,
+    balance: context.knownBalances.get(signer) ?? null,
+    baseFee: context.follower.head?.baseFeePerGas ?? null,
+    disputed: pricesOf(context),
+  };
 }
 
-/** The lane's owner has asked already; any other node asks where the receipt is deep enough to have decided by now. */
-async function disputeOver(context: ChainContext, { receipt }: TransactionRecord): Promise<ExplainedChain["disputed"]> {
-  const { prices } = context.disputes;
-  if (receipt === null) return prices && { code: "RPC_DISAGREES", ...prices };
+async function readNow(context: ChainContext, record: TransactionRecord): Promise<Figures> {
+  const { settings, chain, counts, follower } = context;
+  const { lane, state, receipt, attempts } = record;
+  if (isSettled(state)) return NO_FIGURES;
+  if (receipt !== null) return { ...NO_FIGURES, disputed: await silent(disputeOver(context, receipt)) };
+  const head = follower.window.tip?.number ?? null;
+  const [mined, balance, blocks, pooled] = await Promise.all([
+    silent(counts.mined(lane.signer, { atMostMs: settings.pollIntervalMs })),
+    silent(context.balance(lane.signer)),
+    head === null ? null : silent(chain.blocksByNumber(range(Math.max(0, head - BLOCKS_BACK + 1), head))),
+    silent(isPooled(context, record)),
+  ]);
+  const fees = attempts.findLast((attempt) => attempt.foreign !== true)?.fees;
+  return {
+    minedCount: mined?.count ?? null,
+    balance,
+    baseFee: blocks?.at(-1)?.baseFeePerGas ?? null,
+    dearSinceBlock: fees === undefined ? null : dearSince(blocks ?? [], feeCap(fees)),
+    pooled,
+    disputed: pricesOf(context),
+  };
+}
+
+function pricesOf({ disputes: { prices } }: ChainContext): ExplainedChain["disputed"] {
+  return prices && { code: "RPC_DISAGREES", ...prices };
+}
+
+/** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. Null: it began before these. */
+function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | null {
+  const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
+  const first = blocks[affordable + 1]?.number ?? null;
+  return affordable >= 0 || first === 0 ? first : null;
+}
+
+/** The lane's owner has asked already; any other node asks if the receipt is deep enough to have decided by now. */
+async function disputeOver(context: ChainContext, receipt: Receipt): Promise<ExplainedChain["disputed"]> {
   const { blockNumber: number, blockHash: hash, txHash } = receipt;
   const known = context.disputes.about(hash);
   if (known !== null) return known;
@@ -182,7 +250,7 @@ async function disputeOver(context: ChainContext, { receipt }: TransactionRecord
   return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
-/** Null where nothing of it was sent, or the node cannot tell. */
+/** Null: nothing of it was sent, or the node cannot tell. */
 async function isPooled(context: ChainContext, record: TransactionRecord): Promise<boolean | null> {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);
@@ -191,16 +259,9 @@ async function isPooled(context: ChainContext, record: TransactionRecord): Promi
 }
 
 function unknownChain(chainId: number): ExplainedChain {
-  const nothing = { minedCount: null, head: null, balance: null, baseFee: null, dearSinceBlock: null, pooled: null };
-  const unset = {
-    finality: "confirmations",
-    confirmations: 0,
-    inFlightWindow: 0,
-    stuckAfterResubmits: 0,
-    ceilings: null,
-    doubted: null,
-    disputed: null,
-    privateEndpoints: [],
-  } as const;
-  return { chainId, known: false, reachable: false, unreachableSince: null, ...nothing, ...unset };
+  return {
+    ...{ ...NO_FIGURES, chainId, known: false, reachable: false, unreachableSince: null, head: null, ceilings: null },
+    ...{ finality: "confirmations", confirmations: 0, inFlightWindow: 0, stuckAfterResubmits: 0 },
+    ...{ doubted: null, privateEndpoints: [] },
+  };
 }

@@ -1,22 +1,25 @@
-/** What an explanation knows of a lane: who acts for it, what stops it, and what stands before a transaction. */
+/** Facts of a lane for an explanation: who acts for it, what stops it, and what comes before a transaction. */
 import { attemptToSend } from "../../domain/attempts.ts";
-import { GAS_OF_NOTHING } from "../../domain/explain/possible.ts";
-import type { ExplainedHole, ExplainedLane } from "../../domain/explain/situation.ts";
 import { feeCap } from "../../domain/fees.ts";
 import type { Hole } from "../../domain/holes.ts";
 import type { Kill } from "../../domain/kills.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { isSettled } from "../../domain/transitions.ts";
+import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
+import type { ExplainedHole, ExplainedLane } from "../../domain/troubles/situation.ts";
+import { MAY_LACK_COMMITS } from "../../domain/troubles/words.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
 import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
 import { signerAwayOf } from "./signers.ts";
 
 export interface LaneFactPorts extends LimitPorts {
-  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "laneDecisions" | "poolOf">;
+  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "laneDecisions" | "poolOf"> &
+    Pick<SightStore, "reports">;
   readonly codec: Pick<Ports["codec"], "checksum">;
   readonly kills: { concerning(signer: Address): Kill | null };
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
@@ -64,8 +67,7 @@ async function suspension(
 ): Promise<Pick<ExplainedLane, "suspended" | "suspendedFor">> {
   const by = row?.suspendedBy ?? null;
   if (by === null) return { suspended: false, suspendedFor: null };
-  if (by === "HISTORY")
-    return { suspended: true, suspendedFor: "the database's history changed: look before you resume" };
+  if (by === "HISTORY") return { suspended: true, suspendedFor: MAY_LACK_COMMITS };
   const decision = (await store.laneDecisions(lane, DECISIONS)).find(({ action }) => action === "suspend");
   return { suspended: true, suspendedFor: decision === undefined ? null : `${decision.actor}: ${decision.reason}` };
 }

@@ -1,10 +1,7 @@
 /** What this node alone knows of what needs a person. Memory only: nothing is asked for it. */
-import type { AlertCode } from "../../domain/alerts.ts";
 import {
-  type BlockedTransaction,
   ofAway,
   ofBalance,
-  ofBlocked,
   ofDisputes,
   ofDoubt,
   ofDrift,
@@ -12,12 +9,12 @@ import {
   ofPriceDispute,
   ofRefused,
   ofStalled,
+  ofTransaction,
   ofUnreachable,
   ofWatch,
-} from "../../domain/attention/from-node.ts";
-import type { Trouble } from "../../domain/attention/troubles.ts";
-import type { CauseCode } from "../../domain/explain/situation.ts";
-import type { LaneKey } from "../../domain/lane.ts";
+} from "../../domain/troubles/find.ts";
+import type { Trouble } from "../../domain/troubles/rows.ts";
+import { SYMPTOMS, type TroubleCode } from "../../domain/troubles/table.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { FactCode, Tracked } from "../lane/tracked.ts";
@@ -25,80 +22,63 @@ import type { FactCode, Tracked } from "../lane/tracked.ts";
 export interface FindingPorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-  /** What the watch over the lanes has told of and is not over, by the codes of its alerts. */
-  readonly firing: () => ReadonlyMap<LaneKey, ReadonlySet<string>>;
 }
 
-export function nodeFindings({ chains, lanesOf, firing }: FindingPorts): readonly Trouble[] {
-  const watched = firing();
+export function nodeFindings({ chains, lanesOf }: FindingPorts): readonly Trouble[] {
   return [...chains].flatMap(([chainId, context]) => {
     const lanes = lanesOf(chainId);
-    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(lane, watched.get(lane.key))]);
+    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(context, lane)]);
     return [...ofChain(context, lanes), ...ofLanes];
   });
 }
 
-/** Grown old, or deep: an explanation of the head says why. */
-function ofWatched(lane: OwnedLane, codes: ReadonlySet<string> | undefined): readonly Trouble[] {
-  if (codes === undefined) return [];
-  const head = lane.unmined.get(lane.headOfLine() ?? -1);
-  const waiting = head === undefined ? lane.pendingDepth() : lane.pendingBehind(head.nonce);
-  return [...codes].map((code) =>
-    ofWatch({
-      lane: lane.lane,
-      code: code as AlertCode,
-      head: head === undefined ? null : { txId: head.txId, nonce: head.nonce, createdAt: head.createdAt },
-      waiting,
-    }),
-  );
+/** Alerts of the watch over the lane (loops/stuck-watch.ts) that are not over. */
+function ofWatched({ standing }: ChainContext, lane: OwnedLane): readonly Trouble[] {
+  const codes = SYMPTOMS.filter((code) => standing.has({ code, lane: lane.lane }));
+  if (codes.length === 0) return [];
+  const head = lane.unmined.get(lane.headOfLine() ?? -1) ?? null;
+  const waiting = head === null ? lane.pendingDepth() : lane.pendingBehind(head.nonce);
+  const seen = { lane: lane.lane, head, oldestAt: lane.oldestPendingAt(), waiting };
+  return codes.map((code) => ofWatch(code, seen));
 }
 
 function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
+  const { follower, headSince: since, usualBlockMs: usualMs } = context;
   const { chainId } = context.chain;
   const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
-  const away = context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)];
-  const stalled = context.isStalled(lanes) ? [ofStalled(stallOf(context, waiting))] : [];
-  const endpoints = (context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
-    status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
-  );
   const { prices } = context.disputes;
-  const priced = prices === null ? [] : [ofPriceDispute(chainId, prices)];
-  return [...away, ...stalled, ...endpoints, ...ofDisputes(chainId, context.disputes.ofNote()), ...priced];
-}
-
-function stallOf({ chain: { chainId }, follower, headSince, usualBlockMs }: ChainContext, waiting: number) {
-  return { chainId, head: follower.head?.number ?? 0, since: headSince, usualMs: usualBlockMs, waiting };
+  return [
+    ...(context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)]),
+    ...(context.isStalled(lanes) ? [ofStalled({ chainId, since, waiting }, follower.head?.number ?? 0, usualMs)] : []),
+    ...(context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
+      status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
+    ),
+    ...ofDisputes(chainId, context.disputes.ofNote()),
+    ...(prices === null ? [] : [ofPriceDispute(chainId, prices)]),
+  ];
 }
 
 function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
-  const { signer } = lane.pace;
+  const { signer, distrust, counts } = lane.pace;
   const waiting = lane.pendingDepth();
-  const found: Trouble[] = [];
-  if (signer.kind === "away") {
-    const { since, reason, lies } = signer;
-    found.push(ofAway({ lane: lane.lane, since, reason, waiting, lies }));
-  }
-  const doubt = context.doubts.get(lane.key);
-  if (doubt !== undefined) found.push(ofDoubt(lane.lane, doubt, waiting));
   const balance = context.knownBalances.get(lane.lane.signer);
   const threshold = context.settings.alertLowBalanceWei;
-  if (threshold !== null && balance !== undefined && balance < threshold) {
-    found.push(ofBalance(lane.lane, balance, threshold));
-  }
-  const drift = driftOf(context, lane);
-  if (drift !== null) found.push(drift);
-  found.push(...ofRefused(lane.lane, lane.refusals.all));
-  return [...found, ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(lane, tx))];
+  // A count that is claimed and not proved is a matter of seconds, unless endpoints contradict each other.
+  const { unproved } = counts;
+  return [
+    ...(signer.kind === "away" ? [ofAway({ ...signer, lane: lane.lane, waiting })] : []),
+    ...(distrust === null ? [] : [ofDoubt(lane.lane, distrust, waiting)]),
+    ...(threshold !== null && balance !== undefined && balance < threshold
+      ? [ofBalance(lane.lane, balance, threshold)]
+      : []),
+    ...(unproved === null || lane.cursor === null ? [] : [ofDrift(lane.lane, unproved, lane.cursor)]),
+    ...ofRefused(lane.lane, lane.refusals.all),
+    ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(context, lane, tx)),
+  ];
 }
 
-/** A count that is claimed and not proved is a matter of seconds, unless endpoints contradict each other. */
-function driftOf({ counts }: ChainContext, { lane, cursor }: OwnedLane): Trouble | null {
-  const { unproved } = counts.of(lane.signer);
-  return unproved === null || cursor === null ? null : ofDrift(lane, unproved, cursor);
-}
-
-/** In the words of an explanation; null: it is told of in another place, or by a state. */
-const AS_CAUSES: Readonly<Record<FactCode, CauseCode | AlertCode | null>> = {
+/** Null: another row has it. */
+const CODES: Readonly<Record<FactCode, TroubleCode | null>> = {
   FEE_CEILING_REACHED: "FEE_CEILING_REACHED",
   POLICY_LIMIT_REACHED: "POLICY_LIMIT_REACHED",
   MAX_ATTEMPTS_REACHED: "MAX_ATTEMPTS_REACHED",
@@ -110,26 +90,23 @@ const AS_CAUSES: Readonly<Record<FactCode, CauseCode | AlertCode | null>> = {
   REFUSED_FOR_GOOD: "NODE_REFUSED",
 };
 
-function ofUnmined(lane: OwnedLane, tx: Tracked): readonly Trouble[] {
-  const blocked = blockedBy(tx);
-  if (blocked === null) return [];
-  const { txId, nonce } = tx;
-  return [ofBlocked({ ...blocked, lane: lane.lane, txId, nonce, waiting: lane.pendingBehind(nonce) })];
-}
-
-function blockedBy({
-  facts,
-  status,
-  lostSightAt,
-  createdAt,
-}: Tracked): Pick<BlockedTransaction, "code" | "text" | "since"> | null {
+function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonly Trouble[] {
+  const { txId, nonce, status, lostSightAt, createdAt } = tx;
+  const { signer } = lane.lane;
+  const balance = context.knownBalances.get(signer);
+  const minedCount = context.counts.lastTold(signer).latest;
+  const facts = {
+    ...(balance !== undefined && { balance: `${balance}` }),
+    ...(minedCount !== null && { minedCount }),
+  };
+  const about = { lane: lane.lane, txId, nonce, open: lane.pendingBehind(nonce) + 1, facts };
   if (status.subState === "UNKNOWN_SUBMIT_RESULT") {
     const text = "a node may have signed and sent it, and its answer was lost; it is looked for";
-    return { code: "SUBMIT_RESULT_UNKNOWN", text, since: lostSightAt ?? createdAt };
+    return [ofTransaction("SUBMIT_RESULT_UNKNOWN", { ...about, since: lostSightAt ?? createdAt }, text)];
   }
-  for (const [fact, { text, since }] of facts) {
-    const code = AS_CAUSES[fact];
-    if (code !== null) return { code, text, since };
+  for (const [fact, { text, since }] of tx.facts) {
+    const code = CODES[fact];
+    if (code !== null) return [ofTransaction(code, { ...about, since }, text)];
   }
-  return null;
+  return [];
 }

@@ -19,7 +19,7 @@ const MOST = 2_000;
 /** Of what is over, so many are shown where nobody says from where. */
 const BELOW = 100;
 
-export async function nonceRuler(
+export async function rulerOf(
   ports: NonceRulerPorts,
   name: string,
   query: NonceRulerQuery = {},

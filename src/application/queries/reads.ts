@@ -1,9 +1,18 @@
 import { orDatabaseSilent } from "../../domain/errors.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { FencepostApi, JsonRpcApi, KeyOperation, OperationName, PolicyApi } from "../api.ts";
-import type { SightApi } from "../sight-api.ts";
+import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
+import type {
+  CompletionsPage,
+  CompletionsQuery,
+  Include,
+  ListQuery,
+  RequestQuery,
+  SignersPage,
+  SignersQuery,
+  SignerView,
+} from "../api.ts";
 import { ChainLooks } from "./chain-looks.ts";
-import { type ExplainPorts, explainTransaction } from "./explain.ts";
+import { type ExplainPorts, explanationOf } from "./explain.ts";
 import type { Feed } from "./feed.ts";
 import { type SignerQueryPorts, signer, signers } from "./signers.ts";
 import { type TransactionQueryPorts, transaction, transactionByRequest, transactions } from "./transactions.ts";
@@ -12,40 +21,37 @@ export interface ReadPorts
   extends TransactionQueryPorts,
     Pick<SignerQueryPorts, "signer">,
     Pick<ExplainPorts, "clock" | "kills" | "lanesOf"> {
-  readonly store: TransactionQueryPorts["store"] & Pick<LeaseStore, "instances" | "leases">;
+  readonly store: TransactionQueryPorts["store"] &
+    Pick<LeaseStore, "instances" | "leases"> &
+    Pick<SightStore, "reports">;
   readonly feed: Feed;
 }
 
+export type ReadCalls = ReturnType<typeof createReads>;
+
 /** Everything that is only read: any node answers it, whether or not it owns the lane. */
-export function createReads(
-  ports: ReadPorts,
-): Omit<
-  FencepostApi,
-  | "create"
-  | "createBatch"
-  | "readiness"
-  | "kill"
-  | "endKill"
-  | "acknowledge"
-  | KeyOperation
-  | OperationName
-  | PolicyApi
-  | JsonRpcApi
-  | keyof SightApi
-> {
+export function createReads(ports: ReadPorts) {
   const { store, feed } = ports;
   const looking = { ...ports, looks: new ChainLooks(ports) };
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {
-    transaction: (txId, include) => reading(transaction(looking, txId, include)),
-    transactionByRequest: (query, include) => reading(transactionByRequest(looking, query, include)),
-    transactions: (query) => reading(transactions(looking, query)),
-    explain: (txId, options) => reading(explainTransaction(ports, txId, options)),
-    completions: (query) => reading(feed.page(query)),
-    signers: (query = {}) => reading(signers(ports, query)),
-    signer: (name, options) => reading(signer(ports, name, options)),
-    nodes: () => reading(liveNodes()),
+    transaction: (txId: string, include?: readonly Include[]) => reading(transaction(looking, txId, include)),
+    transactionByRequest: (query: RequestQuery, include?: readonly Include[]) =>
+      reading(transactionByRequest(looking, query, include)),
+    transactions: (query: ListQuery) => reading(transactions(looking, query)),
+    /** Why it is not final yet, and what would help. `blockerByNonce`: of the transaction in its way, no more than the nonce. */
+    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) =>
+      reading(explanationOf(ports, txId, options)),
+    completions: (query: CompletionsQuery): Promise<CompletionsPage> => reading(feed.page(query)),
+    /** One page, by signer and chain. Of the chain it shows what this node's loops last received. */
+    signers: (query: SignersQuery = {}): Promise<SignersPage> => reading(signers(ports, query)),
+    /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER if no node holds its key. */
+    signer: (name: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]> =>
+      reading(signer(ports, name, options)),
+    /** Live instances. */
+    nodes: (): Promise<readonly InstanceRecord[]> => reading(liveNodes()),
+    /** Every lane that was ever acquired, with its owner if it has one. */
     leases: () => reading(store.leases()),
   };
 }

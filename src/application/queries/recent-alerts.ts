@@ -1,10 +1,11 @@
 /**
- * What alerts tell of and no state does, for people who were not listening. What lasts is shown until it is said to be over, however
- * long that takes; what tells of a moment is shown as past, for a quarter of an hour after it was raised last. Alerts that a
- * state tells of for as long as it lasts are not repeated here.
+ * Rows of alerts that no state shows. An alert that lasts is shown until it is resolved, with the figures of the last look; one of a
+ * moment is shown as past, for a quarter of an hour after it was last raised. Alerts that end with a state have rows of their own.
  */
-import { ALERT_ENDS, type AlertSubject, alertKey } from "../../domain/alerts.ts";
-import { NOWHERE, type Trouble } from "../../domain/attention/troubles.ts";
+import { type AlertSubject, alertKey } from "../../domain/alerts.ts";
+import { NOWHERE, type Trouble } from "../../domain/troubles/rows.ts";
+import { TROUBLES } from "../../domain/troubles/table.ts";
+import { sentence } from "../../domain/troubles/words.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 
@@ -30,8 +31,12 @@ export class RecentAlerts {
 
   hear(event: TelemetryEvent): void {
     if (event.type === "alert.resolved") this.standing.delete(idOf(event));
+    if (event.type === "alert.renewed") {
+      const known = this.standing.get(idOf(event));
+      if (known !== undefined) this.standing.set(known.id, { ...known, ...figuresOf(event.message, this.clock.now()) });
+    }
     if (event.type !== "alert") return;
-    const end = ALERT_ENDS[event.code];
+    const end = TROUBLES[event.code].ends;
     const trouble = troubleOf(event, this.clock.now());
     if (end === "said") {
       const since = this.standing.get(trouble.id)?.since ?? trouble.since;
@@ -61,11 +66,10 @@ const idOf = (subject: AlertSubject) => `alert:${alertKey(subject)}`;
 
 function troubleOf(alert: Alert, since: Date): Trouble {
   const { severity, code, message, lane, txId, chainId } = alert;
-  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
   const where = { ...NOWHERE, ...(chainId !== undefined && { chainId }), ...lane, ...(txId !== undefined && { txId }) };
-  return { ...where, id: idOf(alert), severity, code, sentence: capital(sentence), since };
+  return { ...where, id: idOf(alert), severity, code, ...figuresOf(message, since), since };
 }
 
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+function figuresOf(message: string, asOf: Date): Pick<Trouble, "sentence" | "asOf"> {
+  return { sentence: sentence(message.replace(/[.]$/, "")), asOf };
 }

@@ -1,19 +1,27 @@
 /** Everything at once, for people. Any node answers; none of it asks a chain anything. */
 import { orDatabaseSilent } from "../../domain/errors.ts";
-import { isLimited, isWithin } from "../../domain/principal.ts";
+import type { Notice } from "../../domain/notices.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
-import { asLastTold } from "../chain/as-last-told.ts";
+import type { ClusterPast, SightStore } from "../../ports/sight-store.ts";
 import { parseSigner } from "../requests/normalise.ts";
-import type { SightApi } from "../sight-api.ts";
+import type {
+  AttentionQuery,
+  AttentionView,
+  Found,
+  HeldQuery,
+  NonceRulerQuery,
+  NoticesQuery,
+  OverviewView,
+} from "../sight-api.ts";
 import { AttentionDesk } from "./attention.ts";
-import { type ExplainPorts, explainTransaction } from "./explain.ts";
+import { type ExplainPorts, explanationOf } from "./explain.ts";
 import { findAnything } from "./find-anything.ts";
 import type { NodeReports } from "./node-reports.ts";
-import { type NonceRulerPorts, nonceRuler } from "./nonce-ruler.ts";
+import { type NonceRulerPorts, rulerOf } from "./nonce-ruler.ts";
 import { OverviewBoard } from "./overview.ts";
 
 export interface SightPorts extends Omit<ExplainPorts, "codec">, NonceRulerPorts {
@@ -27,25 +35,40 @@ export interface SightPorts extends Omit<ExplainPorts, "codec">, NonceRulerPorts
 
 const DEFAULT_LIMIT = 100;
 
-export function createSights(ports: SightPorts): SightApi {
+/** `limits`: of the API key that asks; absent: it may see everything. */
+export type SightCalls = ReturnType<typeof createSights>;
+
+export function createSights(ports: SightPorts) {
   const { store, reports } = ports;
-  const quiet = { ...ports, chains: new Map([...ports.chains].map(([id, context]) => [id, asLastTold(context)])) };
-  const explain = (txId: string) => explainTransaction(quiet, txId);
+  const explain = (txId: string) => explanationOf({ ...ports, remembered: true }, txId);
   const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
   const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   return {
-    attention: (query, limits) => reading(desk.view(query, limits)),
-    overview: (query, limits) => reading(board.view(query, limits)),
-    search: (query, limits) => reading(findAnything(ports, query, limits)),
-    nonceRuler: (signer, query) => reading(nonceRuler(ports, signer, query)),
-    notices: async ({ limit = DEFAULT_LIMIT, signer, ...query } = {}, limits) => {
+    /** What needs a person, worst first. */
+    attention: (query?: AttentionQuery, limits?: Limits): Promise<AttentionView> => reading(desk.view(query, limits)),
+    /** Everything in figures. */
+    overview: (query?: HeldQuery, limits?: Limits): Promise<OverviewView> => reading(board.view(query, limits)),
+    /** By any id, or how it begins. */
+    search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits): Promise<readonly Found[]> =>
+      reading(findAnything(ports, query, limits)),
+    /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN if there is no such lane. */
+    nonceRuler: (signer: string, query?: NonceRulerQuery) => reading(rulerOf(ports, signer, query)),
+    /** What happened once and waits, or waited, for a person's word; newest first. */
+    notices: async (
+      { limit = DEFAULT_LIMIT, signer, ...query }: NoticesQuery = {},
+      limits?: Limits,
+    ): Promise<readonly Notice[]> => {
       const asked = { ...query, ...(signer !== undefined && { signer: parseSigner(ports.codec, signer, "signer") }) };
       const found = await reading(store.notices({ ...asked, limit }));
       if (limits === undefined || !isLimited(limits)) return found;
       return found.filter(({ lane }) => lane !== null && isWithin(limits, lane));
     },
-    clusterHistory: async ({ limit = DEFAULT_LIMIT } = {}, limits) => {
+    /** What became of nodes, lanes and the database, newest first. */
+    clusterHistory: async (
+      { limit = DEFAULT_LIMIT }: { readonly limit?: number } = {},
+      limits?: Limits,
+    ): Promise<ClusterPast> => {
       const past = await reading(store.past(limit));
       if (limits === undefined) return past;
       return { ...past, takeovers: past.takeovers.filter(({ lane }) => isWithin(limits, lane)) };

@@ -6,7 +6,7 @@ import { invalid } from "../../domain/errors.ts";
 import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import { unknownName } from "../../domain/near-names.ts";
-import type { AccessListEntry, Payload } from "../../domain/transaction.ts";
+import { type AccessListEntry, CREATE_FIELDS, type Payload } from "../../domain/transaction.ts";
 import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -115,9 +115,7 @@ export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map(
   Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
 );
 const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
-  ["chainId", "signer", "nonce", "requestId", "allowNoCode", "validUntil", "metadata"].map(
-    (name) => [name, `${name}\` beside \`payload`] as const,
-  ),
+  CREATE_FIELDS.filter((name) => name !== "payload").map((name) => [name, `${name}\` beside \`payload`] as const),
 );
 
 /** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */

@@ -3,17 +3,19 @@
  * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
  * A crash here leaves nothing behind; the caller has no answer and repeats.
  */
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { fingerprint } from "../../domain/fingerprint.ts";
 import type { Address } from "../../domain/lane.ts";
 import { type CreateLimits, refuseOutside } from "../../domain/principal.ts";
-import type { Intent } from "../../domain/transaction.ts";
+import { CREATE_FIELDS, type Intent } from "../../domain/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
 import {
   asObject,
+  given,
   normalisePayload,
   PAYLOAD_FIELDS,
   parseAddress,
@@ -33,7 +35,6 @@ export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   readonly clock?: Pick<Clock, "now">;
 }
 
-const REQUEST_KEYS = ["chainId", "signer", "nonce", "requestId", "payload", "allowNoCode", "validUntil", "metadata"];
 const MAX_METADATA_BYTES = 8 * 1024;
 const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
@@ -52,24 +53,30 @@ export interface Naming {
 export function normalise(ports: NormalisePorts, request: CreateRequest, naming: Naming = {}): Intent {
   const { txId = ports.entropy.uuid(), owner = null } = naming;
   const body = asObject(request, "");
-  refuseUnknownKeys(body, REQUEST_KEYS, "", PAYLOAD_FIELDS);
+  refuseUnknownKeys(body, CREATE_FIELDS, "", PAYLOAD_FIELDS);
   const { signer, ...from } = namesPool(body.signer)
     ? chosenFrom(body.signer, naming.chosen)
     : { signer: parseSigner(ports.codec, body.signer, "signer") };
   const requestId = parseRequestId(body.requestId);
   const payload = normalisePayload(ports.codec, body.payload);
-  const validUntil = parseValidUntil(body.validUntil, ports.clock ?? null);
-  const metadata = parseMetadata(body.metadata);
+  const words = wordsOf(body, ports, from);
   const chainId = parseChainId(ports.chainIds, body.chainId, ports.isServedElsewhere);
   const lane = { chainId, signer };
   if (naming.limits !== undefined) refuseOutside(naming.limits, lane);
-  const said = { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload, validUntil), metadata };
+  return { txId, lane, requestId, owner, payload, fingerprint: fingerprint(payload, words), ...from, ...words };
+}
+
+type Words = Pick<Intent, "metadata" | "allowNoCode" | "exactNonce" | "validUntil">;
+
+/** What the caller says about the transaction beside its payload. A word that it does not say is absent. */
+function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly pool?: string }): Words {
   return {
-    ...said,
-    ...from,
-    ...(parseAllowNoCode(body.allowNoCode) ? { allowNoCode: true } : {}),
-    ...(body.nonce === undefined ? {} : { exactNonce: parseNonce(body.nonce, from) }),
-    ...(validUntil === undefined ? {} : { validUntil }),
+    metadata: parseMetadata(body.metadata),
+    ...defined({
+      validUntil: parseValidUntil(body.validUntil, ports.clock ?? null),
+      allowNoCode: parseAllowNoCode(body.allowNoCode) || undefined,
+      exactNonce: given(body.nonce, (nonce) => parseNonce(nonce, from)),
+    }),
   };
 }
 
@@ -77,16 +84,6 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
 function parseNonce(value: unknown, from: { readonly pool?: string }): number {
   if (from.pool !== undefined) throw invalid("nonce", "is one of a signer's: name the signer, not a pool");
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
-}
-
-/** What a caller, or another node, asks for; or why it is refused. */
-export function hear(ports: NormalisePorts, request: CreateRequest, naming: Naming): Intent | FencepostError {
-  try {
-    return normalise(ports, request, naming);
-  } catch (error) {
-    if (error instanceof FencepostError) return error;
-    throw error;
-  }
 }
 
 export function parseSigner(codec: Codec, value: unknown, path: string): Address {

@@ -30,5 +30,6 @@ function instantOf(value: unknown): Date {
   if (text === undefined) throw invalid("validUntil", EXPECTED);
   // Date takes the 31st of any month, and means the first of the next.
   const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
-  return Number(day) > daysOfMonth ? new Date(Number.NaN) : new Date(text);
+  if (Number(day) > daysOfMonth) throw invalid("validUntil", EXPECTED);
+  return new Date(text);
 }

@@ -14,11 +14,10 @@
  */
 import { backoffMs } from "../../domain/backoff.ts";
 import { Departures, Flow } from "../../domain/departures.ts";
-import { type Fence, type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
+import { type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
 import {
   BatchRefused,
   HistoryChanged,
-  type LaneChanges,
   type LaneStore,
   type LaneWrite,
   NotLoaded,
@@ -38,7 +37,7 @@ import {
   unfinishedOf,
   WORTH_A_COMMIT,
 } from "./batch.ts";
-import { Telling } from "./telling.ts";
+import { type CommitterEvents, Telling } from "./telling.ts";
 import { createsOf, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
@@ -46,16 +45,6 @@ export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telem
   readonly store: Pick<LaneStore, "commit">;
   /** More callers want to create something than there was time to read. Absent: no caller is ever kept waiting. */
   readonly callersWait?: () => boolean;
-}
-
-export interface CommitterEvents {
-  /** A commit was acknowledged: told before its writers are, and of each lane in the order of its commits. */
-  onCommitted(changes: LaneChanges): void;
-  /** A write found its fence broken: another node owns the lane. */
-  onFenced(fence: Fence, write: LaneWrite["kind"]): void;
-  onHistoryChanged(error: HistoryChanged): void;
-  /** A write was not made, and will not be tried again: the database did not take it in time. */
-  onGivenUp(fence: Fence, write: LaneWrite["kind"]): void;
 }
 
 /** Waits until nothing is open: a lane that is handed over or reloaded, a node that stops. */
@@ -172,11 +161,10 @@ export class Committer {
   private leaveLater(): void {
     const { clock } = this.ports;
     const atMs = this.rooms.nextLeaveMs;
-    const isNobodyHere = atMs === Number.POSITIVE_INFINITY;
-    if (this.leaving !== null && this.leaving.atMs <= atMs && !isNobodyHere) return;
+    if (this.leaving !== null && atMs !== null && this.leaving.atMs <= atMs) return;
     this.leaving?.cancel();
     this.leaving = null;
-    if (isNobodyHere) return;
+    if (atMs === null) return;
     const leave = (): void => {
       this.leaving = null;
       this.queueAll(this.rooms.leaveBefore(clock.monotonicMs()));

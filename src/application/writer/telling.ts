@@ -1,7 +1,17 @@
+import type { Fence } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { WriteOutcome } from "../../ports/lane-store.ts";
+import type { HistoryChanged, LaneChanges, LaneWrite, WriteOutcome } from "../../ports/lane-store.ts";
 import type { Entry, Untold } from "./batch.ts";
-import type { CommitterEvents } from "./committer.ts";
+
+export interface CommitterEvents {
+  /** A commit was acknowledged: told before its writers are, and of each lane in the order of its commits. */
+  onCommitted(changes: LaneChanges): void;
+  /** A write found its fence broken: another node owns the lane. */
+  onFenced(fence: Fence, write: LaneWrite["kind"]): void;
+  onHistoryChanged(error: HistoryChanged): void;
+  /** A write was not made, and will not be tried again: the database did not take it in time. */
+  onGivenUp(fence: Fence, write: LaneWrite["kind"]): void;
+}
 
 interface Told {
   readonly entry: Entry;

@@ -79,9 +79,10 @@ class WaitingRoom {
     return leaving;
   }
 
-  get nextLeaveMs(): number {
+  /** Null: nobody waits. */
+  get nextLeaveMs(): number | null {
     for (const { leaveAtMs } of this.lanes.values()) return leaveAtMs;
-    return Number.POSITIVE_INFINITY;
+    return null;
   }
 }
 
@@ -124,9 +125,10 @@ export class WaitingRooms {
     return this.rooms.flatMap((room) => room.leaveBefore(nowMs));
   }
 
-  /** Infinity: none waits. */
-  get nextLeaveMs(): number {
-    return Math.min(...this.rooms.map((room) => room.nextLeaveMs));
+  /** Null: nobody waits. */
+  get nextLeaveMs(): number | null {
+    const times = this.rooms.flatMap((room) => room.nextLeaveMs ?? []);
+    return times.length === 0 ? null : Math.min(...times);
   }
 
   private roomFor({ key, write }: Entry): WaitingRoom | null {

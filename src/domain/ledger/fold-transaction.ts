@@ -1,34 +1,65 @@
+import type { Hex } from "../lane.ts";
 import type { Attempt, SignedAttempt } from "../transaction.ts";
-import { isSettled, TRANSITIONS } from "../transitions.ts";
+import { isSettled, type Status, TRANSITIONS, type TransitionEvent } from "../transitions.ts";
 import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
-import { type LedgerAttempt, type LedgerTransaction, stepsOf, type TransactionDetails } from "./ledger.ts";
+import type { Own } from "./fold-standing.ts";
+import {
+  type LedgerAttempt,
+  type LedgerTransaction,
+  type StepDetails,
+  stepsOf,
+  type TransactionDetails,
+} from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 const NO_ATTEMPTS: readonly LedgerAttempt[] = [];
 
-/** Field by field: creates come by the hundred, and rows are quick to make and to read where they look alike. */
-export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): LedgerTransaction {
+type Begun = Pick<LedgerTransaction, "txId" | "requestId" | "owner"> & {
+  readonly fingerprint: Hex;
+  readonly validUntil?: Date;
+};
+
+type Standing = Pick<LedgerTransaction, "steps" | "details"> &
+  Partial<Pick<LedgerTransaction, "nonce" | "live" | "pinned">>;
+
+/** Without a nonce, it is nobody's to follow yet. One literal: spread and overridden, it took a hundred times as long. */
+export function begunTransaction(
+  { txId, requestId, owner, fingerprint, validUntil }: Begun,
+  lastEvent: TransitionEvent,
+  { nonce = null, live = false, steps, pinned = false, details }: Standing,
+): LedgerTransaction {
+  const { state, subState } = TRANSITIONS[lastEvent].to as Status;
   return {
-    txId: intent.txId,
-    requestId: intent.requestId,
-    owner: intent.owner,
+    txId,
+    requestId,
+    owner,
     nonce,
-    live: true,
-    state: "ALLOCATED",
-    subState: null,
-    lastEvent: "allocate",
-    steps: intake === null ? 1 : stepsOf(intake) + 1,
+    live,
+    state,
+    subState,
+    lastEvent,
+    steps,
     attemptCount: 0,
-    pinned: intent.exactNonce !== undefined,
+    pinned,
     acceptedOrdinal: null,
-    validUntil: intent.validUntil ?? null,
+    validUntil: validUntil ?? null,
     heldSince: null,
     expiredAt: null,
     minedIn: null,
-    fingerprint: intent.fingerprint,
+    fingerprint,
     attempts: NO_ATTEMPTS,
-    details: unsent(intake?.acceptedAt ?? at, null),
+    details,
   };
+}
+
+export function allocatedTransaction({ intent, nonce, intake, at }: Allocated): LedgerTransaction {
+  return begunTransaction(intent, "allocate", {
+    nonce,
+    live: true,
+    steps: intake === null ? 1 : stepsOf(intake) + 1,
+    pinned: intent.exactNonce !== undefined,
+    details: unsent(intake?.acceptedAt ?? at, null),
+  });
 }
 
 function unsent(createdAt: Date, lastError: string | null): TransactionDetails {
@@ -36,80 +67,80 @@ function unsent(createdAt: Date, lastError: string | null): TransactionDetails {
 }
 
 export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction {
-  const { txId, requestId, owner, fingerprint, acceptedAt, validUntil = null } = intake;
-  const { state, subState } = TRANSITIONS[fate.event].to;
-  return {
-    ...{
-      txId,
-      requestId,
-      owner,
-      nonce: null,
-      live: false,
-      state,
-      subState,
-      lastEvent: fate.event,
-      steps: stepsOf(intake) + 1,
-    },
-    ...{ attemptCount: 0, pinned: false, acceptedOrdinal: null, validUntil, heldSince: null, expiredAt: null },
-    ...{ minedIn: null, fingerprint, attempts: NO_ATTEMPTS },
-    details: unsent(acceptedAt, fate.reason),
-  };
+  const details = unsent(intake.acceptedAt, fate.reason);
+  return begunTransaction(intake, fate.event, { steps: stepsOf(intake) + 1, details });
 }
 
-/** One that has no nonce, and is nobody's to follow yet. */
 export function awaitingTransaction({ intent, intake, approval, at }: Awaits): LedgerTransaction {
-  const { txId, requestId, owner, fingerprint, validUntil = null } = intent;
+  const details = unsent(intake?.acceptedAt ?? at, null);
+  return begunTransaction(intent, "await", { steps: stepsOf({ ...intake, approval }), details });
+}
+
+/** The part of a transaction that its own steps decide. `At`: a moment is kept as a date, or only as the fact that it came. */
+export interface Stepped<At, A extends Attempt, D extends StepDetails> extends Status {
+  readonly acceptedOrdinal: number | null;
+  readonly heldSince: At | null;
+  readonly expiredAt: At | null;
+  readonly attempts: readonly A[] | undefined;
+  readonly details: D | undefined;
+}
+
+/** `at`: when the step is taken. `keep`: how a new attempt is kept. */
+interface Keeping<At, A extends Attempt> {
+  readonly at: At;
+  readonly keep: (attempt: Attempt) => A;
+}
+
+/** One step, of a row of the ledger and of a row that the lane's owner keeps alike. */
+export function stepped<At, A extends Attempt, D extends StepDetails, Row extends Stepped<At, A, D>>(
+  row: Row & Stepped<At, A, D>,
+  item: TransitionItem,
+  { at, keep }: Keeping<At, A>,
+): Row {
   return {
-    ...{ txId, requestId, owner, nonce: null, live: false, ...TRANSITIONS.await.to, lastEvent: "await" },
-    ...{ steps: stepsOf({ ...intake, approval }), attemptCount: 0, acceptedOrdinal: null, minedIn: null },
-    ...{ pinned: false, validUntil, heldSince: null, expiredAt: null },
-    ...{ fingerprint, attempts: NO_ATTEMPTS, details: unsent(intake?.acceptedAt ?? at, null) },
+    ...row,
+    state: item.to,
+    subState: item.subState,
+    acceptedOrdinal: highestAccepted(row.acceptedOrdinal, item),
+    heldSince: heldAfter(row.heldSince, item, at),
+    expiredAt: item.expires === true ? at : row.expiredAt,
+    attempts: row.attempts && steppedAttempts(row.attempts, item, keep),
+    details: row.details && steppedDetails(row.details, item),
   };
 }
 
 export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTransaction {
-  const { item, nonce, live, step, attemptCount, acceptedOrdinal } = change;
-  const { receipt } = item;
+  const { item, nonce, live, step, attemptCount, at } = change;
+  // A new object: set in place, because a second spread of it costs more than the step.
+  const row: Own<LedgerTransaction> = stepped(tx, item, { at, keep: unsentAttempt });
+  row.nonce = nonce;
+  row.live = live;
+  row.lastEvent = item.event;
+  row.steps = step;
+  row.attemptCount = attemptCount;
+  if (item.receipt !== undefined) row.minedIn = item.receipt?.blockNumber ?? null;
+  row.attempts = row.attempts && sentAttempts(row.attempts, item, at);
+  row.details = row.details && datedDetails(row.details, item, at);
+  return row;
+}
+
+function datedDetails(details: TransactionDetails, { claim, event }: TransitionItem, at: Date): TransactionDetails {
   return {
-    ...tx,
-    state: item.to,
-    subState: item.subState,
-    nonce,
-    live,
-    lastEvent: item.event,
-    steps: step,
-    attemptCount,
-    acceptedOrdinal,
-    heldSince: heldAfter(tx.heldSince, item, change.at),
-    expiredAt: item.expires === true ? change.at : tx.expiredAt,
-    minedIn: receipt === undefined ? tx.minedIn : (receipt?.blockNumber ?? null),
-    attempts: tx.attempts === undefined ? undefined : movedAttempts(tx.attempts, item, change.at),
-    details: tx.details === undefined ? undefined : movedDetails(tx.details, change),
+    ...details,
+    lastSubmittedAt: claim === undefined ? details.lastSubmittedAt : at,
+    lostSightAt: event === "loseSight" ? at : details.lostSightAt,
   };
 }
 
-/** What `hold` and `unhold` make of it. With its outcome it is over: nobody could let go what is final, were it reorganised away. */
-export function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
+/** A hold ends with the outcome: nobody could end it for a transaction that is final, even if a reorg undoes that outcome. */
+function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
   if (isSettled(to)) return null;
   if (event === "hold") return before ?? at;
   return event === "unhold" ? null : before;
 }
 
-function movedDetails(details: TransactionDetails, { item, at }: Moved): TransactionDetails {
-  const { receipt, submitAttempts, lastError } = toldBy(details, item);
-  return {
-    createdAt: details.createdAt,
-    receipt,
-    submitAttempts,
-    lastSubmittedAt: item.claim === undefined ? details.lastSubmittedAt : at,
-    lostSightAt: item.event === "loseSight" ? at : details.lostSightAt,
-    lastError,
-  };
-}
-
-function movedAttempts(before: readonly LedgerAttempt[], item: TransitionItem, at: Date): readonly LedgerAttempt[] {
-  const { claim } = item;
-  const all = steppedAttempts(before, item, unsentAttempt);
+/** From the first claim on, the network may know an attempt. */
+function sentAttempts(all: readonly LedgerAttempt[], { claim }: TransitionItem, at: Date): readonly LedgerAttempt[] {
   if (claim === undefined) return all;
   return all.map((each) =>
     each.ordinal === claim.ordinal && each.firstSentAt === null ? { ...each, firstSentAt: at } : each,
@@ -120,19 +151,17 @@ function unsentAttempt(attempt: Attempt): LedgerAttempt {
   return { ...attempt, firstSentAt: null };
 }
 
-type Told = Pick<TransactionDetails, "receipt" | "submitAttempts" | "lastError">;
-
-/** What a step brings with it, and what it leaves as it was. */
-export function toldBy(before: Told, { claim, receipt, lastError }: TransitionItem): Told {
+function steppedDetails<D extends StepDetails>(before: D, { claim, receipt, lastError }: TransitionItem): D {
   return {
+    ...before,
     receipt: receipt === undefined ? before.receipt : receipt,
     submitAttempts: before.submitAttempts + (claim === undefined ? 0 : 1),
     lastError: lastError === undefined ? before.lastError : lastError,
   };
 }
 
-/** `keep`: how a new one is kept, less its bytes: these stay with the change, and in memory only until they are sent. */
-export function steppedAttempts<A extends Attempt>(
+/** A new attempt is kept without its bytes: these stay with the change, and in memory only until they are sent. */
+function steppedAttempts<A extends Attempt>(
   before: readonly A[],
   { attempt, identified, disclosed }: TransitionItem,
   keep: (attempt: Attempt) => A,

@@ -18,20 +18,9 @@ import type { Attempt, PreparedIntent } from "../transaction.ts";
 import { isSettled } from "../transitions.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Charged } from "./changes.ts";
-import type { Draft } from "./draft.ts";
-import type { Ledger, LedgerTransaction } from "./ledger.ts";
+import type { Guard, Judging, Ledger, LedgerTransaction } from "./ledger.ts";
 import { loaded, Part } from "./part.ts";
 import type { Spending, TransitionItem } from "./writes.ts";
-
-export interface Guard {
-  readonly policies: Policies;
-  /** Of the lane's signer. Undefined: not loaded. */
-  readonly use: Use | undefined;
-  /** By the name of the API key, of all its lanes on this chain. */
-  readonly keyUse: Part<string, Use>;
-  /** By transaction. */
-  readonly charges: Part<string, readonly Charge[]>;
-}
 
 /** "named": nothing is loaded yet of what is used. "all": nothing ever was. */
 export function nothingUsed(policies: Policies, kind: "named" | "all" = "named"): Guard {
@@ -56,7 +45,7 @@ const UNREADABLE = { rule: "policy.unreadable", detail: "the policy document in 
 
 /** A transaction that begins. To be asked before anything of it is recorded. */
 export function judgeFirst(
-  { ledger, at }: Draft,
+  { ledger, at }: Judging,
   intent: PreparedIntent,
   { about = "payload", approved = false }: { readonly about?: Asked["about"]; readonly approved?: boolean } = {},
 ): FirstVerdict {
@@ -76,7 +65,7 @@ export function unapproved(verdict: FirstVerdict): Verdict {
 }
 
 /** A step of one that has begun: another payload, its outcome, or the end of that. */
-export function judgeStep({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): Verdict {
+export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: TransitionItem): Verdict {
   if (item.spends !== undefined && ledger.guard?.policies.unreadable.length) return { forbidden: UNREADABLE };
   const guard = guardOf(ledger, tx);
   if (guard === null || !concernsLimits(item)) return UNLIMITED;

@@ -17,6 +17,7 @@ export { apply } from "./apply.ts";
 export type * from "./changes.ts";
 export type { Moment } from "./draft.ts";
 export { fold } from "./fold.ts";
+export { begunTransaction } from "./fold-transaction.ts";
 export type * from "./guard.ts";
 export { concernsLimits, foreseen, nothingUsed, unapproved } from "./guard.ts";
 export type * from "./kept.ts";

@@ -4,22 +4,16 @@
  * is not durable yet; where one fails, the whole lane is read again.
  */
 import type { Attempt } from "../transaction.ts";
-import type { Status } from "../transitions.ts";
 import { type Signing, signingOf } from "./bind.ts";
 import type { Moved } from "./changes.ts";
-import { heldAfter, highestAccepted, steppedAttempts, toldBy } from "./fold-transaction.ts";
-import type { LedgerTransaction, TransactionDetails } from "./ledger.ts";
+import { type Stepped, stepped } from "./fold-transaction.ts";
+import type { StepDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
-export interface TransactionRow
-  extends Pick<TransactionDetails, "receipt" | "submitAttempts" | "lastError">,
-    Pick<LedgerTransaction, "acceptedOrdinal"> {
-  readonly status: Status;
+/** Times are the database's: a step that is planned has none yet, so that only the fact is kept. */
+export interface TransactionRow extends Stepped<true, Attempt, StepDetails> {
   readonly attempts: readonly Attempt[];
-  /** An operator holds it back. */
-  readonly held: boolean;
-  /** It is being cancelled because its `validUntil` is over. */
-  readonly expired: boolean;
+  readonly details: StepDetails;
 }
 
 export interface KeptTransaction {
@@ -32,15 +26,16 @@ export interface KeptTransaction {
 
 /** Allocated, and nothing of it signed or sent. */
 export const UNSIGNED: TransactionRow = {
-  status: { state: "ALLOCATED", subState: null },
-  attempts: [],
-  receipt: null,
-  submitAttempts: 0,
+  state: "ALLOCATED",
+  subState: null,
   acceptedOrdinal: null,
-  lastError: null,
-  held: false,
-  expired: false,
+  heldSince: null,
+  expiredAt: null,
+  attempts: [],
+  details: { receipt: null, submitAttempts: 0, lastError: null },
 };
+
+const KEEPING = { at: true, keep: (attempt: Attempt) => attempt } as const;
 
 const NONE: readonly TransitionItem[] = [];
 
@@ -51,7 +46,7 @@ export function keptTransaction(row: TransactionRow): KeptTransaction {
 
 /** Allocated and signed in one write, which the database has acknowledged. */
 export function boundTransaction(signing: Signing): KeptTransaction {
-  return keptTransaction(stepped(UNSIGNED, signingOf(signing)));
+  return keptTransaction(stepped(UNSIGNED, signingOf(signing), KEEPING));
 }
 
 /** A step is on its way to the database. */
@@ -59,7 +54,7 @@ export function stepPlanned(
   { acknowledged, underWay, expected }: KeptTransaction,
   item: TransitionItem,
 ): KeptTransaction {
-  return { acknowledged, underWay: [...underWay, item], expected: stepped(expected, item) };
+  return { acknowledged, underWay: [...underWay, item], expected: stepped(expected, item, KEEPING) };
 }
 
 /** The database has taken the first of them. Throws where it was another one: memory and database differ then. */
@@ -70,24 +65,5 @@ export function stepAcknowledged(kept: KeptTransaction, { item }: Moved): KeptTr
     throw new Error(`${item.event} of ${item.txId} was committed before ${first?.event ?? "it left"}`);
   // What was expected is the same steps in the same order.
   if (underWay.length === 1) return keptTransaction(expected);
-  return { acknowledged: stepped(acknowledged, item), underWay: underWay.slice(1), expected };
-}
-
-/** Field by field, as in `movedTransaction`: every step of every transaction makes one. */
-function stepped(row: TransactionRow, item: TransitionItem): TransactionRow {
-  const { receipt, submitAttempts, lastError } = toldBy(row, item);
-  return {
-    status: { state: item.to, subState: item.subState },
-    attempts: steppedAttempts(row.attempts, item, asItIs),
-    receipt,
-    submitAttempts,
-    acceptedOrdinal: highestAccepted(row.acceptedOrdinal, item),
-    lastError,
-    held: heldAfter(row.held || null, item, true) ?? false,
-    expired: row.expired || item.expires === true,
-  };
-}
-
-function asItIs(attempt: Attempt): Attempt {
-  return attempt;
+  return { acknowledged: stepped(acknowledged, item, KEEPING), underWay: underWay.slice(1), expected };
 }

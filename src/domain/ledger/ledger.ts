@@ -1,11 +1,12 @@
 import type { Hole } from "../holes.ts";
 import type { Hex, Lane } from "../lane.ts";
+import type { Charge } from "../policy/charges.ts";
+import type { Policies } from "../policy/policy.ts";
+import type { Use } from "../policy/use.ts";
 import type { Reservation } from "../reservations.ts";
 import type { Attempt, Receipt } from "../transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
-import type { Guard } from "./guard.ts";
 import { type Cover, loaded, Part } from "./part.ts";
-import type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./writes.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
 export interface Ledger {
@@ -84,13 +85,17 @@ export interface LedgerTransaction extends Status {
 }
 
 /** What the lane's owner works with, and no rule asks for. */
-export interface TransactionDetails {
+export interface TransactionDetails extends StepDetails {
   readonly createdAt: Date;
-  readonly receipt: Receipt | null;
-  readonly submitAttempts: number;
   readonly lastSubmittedAt: Date | null;
   /** When it was last not known what a node made of it. */
   readonly lostSightAt: Date | null;
+}
+
+/** Those of them that follow from the steps alone. */
+export interface StepDetails {
+  readonly receipt: Receipt | null;
+  readonly submitAttempts: number;
   readonly lastError: string | null;
 }
 
@@ -217,4 +222,40 @@ export function watchedIn({ live, state, minedIn }: LedgerTransaction): number |
 export function reservationAt(reservation: Reservation, at: Date): Reservation {
   const isPast = reservation.state === "RESERVED" && reservation.expiresAt <= at;
   return isPast ? { ...reservation, state: "EXPIRED" } : reservation;
+}
+
+/**
+ * Who stopped a lane. OPERATOR: creates are accepted and wait. HISTORY: commits may have been lost, so nothing is
+ * allocated either, until an operator resumes.
+ */
+export type SuspendedBy = "OPERATOR" | "HISTORY";
+
+/** Whose a request id is: a transaction's, or one's that is kept no more. */
+export type RequestOwner = ExistingTransaction | Spent;
+
+/** Its transaction was final, and has left by retention: all that is known is that there was one. */
+export interface Spent {
+  readonly spent: true;
+}
+
+export interface ExistingTransaction
+  extends Pick<LedgerTransaction, "txId" | "requestId" | "owner" | "nonce" | "state"> {
+  readonly lane: Lane;
+  readonly fingerprint: Hex;
+}
+
+export interface Guard {
+  readonly policies: Policies;
+  /** Of the lane's signer. Undefined: not loaded. */
+  readonly use: Use | undefined;
+  /** By the name of the API key, of all its lanes on this chain. */
+  readonly keyUse: Part<string, Use>;
+  /** By transaction. */
+  readonly charges: Part<string, readonly Charge[]>;
+}
+
+/** The lane as it is before a step, and the moment that the step is judged by. */
+export interface Judging {
+  readonly ledger: Ledger;
+  readonly at: Date;
 }

@@ -1,8 +1,41 @@
 import type { Hole } from "../holes.ts";
+import type { Fence, Hex } from "../lane.ts";
 import type { Forbidden } from "../policy/policy.ts";
 import type { Reservation } from "../reservations.ts";
 import type { PreparedIntent, SignedAttempt } from "../transaction.ts";
-import type { Decision, Fenced, WantedNonces } from "./writes.ts";
+
+/** What every write carries: what it is, and the proof that the lane is its writer's. */
+export interface Fenced<Kind extends string> {
+  readonly kind: Kind;
+  readonly fence: Fence;
+}
+
+/** What a write says about the nonces that it wants. */
+export interface WantedNonces {
+  /** The proven chain count; null where none is known (then the lane must already have a cursor). */
+  readonly floor: number | null;
+  /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
+  readonly fill?: readonly number[];
+}
+
+/** An operator's order, by the key that its giver named it with: what was carried out under it is not carried out again. */
+export interface OrderKey {
+  /** The id of the transaction that it is addressed to; empty: the lane itself. */
+  readonly subject: string;
+  readonly key: string;
+  /** Of its words: a repeat has the same ones. */
+  readonly fingerprint: Hex;
+}
+
+/** Who or what decided a step, for the audit. */
+export interface Decision {
+  /** `operator:<key name>`, `hook`, `policy`. */
+  readonly actor: string;
+  /** Whatever the decider wants to be found again: action, ticket, severity. */
+  readonly audit: Readonly<Record<string, unknown>> | null;
+  /** Where its giver named it; in one step of those that carry it out. */
+  readonly order?: OrderKey;
+}
 
 /** Writes about nonces that no ordinary create brought: reservations and holes. Fenced like every other. */
 export type NonceWrite = ReserveWrite | ReleaseWrite | ExpireWrite | BindWrite | CloseHolesWrite | FindSkippedWrite;

@@ -3,7 +3,8 @@
  * the transaction that carries the order out: a repeat, also of another node after a takeover or after a commit whose
  * outcome nobody heard, finds its key and does nothing.
  */
-import type { Draft } from "./draft.ts";
+import type { Change } from "./changes.ts";
+import type { Ledger } from "./ledger.ts";
 import type { OrderKey } from "./writes.ts";
 
 /** Under which a ledger, and an index of the database, know it. */
@@ -12,10 +13,10 @@ export function orderKeyOf({ subject, key }: Pick<OrderKey, "subject" | "key">):
 }
 
 /** An order of this key was carried out before. Whether it was this one is for who asks to say. */
-export function isCarriedOut({ ledger }: Draft, order: OrderKey | undefined): boolean {
+export function isCarriedOut({ ledger }: { readonly ledger: Ledger }, order: OrderKey | undefined): boolean {
   return order !== undefined && ledger.orders.get(orderKeyOf(order)) !== null;
 }
 
-export function keepOrderKey(draft: Draft, order: OrderKey | undefined): void {
+export function keepOrderKey(draft: { record(change: Change): void }, order: OrderKey | undefined): void {
   if (order !== undefined) draft.record({ kind: "ordered", order });
 }

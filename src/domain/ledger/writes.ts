@@ -1,11 +1,14 @@
-import type { Fence, Hash, Hex, Lane } from "../lane.ts";
+import type { Hash } from "../lane.ts";
 import type { Paid } from "../policy/charges.ts";
 import type { Asked, Forbidden } from "../policy/policy.ts";
 import type { Problem } from "../refusal.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
 import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
-import type { LedgerTransaction } from "./ledger.ts";
-import type { NonceOutcome, NonceWrite } from "./nonce-writes.ts";
+import type { ExistingTransaction, SuspendedBy } from "./ledger.ts";
+import type { Decision, Fenced, NonceOutcome, NonceWrite, OrderKey, WantedNonces } from "./nonce-writes.ts";
+
+export type { ExistingTransaction, RequestOwner, Spent, SuspendedBy } from "./ledger.ts";
+export type { Decision, Fenced, OrderKey, WantedNonces } from "./nonce-writes.ts";
 
 /** The writes of a lane's owner that the ledger judges. What a lane's owner writes about its chain is none of them. */
 export type LedgerWrite =
@@ -18,20 +21,6 @@ export type LedgerWrite =
   | UnwatchWrite
   | SettleIntakeWrite
   | NonceWrite;
-
-/** What every write carries: what it is, and the proof that the lane is its writer's. */
-export interface Fenced<Kind extends string> {
-  readonly kind: Kind;
-  readonly fence: Fence;
-}
-
-/** What a write says about the nonces that it wants. */
-export interface WantedNonces {
-  /** The proven chain count; null where none is known (then the lane must already have a cursor). */
-  readonly floor: number | null;
-  /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
-  readonly fill?: readonly number[];
-}
 
 /**
  * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
@@ -72,12 +61,6 @@ export interface ReconcileWrite extends Fenced<"reconcile"> {
   readonly floor: number;
 }
 
-/**
- * Who stopped a lane. OPERATOR: creates are accepted and wait. HISTORY: commits may have been lost, so nothing is
- * allocated either, until an operator resumes.
- */
-export type SuspendedBy = "OPERATOR" | "HISTORY";
-
 /** By an operator; taking it back also ends a stop by HISTORY. */
 export interface SuspendWrite extends Fenced<"suspend"> {
   readonly suspended: boolean;
@@ -91,15 +74,6 @@ export interface LaneDecision {
   readonly reason: string;
   /** Where its giver named it. */
   readonly order?: OrderKey;
-}
-
-/** An operator's order, by the key that its giver named it with: what was carried out under it is not carried out again. */
-export interface OrderKey {
-  /** The id of the transaction that it is addressed to; empty: the lane itself. */
-  readonly subject: string;
-  readonly key: string;
-  /** Of its words: a repeat has the same ones. */
-  readonly fingerprint: Hex;
 }
 
 export interface TransitionWrite extends Fenced<"transition"> {
@@ -158,16 +132,6 @@ export interface QueuedChange {
   readonly kind: "cancel" | "replace" | "placeholder";
   readonly payload: Payload;
   readonly gas: bigint;
-}
-
-/** Who or what decided a step, for the audit. */
-export interface Decision {
-  /** `operator:<key name>`, `hook`, `policy`. */
-  readonly actor: string;
-  /** Whatever the decider wants to be found again: action, ticket, severity. */
-  readonly audit: Readonly<Record<string, unknown>> | null;
-  /** Where its giver named it; in one step of those that carry it out. */
-  readonly order?: OrderKey;
 }
 
 export interface NewCompletion {
@@ -255,17 +219,3 @@ export type AllocateFate =
   | { readonly fate: "awaiting"; readonly rule: string; readonly createdAt: Date }
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
-
-/** Whose a request id is: a transaction's, or one's that is kept no more. */
-export type RequestOwner = ExistingTransaction | Spent;
-
-/** Its transaction was final, and has left by retention: all that is known is that there was one. */
-export interface Spent {
-  readonly spent: true;
-}
-
-export interface ExistingTransaction
-  extends Pick<LedgerTransaction, "txId" | "requestId" | "owner" | "nonce" | "state"> {
-  readonly lane: Lane;
-  readonly fingerprint: Hex;
-}

@@ -1,26 +1,26 @@
 /**
- * How a chain's blocks come, on the clock of the node that sees them: an endpoint that stands still still answers, and a block's own
- * timestamp is the word of whoever made it. Pure.
+ * Block interval of a chain, by this node's clock. An endpoint with a stuck head still answers, and block timestamps
+ * are chosen by their producers. Pure.
  */
 
 export interface BlockPace {
   readonly head: number | null;
-  /** Monotonic: when the head was first seen. */
+  /** Monotonic time at which the head was first seen. */
   readonly sinceMs: number;
-  /** Milliseconds per block of the last changes, oldest first. */
+  /** Milliseconds per block at the last changes, oldest first. */
   readonly spansMs: readonly number[];
 }
 
 export const NO_BLOCKS: BlockPace = { head: null, sinceMs: 0, spansMs: [] };
 
 const KEPT = 32;
-/** Fewer say nothing about what is usual. */
+/** Minimum number of samples. */
 const ENOUGH = 8;
-/** Chains that mine on demand have no usual time: some of their blocks take many times as long as most. */
+/** Chains that mine on demand have no usual interval: some blocks take many times as long as most. */
 const REGULAR = 4;
 const STALLED_TIMES = 10;
 const STALLED_LEAST_MS = 30_000;
-/** On a chain without a usual time, while transactions wait for a block. */
+/** Limit on a chain without a usual interval, while transactions wait for a block. */
 const STALLED_UNUSUAL_MS = 120_000;
 
 export function blockSeen({ head, sinceMs, spansMs }: BlockPace, number: number, nowMs: number): BlockPace {
@@ -31,7 +31,7 @@ export function blockSeen({ head, sinceMs, spansMs }: BlockPace, number: number,
   return { head: number, sinceMs: nowMs, spansMs: spans };
 }
 
-/** What one block usually takes; null: too few were seen, or they come as they like. */
+/** Usual block interval; null if there are too few samples, or they vary too much. */
 export function usualBlockMs({ spansMs }: BlockPace): number | null {
   if (spansMs.length < ENOUGH) return null;
   const sorted = [...spansMs].sort((a, b) => a - b);
@@ -40,7 +40,10 @@ export function usualBlockMs({ spansMs }: BlockPace): number | null {
   return late <= REGULAR * median ? median : null;
 }
 
-/** No new block for ten times what one usually takes. `awaitedMs`: for how long a transaction has waited for one; null: none does. */
+/**
+ * True if there was no block for ten usual intervals. `awaitedMs`: how long a transaction has waited for one; null:
+ * none waits.
+ */
 export function isStalled(pace: BlockPace, nowMs: number, awaitedMs: number | null): boolean {
   if (pace.head === null) return false;
   const usualMs = usualBlockMs(pace);

@@ -1,92 +1,102 @@
 /**
- * When a lane is next compared with its chain, how far ahead of its head it is sent, and what was said aloud about it: what
- * its owner has found out under this term, and the next owner finds out again. Each function says what happened and gives
- * the pace that follows; nothing else changes one.
+ * Timing of a lane: when it is next compared with its chain, how far ahead of its head it sends, which alerts were
+ * raised. All of it was learned under this term, and the next owner learns it again. Each function takes an event and
+ * returns the new pace; nothing else changes it.
  */
 import { type BackoffRule, backoffMs } from "../backoff.ts";
 import { type Doubt, NO_DOUBT, weigh } from "../doubt.ts";
+import { type CountPace, NO_COUNTS } from "./count-pace.ts";
 import { looked, type Search } from "./search.ts";
 import { AT_ONCE, at, NEVER, type When } from "./when.ts";
 
 export interface LanePace {
-  /** Whether the chain that answers is ours is still to be looked at: before the first pass, and after every break. */
+  /** The identity of the chain must be checked: before the first pass, and after every break. */
   readonly lookOwed: boolean;
-  /** Such a look is not repeated before. */
+  /** Earliest time of the next check. */
   readonly nextLook: When;
   readonly doubt: Doubt;
-  /** What speaks against the chain, while there is a doubt. */
+  /** Evidence against the chain, while there is doubt. */
   readonly distrust: string | null;
-  /** Monotonic: when the lane is next compared with the chain; null: not decided yet. */
+  /** Monotonic time of the next comparison with the chain; null: not scheduled yet. */
   readonly reconcileAtMs: number | null;
-  /** What stands at a consumed nonce is not looked for before. */
+  /** Why the last comparison with the chain got no answer; null: it got one, or there was none. */
+  readonly uncompared: string | null;
+  readonly counts: CountPace;
+  /** Earliest time of the next search for the transaction at a consumed nonce. */
   readonly externalLook: When;
   readonly head: Head;
   readonly window: Window;
-  /** Since when the signer has not been able to pay; null: it can, as far as a node has said. */
+  /** Since when the signer could not pay; null if it can, by the last answer of a node. */
   readonly unpaidSince: Date | null;
   readonly signer: SignerPace;
-  /** The chain's count has passed everything below: what is a hole there was used by somebody else, or will prove not to be. */
+  /** The chain's count has passed everything below: holes there were used by another program, or will be refuted. */
   readonly usedBelow: number;
-  /** The chain may have passed a hole since its count was last looked at. So it may for a new owner. */
+  /** The chain may have passed a hole since the last count. True for a new owner. */
   readonly holeLookOwed: boolean;
-  /** The hole that holds the lane up, as last looked at. */
+  /** The hole that blocks the lane, at the last check. */
   readonly blocking: BlockingHole | null;
-  /** The head at which each hole was first found to have been passed by the chain, for as long as it stays so. */
+  /** Head at which each hole was first found passed by the chain, while that lasts. */
   readonly passedHoles: ReadonlyMap<number, number>;
-  /** By nonce: the search for what callers whose reservations expired may have sent. None: a look found something, or none was made. */
+  /**
+   * By nonce: search for transactions of callers whose reservations expired. Absent if one was found, or no search was
+   * made.
+   */
   readonly searches: ReadonlyMap<number, Search>;
-  /** As many nonces of expired reservations got placeholders as the lane pays for in one hour: not tried again before. */
+  /** The lane has paid for its hourly limit of placeholders at expired reservations: earliest next try. */
   readonly nextRepair: When;
-  /** That more nonces are kept for callers than should be was said, and is so still. */
+  /** The alert about too many reserved nonces was raised and is not resolved. */
   readonly pileSaid: boolean;
-  /** When the `validUntil` of a transaction may next be over: the database is asked then. */
+  /** Time at which a `validUntil` may next be over: then the database is asked. */
   readonly expiry: When;
-  /** By transaction that is past its `validUntil` and may have been sent: when it is next tried to cancel it. */
+  /** By transaction past its `validUntil` that may have been sent: next try to cancel it. */
   readonly overdue: ReadonlyMap<string, When>;
 }
 
-/** As the lane's loop last saw it under this term. */
+/** State at the lane loop's last look under this term. */
 export type Head = { readonly kind: "not looked" } | { readonly kind: "none" } | HeadOfLine;
 
-/** The transaction everything behind it waits for, and how long it has been that. */
+/** The transaction that everything behind it waits for, and how long it has been the head. */
 export interface HeadOfLine {
   readonly kind: "at";
   readonly nonce: number;
-  /** Monotonic; before this term where the database says that it was sent before. */
+  /** Monotonic; before this term if the database says that it was sent earlier. */
   readonly sinceMs: number;
-  /** Monotonic: when this term first saw it at the head. */
+  /** Monotonic time at which this term first saw it at the head. */
   readonly seenMs: number;
-  /** How often it had been sent when its patience began: what came later is what counts. */
+  /** Number of sends when its patience began: only later ones count. */
   readonly sentBefore: number;
-  /** Reported as holding up others. */
+  /** It was reported for blocking others. */
   readonly blocks: boolean;
-  /** It was STUCK when last seen: once repaired, it has the lane's patience anew. */
+  /** It was STUCK at the last look: once repaired, it gets the lane's patience anew. */
   readonly stuck: boolean;
 }
 
-/** How far ahead of the head a node takes nonces. */
+/** How many nonces ahead of the head a node accepts. */
 export type Window =
   | { readonly kind: "open" }
-  /** It refused a future nonce, so often in a row: until then only the head is sent, then one more to try. Monotonic. */
+  /**
+   * Future nonces were refused this many times in a row: until this monotonic time only the head is sent, then one more
+   * to try.
+   */
   | { readonly kind: "closed"; readonly untilMs: number; readonly closures: number };
 
-/** Whether who holds the key signs. */
+/** State of the signer. */
 export type SignerPace =
   | { readonly kind: "there" }
-  /** So often in a row it did not: it is not asked before then. Monotonic. */
+  /** It failed this many times in a row: not asked before this monotonic time. */
   | {
       readonly kind: "away";
       readonly untilMs: number;
       readonly failures: number;
       readonly since: Date;
       readonly reason: string;
-      /** It answers with something else than it is asked for. */
+      /** It returns something else than the requested signature. */
       readonly lies: boolean;
     };
 
 export interface BlockingHole {
   readonly nonce: number;
-  /** Monotonic: since when it has held the lane up, by the first count of this term that had not passed it. */
+  /** Monotonic time since which it blocks the lane, by the first count of this term that had not passed it. */
   readonly sinceMs: number;
 }
 
@@ -94,13 +104,15 @@ const OPEN: Window = { kind: "open" };
 const THERE: SignerPace = { kind: "there" };
 const NO_HEAD: Head = { kind: "none" };
 
-/** Of a lane that was just taken. */
+/** Pace of a lane that was just taken. */
 export const NEW_LANE_PACE: LanePace = {
   lookOwed: true,
   nextLook: AT_ONCE,
   doubt: NO_DOUBT,
   distrust: null,
   reconcileAtMs: null,
+  uncompared: null,
+  counts: NO_COUNTS,
   externalLook: AT_ONCE,
   head: { kind: "not looked" },
   window: OPEN,
@@ -117,14 +129,14 @@ export const NEW_LANE_PACE: LanePace = {
   overdue: new Map(),
 };
 
-/** It is not known whether the chain that answers is ours. */
+/** It is unknown whether the chain that answers is ours. */
 export function isUnsure({ lookOwed, doubt }: LanePace): boolean {
   return lookOwed || doubt !== NO_DOUBT;
 }
 
 export const chainLookOwed = (pace: LanePace): LanePace => (pace.lookOwed ? pace : { ...pace, lookOwed: true });
 
-/** The chain was looked at, and this speaks against it; null: nothing does. */
+/** The chain was checked, with this evidence against it; null: none. */
 export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs: number): LanePace {
   const doubt = weigh(pace.doubt, evidence === null ? "nothing" : "evidence");
   const distrust = doubt === NO_DOUBT ? null : (evidence ?? pace.distrust);
@@ -133,7 +145,11 @@ export function chainJudged(pace: LanePace, evidence: string | null, nextLookMs:
 
 export const comparisonSet = (pace: LanePace, reconcileAtMs: number): LanePace => ({ ...pace, reconcileAtMs });
 
-/** What stands at a consumed nonce could not be shown. */
+/** The comparison got an answer, or none for this reason. */
+export const compared = (pace: LanePace, uncompared: string | null): LanePace =>
+  pace.uncompared === uncompared ? pace : { ...pace, uncompared };
+
+/** No endpoint could show the transaction at a consumed nonce. */
 export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace {
   return { ...pace, externalLook: at(nextLookMs) };
 }
@@ -141,13 +157,13 @@ export function externalUseUnseen(pace: LanePace, nextLookMs: number): LanePace 
 export interface SeenAtHead {
   readonly nonce: number;
   readonly stuck: boolean;
-  /** How long it was on its way when this term began. */
+  /** How long it had been sent when this term began. */
   readonly ageMs: number;
-  /** How often it was sent so far. */
+  /** Number of sends so far. */
   readonly sends: number;
 }
 
-/** What comes to the head while we look comes to it now; what was there at the first look has its age. */
+/** A transaction that becomes head now starts now; one that was head at the first look keeps its age. */
 export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number): LanePace {
   const { head } = pace;
   if (seen === null) return head.kind === "none" ? pace : { ...pace, head: NO_HEAD };
@@ -155,7 +171,7 @@ export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number)
   if (head.kind !== "at" || head.nonce !== nonce) {
     const isFirst = head.kind === "not looked";
     const sinceMs = nowMs - (isFirst ? seen.ageMs : 0);
-    // The first send is no repeat; what was sent while it waited behind others says nothing about it.
+    // The first send is no repeat, and sends while it waited behind others do not count.
     const sentBefore = isFirst ? Math.min(1, seen.sends) : Math.max(1, seen.sends);
     return { ...pace, head: { kind: "at", nonce, sinceMs, seenMs: nowMs, sentBefore, blocks: false, stuck } };
   }
@@ -163,21 +179,21 @@ export function headSeen(pace: LanePace, seen: SeenAtHead | null, nowMs: number)
   return { ...pace, head: stuck ? { ...head, stuck } : { ...head, stuck, sinceMs: nowMs, sentBefore: seen.sends } };
 }
 
-/** It was reported as STUCK: who repairs it before the next look gives it patience anew all the same. */
+/** It was reported as STUCK: if it is repaired before the next look, it still gets patience anew. */
 export function headStuck(pace: LanePace, nonce: number): LanePace {
   const { head } = pace;
   return head.kind === "at" && head.nonce === nonce ? { ...pace, head: { ...head, stuck: true } } : pace;
 }
 
-/** It was reported that the head holds up others. */
+/** The head was reported for blocking others. */
 export function blockReported(pace: LanePace): LanePace {
   return pace.head.kind === "at" ? { ...pace, head: { ...pace.head, blocks: true } } : pace;
 }
 
-/** When a node that refused a future nonce is offered one again. Most such nodes never take one. */
+/** When a node that refused a future nonce gets one again. Most such nodes never accept one. */
 const REOPEN: BackoffRule = { firstMs: 2_000, mostMs: 600_000 };
 
-/** A node refused a nonce because others before it are missing: those first, then again; each time more patiently. */
+/** A node refused a nonce because lower ones are missing: those are sent first, then this one, with growing pauses. */
 export function futureRefused(pace: LanePace, { nowMs, random }: { nowMs: number; random: number }): LanePace {
   const { window } = pace;
   if (window.kind === "closed" && nowMs < window.untilMs) return pace;
@@ -186,11 +202,11 @@ export function futureRefused(pace: LanePace, { nowMs, random }: { nowMs: number
   return { ...pace, window: { kind: "closed", untilMs, closures } };
 }
 
-/** A node took a nonce beyond the head: it has room for the future. */
+/** A node accepted a nonce beyond the head: it takes future nonces. */
 export const futureTaken = (pace: LanePace): LanePace =>
   pace.window.kind === "open" ? pace : { ...pace, window: OPEN };
 
-/** How many nonces from the head on a node has room for; null: as many as there are. */
+/** Number of nonces from the head on that a node accepts; null: no limit. */
 export function openNonces({ window }: LanePace, nowMs: number): number | null {
   if (window.kind === "open") return null;
   return nowMs < window.untilMs ? 1 : 2;
@@ -202,7 +218,9 @@ export function paymentFailed(pace: LanePace, unpaidSince: Date): LanePace {
 
 export const paid = (pace: LanePace): LanePace => (pace.unpaidSince === null ? pace : { ...pace, unpaidSince: null });
 
-/** When a signer that did not sign is asked again: soon, because most failures pass, and then a few times a minute. */
+/**
+ * Pauses before a failed signer is asked again: short at first, because most failures pass, then a few times a minute.
+ */
 const ASK_SIGNER: BackoffRule = { firstMs: 500, mostMs: 30_000 };
 
 export interface SignerFailure {
@@ -223,26 +241,28 @@ export function signerFailed(pace: LanePace, { nowMs, now, random, reason, lies 
 export const signerAnswered = (pace: LanePace): LanePace =>
   pace.signer.kind === "there" ? pace : { ...pace, signer: THERE };
 
-/** Null: it may be asked. Else why not yet. */
+/** Null if it may be asked; else the reason why not yet. */
 export function signerAwaited({ signer }: LanePace, nowMs: number): string | null {
   return signer.kind === "away" && nowMs < signer.untilMs ? signer.reason : null;
 }
 
-/** Something was mined above a hole: whatever lies below was used, by whomever. A reorg may be on its way, so it is asked. */
+/**
+ * A nonce above a hole was mined: lower nonces were used by somebody. A reorg may be in progress, so the count is read.
+ */
 export const holeLookDue = (pace: LanePace): LanePace => (pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true });
 
-/** The chain's count, as it was looked at for the holes below it. */
+/** The chain's count, read for the holes below it. */
 export function countSeen(pace: LanePace, count: number): LanePace {
   return { ...pace, usedBelow: Math.max(count, 0), holeLookOwed: false };
 }
 
-/** The holes that the count has passed, and the chain's head now. */
+/** The holes that the count has passed, and the chain's head. */
 export function holesPassed(pace: LanePace, nonces: readonly number[], head: number): LanePace {
   const { passedHoles: before } = pace;
   return { ...pace, passedHoles: new Map(nonces.map((nonce) => [nonce, before.get(nonce) ?? head])) };
 }
 
-/** All the nonces that were looked at, and those of them at which something of a caller's was found. */
+/** All nonces that were searched, and those at which a caller's transaction was found. */
 export function callersLookedFor(
   pace: LanePace,
   {
@@ -259,15 +279,15 @@ export function callersLookedFor(
   return { ...pace, searches };
 }
 
-/** The database counts as many repairs of this hour as the lane may pay for. */
+/** The database has counted as many repairs this hour as the lane may pay for. */
 export const repairsLimited = (pace: LanePace, againAtMs: number): LanePace => ({ ...pace, nextRepair: at(againAtMs) });
 
-/** Whether more nonces are kept for callers than should be: said once, and again only after it was over. */
+/** Alert about too many reserved nonces: raised once, and again only after it was over. */
 export function pileSeen(pace: LanePace, isPiledUp: boolean): LanePace {
   return pace.pileSaid === isPiledUp ? pace : { ...pace, pileSaid: isPiledUp };
 }
 
-/** The count that was asked for then has not passed this hole, for which everything waits. */
+/** The count at that time has not passed this hole, which everything waits for. */
 export function blockedBy(pace: LanePace, nonce: number, askedAtMs: number): LanePace {
   return pace.blocking?.nonce === nonce ? pace : { ...pace, blocking: { nonce, sinceMs: askedAtMs } };
 }

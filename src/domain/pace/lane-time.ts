@@ -1,14 +1,14 @@
 /**
- * When the owner of a lane asks the database whose `validUntil` is over, and tries to cancel what is. Each function says what
- * happened and gives the pace that follows.
+ * When the owner of a lane asks the database for transactions past their `validUntil`, and tries to cancel them. Each
+ * function takes an event and returns the new pace.
  */
 import type { LanePace } from "./lane-pace.ts";
 import { AT_ONCE, at, isDue, NEVER } from "./when.ts";
 
-/** Two clocks are never one, and the database's may be set: so its word is asked for after this long at the latest. */
+/** Longest time between two reads of the database's clock: it may be set, and two clocks differ. */
 const ASK_ABOUT_TIME_MS = 60_000;
 
-/** A transaction is to be mined within this long. The earliest of them counts. */
+/** A transaction must be mined within this time. The earliest counts. */
 export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): LanePace {
   const atMs = nowMs + Math.min(Math.max(0, leftMs), ASK_ABOUT_TIME_MS);
   const { expiry } = pace;
@@ -16,15 +16,15 @@ export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): Lane
   return isEarlier ? pace : { ...pace, expiry: at(atMs) };
 }
 
-/** Some transaction may be past its time already. */
+/** Some transaction may already be past its time. */
 export const expiryLookDue = (pace: LanePace): LanePace => ({ ...pace, expiry: AT_ONCE });
 
-/** Nobody has asked yet whose time is over: until then nothing may be signed that could be too late. */
+/** Nobody has asked for overdue transactions yet: until then nothing may be signed that could be too late. */
 export const isExpiryLookOwed = ({ expiry }: LanePace): boolean => expiry.kind === "at once";
 
 export const expiryAsked = (pace: LanePace): LanePace => ({ ...pace, expiry: NEVER });
 
-/** The database said which are past it. What is being tried to cancel keeps its pace. */
+/** The database named the overdue ones. Those that are being cancelled keep their pace. */
 export function overdueSeen(pace: LanePace, txIds: readonly string[]): LanePace {
   const { overdue: before } = pace;
   if (txIds.length === 0 && before.size === 0) return pace;
@@ -36,14 +36,14 @@ export function cancelPutOff(pace: LanePace, txId: string, nextMs: number): Lane
   return { ...pace, overdue: new Map(pace.overdue).set(txId, at(nextMs)) };
 }
 
-/** Nothing is to be done about its time any more. */
+/** Its time needs no more action. */
 export function overdueDone(pace: LanePace, txId: string): LanePace {
   const overdue = new Map(pace.overdue);
   overdue.delete(txId);
   return { ...pace, overdue };
 }
 
-/** Whether a time may be over by now, or something is to be tried about one that was. */
+/** True if a time may be over by now, or a cancel is due. */
 export function isTimeDue(pace: LanePace, nowMs: number): boolean {
   return isDue(pace.expiry, nowMs) || (pace.overdue.size > 0 && overdueNow(pace, nowMs).length > 0);
 }

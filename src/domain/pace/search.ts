@@ -1,19 +1,19 @@
 /**
- * The search for what a caller may have sent at a nonce whose reservation expired. Nothing of ours is signed there before
- * every look through one more time to live has found nothing.
+ * Search for a caller's transaction at a nonce whose reservation expired. A placeholder is signed there only after
+ * every look during one more reservation time has found nothing.
  */
 export interface Search {
-  /** Monotonic: the first look and the last one of those in a row that found nothing. */
+  /** Monotonic times of the first and the last look in a row that found nothing. */
   readonly sinceMs: number;
   readonly lastMs: number;
 }
 
-/** A look was answered. One that was not answered tells nothing, and changes nothing. */
+/** A look was answered. A look without an answer changes nothing. */
 export function looked(search: Search | undefined, found: boolean, atMs: number): Search | undefined {
   return found ? undefined : { sinceMs: search?.sinceMs ?? atMs, lastMs: atMs };
 }
 
-/** Looked for as long as the nonce was kept: whoever sent it, sent it too long ago to be on its way still. */
+/** The search lasted as long as the reservation: a transaction sent before is no longer in flight. */
 export function isThrough(search: Search | undefined, ttlMs: number): boolean {
   return search !== undefined && search.lastMs - search.sinceMs >= ttlMs;
 }

@@ -1,7 +1,7 @@
 /**
- * When a signed transaction is next sent, looked for or judged. None of this is its truth, which the database holds: a new
- * owner begins with `resumedPace` and finds out the rest by sending and looking. Each function says what happened and gives
- * the pace that follows; nothing else changes one.
+ * When a signed transaction is next sent, looked for or judged. This is not its state, which the database has: a new
+ * owner starts with `resumedPace` and learns the rest by sending and looking. Each function takes an event and returns
+ * the new pace; nothing else changes it.
  */
 import { isTaken, type SubmitAnswer, type TakenAnswer } from "../answers.ts";
 import { type BackoffRule, backoffMs } from "../backoff.ts";
@@ -9,30 +9,30 @@ import type { Hex } from "../lane.ts";
 import { AT_ONCE, at, isDue, NEVER, type When } from "./when.ts";
 
 export interface TransactionPace {
-  /** Which attempt is to be sent next, and its bytes where they are at hand. Null: none of it is ours to send. */
+  /** Attempt to send next, with its bytes if they are in memory. Null if there is nothing to send. */
   readonly sendOrdinal: number | null;
   readonly rawTransaction: Hex | null;
-  /** Sending `sendOrdinal` is claimed under this term and has not been tried yet. */
+  /** Sending `sendOrdinal` is claimed under this term and was not tried yet. */
   readonly claimed: boolean;
   readonly send: When;
-  /** It is being sent or signed anew. Beside `send`, because that may change meanwhile: a receipt may be found. */
+  /** It is being sent or signed again. Separate from `send`, which may change meanwhile if a receipt is found. */
   readonly inHand: boolean;
-  /** What a node last said to `sendOrdinal`; null: it is to be sent, or no node has answered under this term. */
+  /** Last answer of a node to `sendOrdinal`; null if it must be sent, or no node has answered under this term. */
   readonly answer: SubmitAnswer | null;
-  /** When a node first took `sendOrdinal` under this term, and at which block; null: none has. */
+  /** Time and block at which a node first accepted `sendOrdinal` under this term; null: none has. */
   readonly takenAt: TakenAt | null;
-  /** Unanswered or refused submissions in a row. */
+  /** Submissions in a row without an answer or with a refusal. */
   readonly failures: number;
-  /** How often in a row `sendOrdinal` was called impossible. */
+  /** Rejections of `sendOrdinal` for good, in a row. */
   readonly rejections: number;
-  /** At which of these it was last looked at whether less gas would do; null: at none. */
+  /** Number of rejections when a lower gas limit was last tried; null: never. */
   readonly gasJudgedAt: number | null;
   readonly look: Look;
-  /** Monotonic: the last look that got no answer; null once one did. */
+  /** Monotonic time of the last look without an answer; null after an answer. */
   readonly lookFailedMs: number | null;
-  /** While a node may have sent it under a hash that is not known here; null: not begun. */
+  /** Set while a node may have sent it under an unknown hash; null: not begun. */
   readonly search: Search | null;
-  /** An operator ordered its next send, which is made also where the transaction is held back. */
+  /** An operator requested its next send, which happens even if the transaction is held back. */
   readonly ordered: boolean;
 }
 
@@ -42,11 +42,11 @@ export interface TakenAt {
   readonly ms: number;
 }
 
-/** The look for a receipt by hash. */
+/** Look for a receipt by hash. */
 export type Look =
   /** Before anything is sent again. */
   | { readonly kind: "owed" }
-  /** With the next pass, and nothing waits for it. */
+  /** With the next pass; nothing waits for it. */
   | { readonly kind: "due" }
   | { readonly kind: "looked"; readonly ms: number };
 
@@ -57,7 +57,7 @@ export function lookedAt(ms: number): Look {
   return { kind: "looked", ms };
 }
 
-/** Monotonic: since when it is out of sight, and when it is looked for next. */
+/** Monotonic: since when its hash is unknown, and the next search. */
 export interface Search {
   readonly sinceMs: number;
   readonly nextMs: number;
@@ -80,12 +80,12 @@ const UNTRIED: TransactionPace = {
   ordered: false,
 };
 
-/** Signed, and not committed yet: nothing of it may leave. */
+/** Signed and not committed yet: nothing may be sent. */
 export function signedPace(sendOrdinal: number, rawTransaction: Hex | null): TransactionPace {
   return { ...UNTRIED, sendOrdinal, rawTransaction, claimed: true };
 }
 
-/** As a new owner finds it: looked for first, and sent then where it has no receipt. */
+/** State for a new owner: look for a receipt first, then send if there is none. */
 export function resumedPace(sendOrdinal: number | null, isMined: boolean): TransactionPace {
   return { ...UNTRIED, sendOrdinal, send: isMined ? NEVER : AT_ONCE, look: LOOK_OWED };
 }
@@ -98,7 +98,7 @@ export const committed = (pace: Pace, look: Look): Pace => ({ ...pace, send: AT_
 /** Its caller named a hash without bytes: it is looked for, and never sent. */
 export const namedOnly = (pace: Pace): Pace => ({ ...pace, sendOrdinal: null, claimed: false });
 
-/** The owner before had a node take it. */
+/** A node accepted it under the previous owner. */
 export const takenBefore = (pace: Pace, send: When): Pace => ({ ...pace, answer: "alreadyKnown", send });
 
 export const takenInHand = (pace: Pace): Pace => ({ ...pace, inHand: true });
@@ -109,18 +109,18 @@ export const claimed = (pace: Pace): Pace => ({ ...pace, claimed: true });
 
 export const bytesRead = (pace: Pace, rawTransaction: Hex | null): Pace => ({ ...pace, rawTransaction });
 
-/** Sent, and mined before the answer came: whatever that was, it changes nothing but the claim. */
+/** Sent, and mined before the answer came: the answer only ends the claim. */
 export const spent = (pace: Pace): Pace => ({ ...pace, claimed: false, ordered: false });
 
-/** A node holds the bytes. */
+/** A node has the bytes. */
 export function taken(pace: Pace, answer: TakenAnswer, send: When, at: TakenAt): Pace {
-  const told = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, ordered: false };
-  return { ...pace, claimed: false, rawTransaction: null, send, ...told };
+  const accepted = { answer, takenAt: pace.takenAt ?? at, failures: 0, rejections: 0, ordered: false };
+  return { ...pace, claimed: false, rawTransaction: null, send, ...accepted };
 }
 
 type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
 
-/** How soon each answer is asked again. What waits for others (funds, market, lower nonces) need not hurry. */
+/** Pause after each answer. Causes outside this node (funds, market, lower nonces) can wait longer. */
 const ASK_AGAIN: Readonly<Record<Refusal, BackoffRule>> = {
   unknown: { firstMs: 250, mostMs: 30_000 },
   nonceTooHigh: { firstMs: 250, mostMs: 5_000 },
@@ -130,7 +130,7 @@ const ASK_AGAIN: Readonly<Record<Refusal, BackoffRule>> = {
   rejected: { firstMs: 5_000, mostMs: 300_000 },
 };
 
-/** A node did not take it, or did not answer. `nonceConsumed`: one of ours may be mined there, which its receipt tells. */
+/** A node refused it or did not answer. `nonceConsumed`: one of our attempts may be mined, which its receipt shows. */
 export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs: number; random: number }): Pace {
   const failures = pace.failures + 1;
   const send = at(nowMs + backoffMs(ASK_AGAIN[answer], failures, random));
@@ -139,24 +139,27 @@ export function refused(pace: Pace, answer: Refusal, { nowMs, random }: { nowMs:
   return { ...pace, claimed: false, answer, send, failures, rejections, look, ordered: false };
 }
 
-/** Other bytes of the same transaction are to be sent. */
+/** Other bytes of the same transaction must be sent. */
 export function turnedTo(pace: Pace, sendOrdinal: number): Pace {
   return pace.sendOrdinal === sendOrdinal ? pace : { ...pace, sendOrdinal, rawTransaction: null, takenAt: null };
 }
 
-/** When it is sent, where nothing else changes. */
+/** Time of the next send, unless something changes. */
 export const scheduled = (pace: Pace, send: When): Pace => ({ ...pace, send });
 
-/** What was said to it counts no more: sent at once, with the patience of a first time. */
+/** Earlier answers no longer count: it is sent at once, with the patience of a first send. */
 export const sentAfresh = (pace: Pace): Pace => ({ ...pace, answer: null, send: AT_ONCE, failures: 0 });
 
-/** An operator wants it sent once, whoever holds it back. */
+/** An operator wants it sent once, even if it is held back. */
 export const sendOrdered = (pace: Pace): Pace => ({ ...pace, ordered: true });
 
-/** Due, and to be sent as it is. */
+/** Due, and to be sent unchanged. */
 export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
 
-/** Another payload is committed at its nonce. Where it was mined meanwhile, that is sent only if the receipt is withdrawn. */
+/**
+ * Another payload is committed at its nonce. If it was mined meanwhile, the payload is sent only after the receipt is
+ * withdrawn.
+ */
 export function signedAnew(
   pace: Pace,
   { ordinal, rawTransaction }: { readonly ordinal: number; readonly rawTransaction: Hex | null },
@@ -171,12 +174,12 @@ export const gasJudged = (pace: Pace, gasJudgedAt: number | null): Pace => ({ ..
 
 export const mined = (pace: Pace): Pace => ({ ...pace, send: NEVER, rawTransaction: null });
 
-/** It may have been refused as a future nonce; its turn has come. */
+/** It may have been refused as a future nonce; it is the head now. */
 export function predecessorMined(pace: Pace): Pace {
   return pace.answer === "nonceTooHigh" ? { ...pace, send: AT_ONCE } : pace;
 }
 
-/** Its receipt does not count any more. */
+/** Its receipt no longer counts. */
 export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number): Pace {
   const unsent = { rawTransaction: null, claimed: false, answer: null, takenAt: null, failures: 0 };
   return { ...pace, ...unsent, sendOrdinal, send: AT_ONCE, look: lookedAt(nowMs) };
@@ -184,19 +187,19 @@ export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number)
 
 export const lookOwed = (pace: Pace): Pace => (pace.look.kind === "owed" ? pace : { ...pace, look: LOOK_OWED });
 
-/** Somebody wants to know, and waits for the next pass. A look that is owed stays owed. */
+/** Asks for a look with the next pass. A look that is required stays required. */
 export const lookWanted = (pace: Pace): Pace => (pace.look.kind === "looked" ? { ...pace, look: LOOK_DUE } : pace);
 
 export const looked = (pace: Pace, nowMs: number): Pace => ({ ...pace, look: lookedAt(nowMs), lookFailedMs: null });
 
 export const lookFailed = (pace: Pace, nowMs: number): Pace => ({ ...pace, lookFailedMs: nowMs });
 
-/** A node may have sent it, and said no hash: nothing is sent before it is found, or not found for long enough. */
+/** A node may have sent it without returning a hash: nothing is sent until it is found, or the timeout is over. */
 export function sightLost(pace: Pace, nowMs: number): Pace {
   return { ...pace, send: NEVER, claimed: false, ordered: false, search: { sinceMs: nowMs, nextMs: nowMs } };
 }
 
-/** It was out of sight before this term began. */
+/** Its hash was unknown before this term began. */
 export const searchBegun = (pace: Pace, search: Search): Pace => ({ ...pace, search });
 
 export function searched(pace: Pace, nextMs: number): Pace {
@@ -208,20 +211,20 @@ export function sightRegained(pace: Pace): Pace {
   return { ...pace, answer: "alreadyKnown", send: AT_ONCE, look: LOOK_OWED };
 }
 
-/** Not found for the whole timeout: sent once more at the same nonce. */
+/** Not found within the timeout: it is sent once more at the same nonce. */
 export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
 
-/** Due to be sent, or judged. What owes a look for its receipt waits for that. */
+/** Due to be sent or judged. One that needs a receipt look waits for it. */
 export function isSendDue(pace: Pace, nowMs: number): boolean {
   return !pace.inHand && pace.sendOrdinal !== null && pace.look.kind !== "owed" && isDue(pace.send, nowMs);
 }
 
-/** Taken or underpriced: sending the same again is one way on, another price the other. */
+/** Accepted or underpriced: the next step is to send it again, or at another price. */
 export function awaitsVerdict({ answer }: Pace): boolean {
   return answer !== null && (isTaken(answer) || answer === "underpriced");
 }
 
-/** So many blocks, over at least so long, have come since a node took it. */
+/** This many blocks, over at least this time, since a node accepted it. */
 export function isPassedOver({ takenAt }: Pace, now: TakenAt, least: { blocks: number; ms: number }): boolean {
   return takenAt !== null && now.block - takenAt.block >= least.blocks && now.ms - takenAt.ms >= least.ms;
 }
@@ -232,7 +235,7 @@ export function isLookDue({ look }: Pace, nowMs: number, everyMs: number): boole
 
 const TURNS: Readonly<Record<Look["kind"], number>> = { owed: 0, due: 1, looked: 2 };
 
-/** Whose look comes first: what got no answer last time stands behind what did; then what is owed, then the oldest. */
+/** Order of receipt looks: those without an answer last time come last; then required ones, then the oldest. */
 export function byTurn(a: Pace, b: Pace): number {
   if (a.lookFailedMs !== b.lookFailedMs) {
     if (a.lookFailedMs === null) return -1;

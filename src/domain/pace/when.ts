@@ -1,8 +1,8 @@
-/** When something is next done, on the monotonic clock. Once its moment has come it is due, however long ago that was. */
+/** Time of the next action, on the monotonic clock. It is due from that time on. */
 export type When =
   | { readonly kind: "at once" }
   | { readonly kind: "at"; readonly ms: number }
-  /** Not until something happens that says otherwise. */
+  /** Not until an event schedules it. */
   | { readonly kind: "never" };
 
 export const AT_ONCE: When = { kind: "at once" };
@@ -12,7 +12,7 @@ export function at(ms: number): When {
   return { kind: "at", ms };
 }
 
-/** After an interval; never where none is set. */
+/** After an interval; never if none is set. */
 export function afterInterval(nowMs: number, intervalMs: number | null): When {
   return intervalMs === null ? NEVER : at(nowMs + intervalMs);
 }

@@ -1,14 +1,14 @@
-/** Bounds on the arguments of a call, as they stand in its data (Solidity's ABI: a word of 32 bytes for each place). */
+/** Limits on the arguments of a call, in the words of its data (Solidity ABI: 32 bytes each). */
 import type { Hex } from "../lane.ts";
 
-/** Of one argument. Null: not bounded that way. */
+/** Limits on one argument. Null: not limited in that way. */
 export interface ArgumentBound {
   readonly name: string;
-  /** Which word behind the selector it is. */
+  /** Index of the word after the selector. */
   readonly word: number;
-  /** How many bits of the word its type uses; what stands above them must be nothing. */
+  /** Bits of the word that its type uses; higher bits must be zero. */
   readonly bits: number;
-  /** The only ones that are allowed, as numbers: an address is one, too. */
+  /** The only allowed values, as numbers; an address is a number too. */
   readonly in: ReadonlySet<bigint> | null;
   readonly min: bigint | null;
   readonly max: bigint | null;
@@ -19,7 +19,7 @@ export type ArgumentBounds = readonly ArgumentBound[];
 const SELECTOR_DIGITS = 2 + 8;
 const WORD_DIGITS = 64;
 
-/** The first that is not allowed, and in which way. */
+/** The first argument that is not allowed, and the limit that it breaks. */
 export function outOfBounds(
   bounds: ArgumentBounds,
   data: Hex,

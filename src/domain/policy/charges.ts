@@ -1,47 +1,46 @@
 /**
- * What was counted for a transaction, entry by entry and never changed: its worst case where the nonce was given, the
- * difference where a further payload raised it, and once it is final what it did not use after all, taken back from the
- * windows that were charged.
+ * Amounts counted for a transaction, as append-only entries: its worst case at allocation; the difference if a further
+ * payload raised it; and, once it is final, the unused part, subtracted from the windows that were charged.
  */
 import { type Amounts, isNothing, minus, most, NOTHING, plus } from "./use.ts";
 
 export interface Charge extends Amounts {
-  /** The attempt that it was counted for; 0: where the nonce was given. */
+  /** Attempt that it was counted for; 0: at allocation. */
   readonly ordinal: number;
-  /** What that payload moves, and so every attempt from this one on. */
+  /** Value of that payload, and of every attempt from this one on. */
   readonly moves: bigint;
   /** The hour that it counts in, as milliseconds. */
   readonly hourMs: number;
-  /** Not for a payload: taken back when the transaction became final, or counted again when that was withdrawn. */
+  /** No payload's entry: the unused part at finality, or its reversal when the outcome was withdrawn. */
   readonly settles: boolean;
 }
 
-/** What counts for a transaction now. */
+/** Current total for a transaction. */
 export function standing(charges: readonly Amounts[]): Amounts {
   return charges.reduce(plus, NOTHING);
 }
 
-/** What a payload adds to what counts: of several only one is mined, so the dearest is the worst case. */
+/** Amount that a payload adds: only one of several is mined, so the most expensive is the worst case. */
 export function difference(charges: readonly Charge[], worst: Amounts): Amounts {
   const before = standing(charges);
   return minus(most(before, worst), before);
 }
 
-/** What was paid for a transaction that is final. */
+/** Amount paid for a final transaction. */
 export interface Paid {
-  /** The attempt that was mined; null: none of ours, so nothing was paid for it. */
+  /** The mined attempt; null if none of ours was, so nothing was paid. */
   readonly ordinal: number | null;
-  /** Gas used × price, with what was paid beside that: blobs, a rollup's data. */
+  /** Gas used × price, plus other costs: blobs, a rollup's data. */
   readonly gasCost: bigint;
-  /** It may have been more: no less is counted than the worst case. */
+  /** The amount may be higher: then the worst case stays counted. */
   readonly unsure?: true;
-  /** It did not revert: its value is gone, too. */
+  /** It did not revert, so its value was transferred. */
   readonly succeeded: boolean;
 }
 
 export const NOTHING_PAID: Paid = { ordinal: null, gasCost: 0n, succeeded: false };
 
-/** Entries that turn what counts into what was paid: taken back from the latest windows first. */
+/** Entries that correct the counted amount to the paid one, subtracting from the latest windows first. */
 export function settledCharges(charges: readonly Charge[], paid: Paid): readonly Charge[] {
   const last = charges.at(-1);
   if (last === undefined) return [];
@@ -52,11 +51,11 @@ export function settledCharges(charges: readonly Charge[], paid: Paid): readonly
     left = minus(left, change);
     if (!isNothing(change)) entries.push({ ...last, ...change, hourMs, settles: true });
   }
-  // More than was counted: what a caller sent itself, whose price nobody knew.
+  // More than was counted: a caller sent it itself at an unknown price.
   return isNothing(left) ? entries : [...entries, { ...last, ...left, settles: true }];
 }
 
-/** Entries that undo those: the outcome was withdrawn, and the worst case may come yet. */
+/** Entries that reverse the correction: the outcome was withdrawn, and the worst case is possible again. */
 export function unsettledCharges(charges: readonly Charge[]): readonly Charge[] {
   const last = charges.at(-1);
   const settling = byHour(charges.filter(({ settles }) => settles));
@@ -82,7 +81,7 @@ function byHour(charges: readonly Charge[]): ReadonlyMap<number, Amounts> {
   return hours;
 }
 
-/** Of what is to be taken back, as much as this window has. */
+/** The part of the subtraction that this window has. */
 function takenBack(left: bigint, counted: bigint): bigint {
   if (left >= 0n) return 0n;
   return -left < counted ? left : -counted;

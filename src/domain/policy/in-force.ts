@@ -1,20 +1,20 @@
 /**
- * The policy document in force. It is one row of the database, and every lane carries its stamp: a commit compares the
- * stamp of the lanes that it has locked with the one of the document that it judged by (adapters/postgres/commit).
+ * The policy document in force. It is one row of the database, and every lane has its stamp: a commit compares the
+ * stamp of its locked lanes with that of the document that it used (adapters/postgres/commit).
  */
 import { type ParsedPolicies, type PolicyWords, parsePolicies, unreadablePolicies } from "./parse.ts";
 import type { Policies } from "./policy.ts";
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** As the database has it. */
+/** The row in the database. */
 export interface PolicyRecord {
-  /** Counts changes; 0: nobody has applied a document yet. */
+  /** Number of changes; 0: no document was applied yet. */
   readonly version: number;
-  /** Random for each change: after a failover that lost one, its version may be given to another document. */
+  /** Random for each change: after a failover that lost one, another document may get the same version. */
   readonly stamp: string;
   readonly document: Document | null;
-  /** Null throughout: nobody has applied a document yet. */
+  /** All null if no document was applied yet. */
   readonly changedAt: Date | null;
   readonly changedBy: string | null;
   readonly reason: string | null;
@@ -25,7 +25,7 @@ export interface PolicyInForce extends PolicyRecord {
   readonly policies: Policies | null;
 }
 
-/** Before the first read: the stamp of no document, so that no commit is judged by it. */
+/** Before the first read: a stamp of no document, so that no commit can use it. */
 const NOT_READ: PolicyInForce = {
   ...{ version: 0, stamp: "", document: null, changedAt: null, changedBy: null, reason: null },
   policies: null,
@@ -36,14 +36,14 @@ export function inForce(record: PolicyRecord, words: PolicyWords): PolicyInForce
   return { ...record, policies: document === null ? null : readable(document, parsePolicies(document, words)) };
 }
 
-/** A document of a newer release may say what this one does not know: it is never ignored, nothing is allocated instead. */
+/** A document of a newer release may have unknown rules: it is never ignored; nothing is allocated instead. */
 function readable(document: Document, parsed: ParsedPolicies): Policies {
   return "policies" in parsed ? parsed.policies : unreadablePolicies(document, parsed.mistakes);
 }
 
 type Listener = (policy: PolicyInForce) => void;
 
-/** The document in force as a process last read it. It may be old: what binds is each commit's proof. */
+/** The document as a process last read it. It may be old: each commit proves that it used the one in force. */
 export class KnownPolicy {
   private known = NOT_READ;
   private readonly listeners: Listener[] = [];
@@ -52,7 +52,7 @@ export class KnownPolicy {
     return this.known;
   }
 
-  /** Called with every document that takes the place of another one, before anything is judged by it. */
+  /** Called with every new document before it is used. */
   onChange(listener: Listener): void {
     this.listeners.push(listener);
   }

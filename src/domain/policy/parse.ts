@@ -1,13 +1,13 @@
-/** From a policy document, as people write it, to policies. Every mistake is told, each with its place. */
+/** Parses a policy document. Reports every mistake with its path. */
 import { hash } from "node:crypto";
 import type { Address, Hex } from "../lane.ts";
 import type { ArgumentBound, ArgumentBounds } from "./arguments.ts";
 import { ANY, type ApprovalBound, DEPLOY, type Limit, PLAIN, type Policies, type Policy } from "./policy.ts";
 
-/** What reading addresses and ABIs needs; both throw what they have to complain about. */
+/** Parsers of addresses and ABIs; both throw with a reason. */
 export interface PolicyWords {
   parseAddress(text: string): Address;
-  /** Those that fit: of a signature it is one, of an ABI those of that name. */
+  /** Matching functions: one for a signature, those of that name for an ABI. */
   functions(callee: string | { readonly abi: readonly unknown[]; readonly function: string }): readonly Signature[];
 }
 
@@ -33,19 +33,19 @@ export function parsePolicies(document: unknown, words: PolicyWords): ParsedPoli
   return { policies: { signers, keys, asksApproval, unreadable: [], hash: hashOf(all), document: all } };
 }
 
-/** PostgreSQL's `jsonb` takes neither, in names or in texts. */
+/** PostgreSQL's `jsonb` refuses both characters, in names and texts. */
 function isStorable(each: unknown): boolean {
   if (typeof each === "string") return !/[\p{Cs}\0]/u.test(each);
   return typeof each !== "object" || each === null || Object.entries(each).flat().every(isStorable);
 }
 
-/** A document that has mistakes for this version, or says what it does not know. */
+/** The document has mistakes, or rules that this version does not know. */
 export function unreadablePolicies(document: Document, mistakes: readonly string[]): Policies {
   const none = { signers: new Map(), keys: new Map(), asksApproval: false };
   return { ...none, unreadable: mistakes, hash: hashOf(document), document };
 }
 
-/** Of its members by name: `jsonb` keeps no order of them, and none of it matters. */
+/** Members sorted by name: `jsonb` does not keep their order, and it has no meaning. */
 function hashOf(document: Document): Hex {
   const sorted = (_: string, each: unknown) =>
     typeof each === "object" && each !== null && !Array.isArray(each)
@@ -54,14 +54,14 @@ function hashOf(document: Document): Hex {
   return `0x${hash("sha256", JSON.stringify(document, sorted), "hex")}`;
 }
 
-/** In place of one that cannot be read. */
+/** Replaces a part that cannot be read. */
 const NO_ADDRESS = "0x";
 const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
 const SELECTOR = /^0x[0-9a-fA-F]{8}$/;
 const WEI = /^\d{1,78}$/;
-/** Types of one word that are numbers, and how many bits of it they use. */
+/** Number types of one word, with their bits. */
 const NUMBERS = /^(?:uint(\d*)|address|bool)$/;
 
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
@@ -94,7 +94,7 @@ class Reader {
     const policies = new Map<string, Policy>();
     for (const [name, each] of Object.entries(this.object(raw, path))) {
       const owner = name === ANY ? ANY : nameOf(name);
-      // An address in two spellings: the later policy would lift the limits of the earlier one.
+      // The same address in two spellings: the later policy would replace the limits of the earlier one.
       if (policies.has(owner) && owner !== NO_ADDRESS)
         this.refuse(`${path}.${name}`, "has a policy in another spelling");
       policies.set(owner, this.policy(each, `${path}.${name}`));
@@ -154,7 +154,7 @@ class Reader {
     return null;
   }
 
-  /** A whole number as text: beyond 2^53 a number of JSON would be rounded. */
+  /** A whole number as text: JSON numbers beyond 2^53 would be rounded. */
   private wei(raw: unknown, path: string): bigint {
     if (typeof raw === "string" && WEI.test(raw)) return BigInt(raw);
     this.refuse(path, 'is not an amount of wei (a whole number as text: "1000000000000000000")');
@@ -220,7 +220,7 @@ class Reader {
     };
   }
 
-  /** Decimal, or hex as addresses are. */
+  /** Decimal, or hex for addresses. */
   private number(raw: unknown, path: string): bigint {
     if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
     if (typeof raw === "boolean") return raw ? 1n : 0n;
@@ -253,7 +253,7 @@ function bitsOf(type: string): number | null {
   return type === "bool" ? 1 : Number(match[1] || 256);
 }
 
-/** Each argument before it takes one word; an array of fixed length or a tuple may take more. */
+/** Only if each argument before it takes one word; fixed arrays and tuples may take more. */
 function wordOf(inputs: Signature["inputs"], at: number): number | null {
   const isPlain = ({ type }: Signature["inputs"][number]) => !/^tuple|\[\d+\]/.test(type);
   return at >= 0 && inputs.slice(0, at).every(isPlain) ? at : null;

@@ -1,6 +1,6 @@
 /**
- * What a signer, or an API key, may do, and up to how much. Judged where the nonce is given and wherever a further payload
- * is committed, in that very database transaction: two nodes, or two steps of one, cannot exceed a limit together.
+ * Permissions and limits of a signer or an API key. Checked at allocation and whenever a further payload is
+ * committed, in the same database transaction: two nodes, or two steps of one, cannot exceed a limit together.
  */
 import type { Address, Hex } from "../lane.ts";
 import type { Payload } from "../transaction.ts";
@@ -15,44 +15,50 @@ export interface Limit {
   readonly perDay: bigint | null;
 }
 
-/** Null throughout: not limited. */
+/** Null in every field: not limited. */
 export interface Policy {
   readonly chains: ReadonlySet<number> | null;
-  /** Receivers in lower case, and `DEPLOY` where contracts may be created. */
+  /** Receivers in lower case, and `DEPLOY` if contracts may be created. */
   readonly to: ReadonlySet<string> | null;
-  /** Four bytes as lower-case hex, `PLAIN` for a payload without data, and `DEPLOY`. */
+  /** Selectors as lower-case hex, `PLAIN` for a payload without data, and `DEPLOY`. */
   readonly selectors: ReadonlySet<string> | null;
-  /** Minutes of the UTC day: from the first, up to and without the second. It may go over midnight. */
+  /** Minutes of the UTC day, the second excluded. The range may cross midnight. */
   readonly hours: { readonly from: number; readonly to: number } | null;
   readonly maxValue: Limit;
-  /** Of value + gas × fee cap. */
+  /** Limit on value + gas × fee cap. */
   readonly maxCost: Limit;
-  /** By selector. A call that has none here is bounded by the other rules alone. */
+  /** By selector. A call without an entry is limited only by the other rules. */
   readonly arguments: ReadonlyMap<string, ArgumentBounds>;
   readonly requireApproval: ApprovalBound | null;
 }
 
-/** Above one of these, in wei, a transaction waits until a second API key has approved it. Null: not by that amount. */
+/**
+ * Above one of these amounts in wei, a transaction waits for the approval of a second API key. Null: not by that
+ * amount.
+ */
 export interface ApprovalBound {
   readonly aboveValue: bigint | null;
-  /** Of value + gas × fee cap. */
+  /** Value + gas × fee cap. */
   readonly aboveCost: bigint | null;
-  /** How long it waits before it is given up. */
+  /** How long it waits before it ends. */
   readonly expiresAfterMs: number;
 }
 
 export interface Policies {
-  /** By address in lower case; `ANY` is for those that are not named. */
+  /** By address in lower case; `ANY` for all others. */
   readonly signers: ReadonlyMap<string, Policy>;
-  /** By the key's name; likewise. */
+  /** By key name; `ANY` for all others. */
   readonly keys: ReadonlyMap<string, Policy>;
-  /** One of them has `requireApproval`: transactions without a nonce may own request ids. */
+  /** A policy has `requireApproval`: then transactions without a nonce may own request ids. */
   readonly asksApproval: boolean;
-  /** The mistakes that this version finds in the document. Any: what it forbids is not known, and no nonce is given. */
+  /**
+   * Mistakes that this version finds in the document. If there are any, its rules are unknown, and no nonce is
+   * allocated.
+   */
   readonly unreadable: readonly string[];
-  /** SHA-256 of the document that they were read from: tells one set of them from another. */
+  /** SHA-256 of the document. */
   readonly hash: Hex;
-  /** As it was written. */
+  /** The document as written. */
   readonly document: Readonly<Record<string, unknown>>;
 }
 
@@ -62,7 +68,7 @@ export const PLAIN = "0x";
 
 export type Scope = "signer" | "key";
 
-/** Whose policy it is, and what of it was used in the present hour and day. */
+/** Whose policy it is, and its use in the current hour and day. */
 export interface Judge {
   readonly scope: Scope;
   readonly policy: Policy;
@@ -72,20 +78,19 @@ export interface Judge {
 export interface Asked {
   readonly chainId: number;
   readonly payload: Pick<Payload, "to" | "data">;
-  /** The most that it can move, and cost. */
+  /** Highest value and cost. */
   readonly worst: Amounts;
-  /** Of that what is not counted yet: another payload of the same transaction may have been counted before. */
+  /** The part that is not counted yet: another payload of the same transaction may have been counted. */
   readonly more: Amounts;
   /**
-   * "cost": the payload that stands, for another price, or one that moves nothing (cancel, placeholder): whether it may be
-   * sent was decided before, or is not for the receivers to say.
-   * "placeholder": counted like that, but no limit of a key forbids it. Others wait above its nonce: a key that has spent
-   * all it may could else reserve one, fall silent, and hold them up at no cost.
+   * "cost": the same payload at another price, or one without effect (cancel, placeholder): only its cost is checked.
+   * "placeholder": counted like "cost", but no limit of a key forbids it. Otherwise a key at its limit could reserve a
+   * nonce, stay silent, and block the transactions above it at no cost.
    */
   readonly about: "payload" | "cost" | "placeholder";
 }
 
-/** `rule`: which one does not allow it, by a name that stays; `detail` in words. */
+/** `rule`: stable name of the rule that refuses it; `detail` for people. */
 export interface Forbidden {
   readonly rule: string;
   readonly detail: string;
@@ -95,18 +100,18 @@ export function policyFor(policies: ReadonlyMap<string, Policy>, name: string | 
   return name === null ? null : (policies.get(name) ?? policies.get(ANY) ?? null);
 }
 
-/** What of a policy can be judged without knowing the time, or what was used before. */
+/** Rules that need neither the time nor earlier use. */
 export function timeless(policy: Policy): Policy {
   const alone = ({ perTransaction }: Limit): Limit => ({ perTransaction, perHour: null, perDay: null });
   return { ...policy, hours: null, maxValue: alone(policy.maxValue), maxCost: alone(policy.maxCost) };
 }
 
-/** Whether anything limits this signer, or the key that a transaction belongs to. */
+/** True if a policy limits this signer, or the transaction's key. */
 export function isLimited({ signers, keys }: Policies, signer: Address, owner: string | null): boolean {
   return policyFor(signers, signer) !== null || policyFor(keys, owner) !== null;
 }
 
-/** The first rule that does not allow it; null: all of them do. */
+/** The first rule that refuses it; null if none does. */
 export function forbidden(judges: readonly Judge[], asked: Asked, at: Date): Forbidden | null {
   for (const judge of judges) {
     if (asked.about === "placeholder" && judge.scope === "key") continue;
@@ -134,12 +139,12 @@ function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: 
   return beyond === null ? null : { rule: `arguments.${beyond.name}`, detail: `${says} ${beyond.detail}` };
 }
 
-/** Which bound it is above, and how long it may wait for approval. */
+/** The limit that it exceeds, and how long it may wait for approval. */
 export interface Awaited extends Forbidden {
   readonly expiresAfterMs: number;
 }
 
-/** Null: nobody has to approve it. Where several bounds ask for it, one approval is enough, within the shortest time. */
+/** Null if no approval is needed. If several limits need one, one approval is enough, within the shortest time. */
 export function approvalOf(judges: readonly Judge[], { worst, about }: Asked): Awaited | null {
   if (about !== "payload") return null;
   const asking = judges.flatMap(({ scope, policy: { requireApproval } }) => {
@@ -158,7 +163,7 @@ function aboveBound({ aboveValue, aboveCost }: ApprovalBound, { value, cost }: A
   return aboveCost !== null && cost > aboveCost ? { bound: "aboveCost", amount: cost, most: aboveCost } : null;
 }
 
-/** Of fewer than four bytes there is none: such data is compared as it is, and no list of selectors has it. */
+/** Data of fewer than four bytes has no selector: it is compared unchanged, and no list contains it. */
 function selectorOf({ to, data }: Pick<Payload, "to" | "data">): string {
   return to === null ? DEPLOY : data.slice(0, 10).toLowerCase();
 }
@@ -173,7 +178,7 @@ const AMOUNTS = [
   ["maxCost", "cost"],
 ] as const;
 
-/** What is not more than is counted already is allowed: the limits may have been lowered since. */
+/** An amount up to the counted one is allowed: the limits may have been lowered since. */
 function amountRule({ scope, policy, use }: Judge, { worst, more }: Asked, at: Date): Forbidden | null {
   const used = within(use, at);
   for (const [limit, amount] of AMOUNTS) {

@@ -1,22 +1,22 @@
 /**
- * What of the limits is used. Windows are fixed hours and days, UTC, by the database's clock. Only the present ones matter:
- * what was used in an earlier one limits nothing any more.
+ * Use of the limits. Windows are whole hours and days in UTC, by the database's clock. Earlier windows no longer
+ * matter.
  */
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** Wei. */
 export interface Amounts {
-  /** Moved to receivers. */
+  /** Value sent to receivers. */
   readonly value: bigint;
-  /** The same and gas × price. */
+  /** Value plus gas × price. */
   readonly cost: bigint;
 }
 
 export const NOTHING: Amounts = { value: 0n, cost: 0n };
 
 export interface Use {
-  /** When the hour began that it is about, in milliseconds; the day is that hour's. */
+  /** Start of the hour in milliseconds; the day is that of the hour. */
   readonly hourMs: number;
   readonly hour: Amounts;
   readonly day: Amounts;
@@ -32,7 +32,7 @@ export function minus(a: Amounts, b: Amounts): Amounts {
   return { value: a.value - b.value, cost: a.cost - b.cost };
 }
 
-/** Of each the greater. */
+/** The greater of each. */
 export function most(a: Amounts, b: Amounts): Amounts {
   return { value: a.value > b.value ? a.value : b.value, cost: a.cost > b.cost ? a.cost : b.cost };
 }
@@ -50,8 +50,8 @@ function dayOf(ms: number): number {
 }
 
 /**
- * As it stands at this moment. It never goes back to an earlier window: a transaction that waited for its lock is dated
- * before one that passed it, and a database's clock may jump. What it counts then counts in the later one.
+ * Use at this moment. It never returns to an earlier window: a transaction that waited for its lock has an older time
+ * than one that passed it, and a database's clock may jump. Then it counts in the later window.
  */
 export function within(use: Use, at: Date): Use {
   const hourMs = hourOf(at.getTime());
@@ -59,12 +59,12 @@ export function within(use: Use, at: Date): Use {
   return { hourMs, hour: NOTHING, day: dayOf(hourMs) === dayOf(use.hourMs) ? use.day : NOTHING };
 }
 
-/** The hour in which something counts that is charged at this moment. */
+/** The hour in which a charge of this moment counts. */
 export function chargedHour(use: Use, at: Date): number {
   return Math.max(use.hourMs, hourOf(at.getTime()));
 }
 
-/** Adds to the hour and the day of that hour, so far as they are the present ones. Less than nothing takes back. */
+/** Adds to the hour and its day, if they are the current ones. A negative amount subtracts. */
 export function added(use: Use, hourMs: number, amounts: Amounts): Use {
   const now = within(use, new Date(hourMs));
   return {

@@ -8,9 +8,9 @@ import { type ConfigFile, type Entry, type Mistakes, type Origin, quote } from "
 import { refuseUnknownKeys } from "./unknown-names.ts";
 
 export interface ResolvedChain {
-  /** As a message calls it. */
+  /** Its name in messages. */
   readonly name: string;
-  /** Its place in the file, as `chains[0]`; null where it comes from `rpcUrl`. */
+  /** Its place in the file, such as `chains[0]`; null if it comes from `rpcUrl`. */
   readonly entry: string | null;
   readonly id: number | null;
   readonly rpcUrls: readonly string[];
@@ -18,7 +18,7 @@ export interface ResolvedChain {
   readonly origins: Readonly<Record<ChainSettingKey, Origin>>;
 }
 
-/** What holds for all chains, and where mistakes go. */
+/** Settings of all chains, and the collector of mistakes. */
 export interface ForAllChains {
   readonly values: Values;
   readonly origins: Readonly<Record<SettingKey, Origin>>;
@@ -29,7 +29,7 @@ const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
 const CHAIN_RPC = { parse: rpcUrls, secrets: secretsOfRpcUrls };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 
-/** One chain from `rpcUrl`, or those of `chains`; none where none is configured. */
+/** The one chain of `rpcUrl`, or those of `chains`, or none. */
 export function resolveChains(common: ForAllChains, file: ConfigFile): readonly ResolvedChain[] {
   const { mistakes } = common;
   const { name, content: entries } = file;
@@ -43,13 +43,13 @@ export function resolveChains(common: ForAllChains, file: ConfigFile): readonly 
   const chains = entries.flatMap((content: unknown, index) => {
     const entry = `chains[${index}]`;
     const place = `${name}: ${entry}`;
-    const own = ownEntry(place, content, mistakes);
+    const own = entryOf(place, content, mistakes);
     if (own === null) return [];
-    const rpcUrls = rpcOverride ?? ownEndpoints(place, own.rpc, mistakes);
-    const { id, ...settings } = ownSettings(common, place, own);
+    const rpcUrls = rpcOverride ?? endpointsOf(place, own.rpc, mistakes);
+    const { id, ...settings } = settingsOf(common, place, own);
     return { name: place, entry, rpcUrls, id: idOverride ?? id, ...settings };
   });
-  refuseTwins(chains, mistakes);
+  refuseDuplicates(chains, mistakes);
   return chains;
 }
 
@@ -59,18 +59,20 @@ function chainOfVariable({ values, origins }: ForAllChains): readonly ResolvedCh
   return [{ name: SETTINGS.rpcUrl.variable, entry: null, id, rpcUrls, values, origins }];
 }
 
-const OF_AN_ENTRY = { rpcUrl: "rpc", chainId: "id" } as const;
+const ENTRY_KEYS = { rpcUrl: "rpc", chainId: "id" } as const;
 
-/** A variable may replace what the only chain has; of several it is not clear which. */
-function overriding<K extends keyof typeof OF_AN_ENTRY>(
+/**
+ * A variable may override the only entry of `chains`. With several entries its target is ambiguous, so it is refused.
+ */
+function overriding<K extends keyof typeof ENTRY_KEYS>(
   key: K,
   { values, origins, mistakes }: ForAllChains,
   { name, count }: { readonly name: string; readonly count: number },
 ): Values[K] | null {
-  const own = OF_AN_ENTRY[key];
+  const own = ENTRY_KEYS[key];
   if (origins[key] === "default") return null;
   if (origins[key] === "file") {
-    mistakes.add(`${name}: ${key}`, `cannot stand beside chains; move it into the chain's ${own}`);
+    mistakes.add(`${name}: ${key}`, `cannot be combined with chains; move it into the chain's ${own}`);
     return null;
   }
   if (count === 1) return values[key];
@@ -78,7 +80,7 @@ function overriding<K extends keyof typeof OF_AN_ENTRY>(
   return null;
 }
 
-function ownSettings(common: ForAllChains, place: string, own: Entry) {
+function settingsOf(common: ForAllChains, place: string, own: Entry) {
   const { mistakes } = common;
   const values: Record<string, unknown> = {};
   const origins: Record<string, Origin> = {};
@@ -94,13 +96,13 @@ function ownSettings(common: ForAllChains, place: string, own: Entry) {
   return { id: id?.value ?? null, values: values as ChainValues, origins: origins as ResolvedChain["origins"] };
 }
 
-function ownEndpoints(name: string, rpc: unknown, mistakes: Mistakes): readonly string[] {
+function endpointsOf(name: string, rpc: unknown, mistakes: Mistakes): readonly string[] {
   if (rpc !== undefined) return mistakes.judge(CHAIN_RPC, { name: `${name}.rpc`, raw: rpc })?.value ?? [];
   mistakes.add(`${name}.rpc`, "is required (an http(s) URL, or a list of them)");
   return [];
 }
 
-function ownEntry(name: string, entry: unknown, mistakes: Mistakes): Entry | null {
+function entryOf(name: string, entry: unknown, mistakes: Mistakes): Entry | null {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) {
     mistakes.add(name, `must be an object with rpc, not ${quote(entry)}`);
     return null;
@@ -109,8 +111,8 @@ function ownEntry(name: string, entry: unknown, mistakes: Mistakes): Entry | nul
   return entry as Entry;
 }
 
-/** Two entries for one chain would be two followers and two opinions about one lane. */
-function refuseTwins(chains: readonly ResolvedChain[], mistakes: Mistakes): void {
+/** Refuses two entries for one chain: two followers would judge the same lane. */
+function refuseDuplicates(chains: readonly ResolvedChain[], mistakes: Mistakes): void {
   const owners = new Map<string | number, string | null>();
   for (const chain of chains) {
     for (const identity of [...(chain.id === null ? [] : [chain.id]), ...chain.rpcUrls]) {

@@ -1,4 +1,4 @@
-/** Values that are fine alone and impossible together, and what a command cannot do without. */
+/** Refuses values that are valid alone and impossible together, and missing values that a command requires. */
 import { isIP } from "node:net";
 import { addressGuard } from "../../adapters/webhooks/networks.ts";
 import type { ResolvedChain } from "./chains.ts";
@@ -13,7 +13,7 @@ const STRENGTH: readonly Origin[] = ["default", "file", "chain", "environment", 
 
 export function refuseImpossible(resolution: Resolution): void {
   refuseLease(resolution);
-  refuseHalfASigner(resolution);
+  refuseIncompleteSigner(resolution);
   refuseContradictoryAuth(resolution);
   refusePrivateHooks(resolution);
   refuseTwoPolicies(resolution);
@@ -22,7 +22,10 @@ export function refuseImpossible(resolution: Resolution): void {
   for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
 }
 
-/** A node must be able to miss one renewal, and its own deadline (duration minus skew) must lie behind the next one. */
+/**
+ * A node must survive one missed renewal, and its own deadline (duration minus skew) must be later than the next
+ * renewal.
+ */
 function refuseLease({ values, mistakes }: Resolution): void {
   const { leaseDuration, leaseRenewInterval, clockSkewAllowance } = values;
   const lease = formatDuration(leaseDuration);
@@ -45,7 +48,7 @@ function refuseIdleRetention({ values, mistakes }: Resolution): void {
   );
 }
 
-function refuseHalfASigner({ origins, mistakes }: Resolution): void {
+function refuseIncompleteSigner({ origins, mistakes }: Resolution): void {
   const isGiven = (key: SettingKey) => origins[key] !== "default";
   const demand = (missing: SettingKey, given: SettingKey) => {
     if (isGiven(given) && !isGiven(missing)) mistakes.refuse(missing, `is required with ${SETTINGS[given].variable}`);
@@ -68,14 +71,14 @@ function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): voi
   }
 }
 
-/** Of names, it shows when they are resolved: at every request. */
+/** Refuses private IP addresses here. Host names are checked when they are resolved, at every request. */
 function refusePrivateHooks({ values, mistakes }: Resolution): void {
   const mayConnect = addressGuard(values.hookNetworks ?? []);
   for (const key of ["stuckHook", "alertWebhookUrl", "gasOracle"] as const) {
     const host = parseUrl(values[key] ?? "")?.hostname.replace(/^\[|\]$/g, "");
     const address = host === "localhost" ? "127.0.0.1" : (host ?? "");
     if (isIP(address) === 0 || mayConnect(address)) continue;
-    mistakes.refuse(key, `leads to a private address: name it in ${SETTINGS.hookNetworks.variable}, as ${address}`);
+    mistakes.refuse(key, `is a private address: allow it in ${SETTINGS.hookNetworks.variable}, as ${address}`);
   }
 }
 
@@ -84,7 +87,7 @@ function refuseTwoPolicies({ origins, mistakes }: Resolution): void {
   mistakes.refuse("policyFile", `contradicts ${SETTINGS.policies.variable}; set one of them`);
 }
 
-/** Other nodes, and callers in the mode `basic`, are told one URL of a node. */
+/** A node has one advertised URL. Other nodes use it, and in the mode `basic` callers are redirected to it. */
 function refuseAdminPort({ values, origins, mistakes }: Resolution): void {
   const { adminPort, adminHost, port, host, advertiseUrl, mode } = values;
   if (adminPort === null) {
@@ -98,7 +101,7 @@ function refuseAdminPort({ values, origins, mistakes }: Resolution): void {
   } else if (advertiseUrl !== null && isPublic(advertiseUrl)) {
     mistakes.refuse(
       "advertiseUrl",
-      `leads to ${SETTINGS.port.variable}; other nodes ask at ${SETTINGS.adminPort.variable}`,
+      `has the port of ${SETTINGS.port.variable}; other nodes connect to ${SETTINGS.adminPort.variable}`,
     );
   }
   if (mode === "basic") {
@@ -107,7 +110,7 @@ function refuseAdminPort({ values, origins, mistakes }: Resolution): void {
   }
 }
 
-/** A count that was set beside a tag, and not only inherited from a wider place, would be silently without effect. */
+/** Refuses a confirmation count that `finality` makes ineffective, unless it is inherited from a weaker source. */
 function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes): void {
   const { values, origins } = chain;
   if (values.finality === "confirmations" || origins.confirmations === "default") return;
@@ -122,7 +125,7 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
   if (command === "start" || command === "dev") refuseOpenNode(command, resolution);
 }
 
-/** By origin, not by value: what was given and is wrong has its own line already. */
+/** Judged by origin, not by value: a value that was given and is wrong has its own line already. */
 function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]): boolean {
   return keys.every((key) => origins[key] === "default");
 }
@@ -149,9 +152,9 @@ function refuseWithoutChainOrSigner(resolution: Resolution): void {
 }
 
 /**
- * A node without API keys signs for everybody who reaches its port. So keys are required, or `auth` must say "none", which only
- * a loopback address may have. `dev` needs neither while nobody but this machine reaches it, and all it could spend is worthless:
- * its own chain, and test accounts whose keys are public.
+ * A node without API keys signs for everybody who reaches its port. So keys are required, or `auth` must be "none",
+ * which is allowed on a loopback address only. `dev` needs neither if only this machine can reach it and it spends
+ * nothing of value: its own chain, and test accounts with public keys.
  */
 function refuseOpenNode(command: "start" | "dev", resolution: Resolution): void {
   const { values, mistakes } = resolution;
@@ -161,16 +164,15 @@ function refuseOpenNode(command: "start" | "dev", resolution: Resolution): void 
     mistakes.refuse("auth", `"none" is for this machine alone, and ${reach}: use 127.0.0.1, or set API keys`);
   }
   if (!isMissing(resolution, "apiKeys", "auth")) return;
-  const isPlayground = command === "dev" && hasNoChain(resolution) && isMissing(resolution, ...SIGNER_KEYS);
-  if (isPlayground && reachable === undefined) return;
+  const isSandbox = command === "dev" && hasNoChain(resolution) && isMissing(resolution, ...SIGNER_KEYS);
+  if (isSandbox && reachable === undefined) return;
   const own = command === "dev" ? " on a chain or with keys of your own" : "";
-  const why = isPlayground ? `, because ${reach}` : own;
+  const why = isSandbox ? `, because ${reach}` : own;
   const open = `${SETTINGS.auth.variable}=none to run open on this machine`;
-  const other = isPlayground && reachable !== undefined ? `${SETTINGS[reachable].variable}=127.0.0.1` : open;
+  const other = isSandbox && reachable !== undefined ? `${SETTINGS[reachable].variable}=127.0.0.1` : open;
   mistakes.refuse("apiKeys", `is required by ${command}${why} (name:secret, comma-separated; or ${other})`);
 }
 
-/** Of a host, or of a URL's host name. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || /^\[?::1\]?$/.test(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }

@@ -6,20 +6,20 @@ import type { Resolution } from "./resolve.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, type ChainValues, type Values } from "./schema.ts";
 import { secretsOf } from "./secrets.ts";
 import type { Timed } from "./setting.ts";
+import type { Command } from "./sources.ts";
 
-/** What a process runs with: every value present, in the units of the code. */
+/** Configuration of a process: every value present, in the units of the code. */
 export type Config = ReturnType<typeof buildConfig>;
 export type ChainConfig = Config["chains"][number];
 
-/** `config` shows what is there and demands nothing. */
-export type Command = "dev" | "start" | "migrate" | "config";
+export type { Command } from "./sources.ts";
 
-/** The commands that need a database of one's own never see a configuration without. */
+/** `start` and `migrate` require a database URL. */
 export type ConfigFor<C extends Command> = C extends "start" | "migrate"
   ? Config & { readonly databaseUrl: string }
   : Config;
 
-/** Everything that is wrong, one line each. */
+/** All mistakes of a configuration, one line each. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
   readonly mistakes: readonly string[];
@@ -31,45 +31,46 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Lanes of one shard wait for each other's commits, and at a thousand busy lanes 256 shards are half in flight at any time: a
- * create then waits for lanes that it has nothing to do with.
+ * Lanes of one shard wait for each other's commits. With 256 shards and 1,000 busy lanes half of the shards are in
+ * flight at any time, and a create would wait for unrelated lanes. So each configured worker is 64 shards.
  */
-const SHARDS_OF_A_WORKER = 64;
+const SHARDS_PER_WORKER = 64;
 
 export function buildConfig({ values, chains }: Resolution, nodeId: string) {
+  const { rpcForeignRaw: foreignRaw, rpcKeyInPath: keyInPath, rpcMethods, rpcLogsRange: logsRange } = values;
   return {
-    /** Null: `dev` brings its own. */
+    /** Null: `dev` starts its own database. */
     databaseUrl: values.databaseUrl,
-    /** Past a transaction pooler, for LISTEN; null: the same. */
+    /** URL without the transaction pooler, for LISTEN; null: `databaseUrl`. */
     directDatabaseUrl: values.directDatabaseUrl,
     databaseSchema: values.databaseSchema,
     notifications: values.notifications === "on",
     preparedStatements: values.preparedStatements,
-    /** Empty: `dev` brings its own, under `chainDefaults`. */
+    /** Empty: `dev` starts its own chain with `chainDefaults`. */
     chains: chains.map(chainConfig),
     chainDefaults: chainSettings(values),
     signers: signers(values),
-    /** Null: a process of its own with `start`, else a thread. */
+    /** Null: a separate process with `start`, else a thread. */
     signing: values.signing,
     host: values.host,
-    /** 0: any free one. */
+    /** 0: any free port. */
     port: values.port,
-    /** Null: operators and other nodes are answered where callers are. */
+    /** Null: the main port also serves operators and other nodes. */
     admin: values.adminPort === null ? null : { host: values.adminHost ?? values.host, port: values.adminPort },
     nodeId: values.nodeId ?? nodeId,
-    /** Null: from host and port, once it listens. */
+    /** Null: derived from host and port when the server listens. */
     advertiseUrl: values.advertiseUrl,
     apiKeys: values.apiKeys?.map((key) => ({ ...quotasOf(values), ...key })) ?? "none",
-    /** Of keys in the database that name none. */
+    /** Quotas of keys in the database that have none of their own. */
     keyQuotas: quotasOf(values),
     clusterSecrets: values.clusterSecret ?? [],
-    /** Null: wherever they advertise. */
+    /** Null: any advertised URL is accepted. */
     peerUrlPatterns: values.peerUrlPattern,
-    /** Null: where no key is asked for, its own names; else any. */
+    /** Null: the node's own names if no API key is required, else any. */
     allowedHosts: values.allowedHosts,
     allowedOrigins: values.allowedOrigins ?? [],
-    /** Ethereum's JSON-RPC. */
-    rpc: rpcOf(values),
+    /** Settings of the JSON-RPC endpoint `/rpc`. */
+    rpc: { foreignRaw, keyInPath, methods: rpcMethods ?? [], logsRange },
     policies: { file: values.policyFile, document: values.policies },
     pools: values.pools ?? new Map(),
     mode: values.mode,
@@ -81,31 +82,26 @@ export function buildConfig({ values, chains }: Resolution, nodeId: string) {
     writer: {
       batchSize: values.batchSize,
       batchTimeoutMs: values.batchTimeout,
-      shards: values.writerWorkers * SHARDS_OF_A_WORKER,
+      shards: values.writerWorkers * SHARDS_PER_WORKER,
     },
     queueLimit: values.queueLimit,
     drainTimeoutMs: values.drainTimeout,
-    /** Null: everything is kept. */
+    /** Null: nothing is deleted. */
     retention:
       values.retention === null ? null : { ageMs: values.retention, requestIdAgeMs: values.requestIdRetention },
     logLevel: values.logLevel,
-    /** Every text of it that must never leave the process. */
+    /** Texts that must never leave the process. */
     secrets: secretsOf({ values, chains }),
     /** A module's path or a URL; null: only operators decide. */
     stuckHook: values.stuckHook === null ? null : { place: values.stuckHook, secret: values.stuckHookSecret },
-    /** Null: as `reprice` says. */
+    /** Null: `reprice` decides. */
     repricingModule: values.repricingModule,
-    /** Private networks that hook and alerts may lead to. */
+    /** Private networks that hook and alert webhook may connect to. */
     hookNetworks: values.hookNetworks ?? [],
     /** `format` null: by the URL's host. */
     alertWebhook:
       values.alertWebhookUrl === null ? null : { url: values.alertWebhookUrl, format: values.alertWebhookFormat },
   } as const;
-}
-
-function rpcOf({ rpcForeignRaw, rpcKeyInPath, rpcMethods, rpcLogsRange }: Values) {
-  const methods = rpcMethods ?? [];
-  return { foreignRaw: rpcForeignRaw, keyInPath: rpcKeyInPath, methods, logsRange: rpcLogsRange } as const;
 }
 
 function quotasOf({ keyRate, keyReadRate, keyQueueShare }: Values) {
@@ -114,7 +110,7 @@ function quotasOf({ keyRate, keyReadRate, keyQueueShare }: Values) {
 
 function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
   return {
-    /** Null: what the endpoints say. */
+    /** Null: the id that the endpoints report. */
     chainId: id,
     rpcUrls,
     settings: chainSettings(values),
@@ -123,7 +119,7 @@ function chainConfig({ id, rpcUrls, values }: ResolvedChain) {
   } as const;
 }
 
-/** The settings of a chain as the code calls them: durations bear their unit. */
+/** Settings of a chain under their names in the code: durations end with their unit. */
 type InCode = {
   readonly [K in ChainSettingKey as (typeof CHAIN_SETTINGS)[K] extends Timed ? `${K}Ms` : K]: ChainValues[K];
 };
@@ -142,7 +138,7 @@ function chainSettings(values: ChainValues): ChainSettings {
   };
 }
 
-/** Null: the market alone decides what is offered. */
+/** Null: the market alone decides the offer. */
 function gasOracle({ gasOracle: place, gasOracleFields, gasOracleUnit: unit }: ChainValues) {
   if (place === null) return null;
   const [maxFeePerGas = "", maxPriorityFeePerGas = ""] = gasOracleFields.split("/");
@@ -158,30 +154,22 @@ function parsedValue<T>(parsed: Parsed<T>): T {
   throw new ConfigurationError([parsed.mistake]);
 }
 
-/** Several may be set at once; a node signs for all of them. None: `dev` uses its public test accounts. */
+/** Signer sources. Several may be set; a node signs for all of them. None: `dev` uses its public test accounts. */
 function signers(values: Values) {
-  const { privateKeys, privateKeyFiles, keystoreDir, keystorePasswordFile, nodeSigners } = values;
   const { mnemonic: phrase, mnemonicCount: count, mnemonicPath: path } = values;
-  const keystore =
-    keystoreDir === null || keystorePasswordFile === null
-      ? null
-      : { directory: keystoreDir, passwordFile: keystorePasswordFile };
+  const { keystoreDir: directory, keystorePasswordFile: passwordFile } = values;
+  const { remoteSignerUrl: url, remoteSignerAddresses: addresses } = values;
+  const { remoteSignerCaFile: caFile, remoteSignerCertFile: certFile, remoteSignerKeyFile: keyFile } = values;
   return {
-    privateKeys: privateKeys ?? [],
-    privateKeyFiles: privateKeyFiles ?? [],
+    privateKeys: values.privateKeys ?? [],
+    privateKeyFiles: values.privateKeyFiles ?? [],
     mnemonic: phrase === null ? null : { phrase, count, path },
-    keystore,
+    keystore: directory === null || passwordFile === null ? null : { directory, passwordFile },
     /** Accounts whose keys the chain node holds. */
-    nodeSigners: nodeSigners ?? [],
-    remote: remoteSigner(values),
+    nodeSigners: values.nodeSigners ?? [],
+    remote: url === null ? null : { url, addresses, caFile, certFile, keyFile },
     awsKmsKeyIds: values.awsKmsKeyIds ?? [],
     gcpKmsKeyVersions: values.gcpKmsKeyVersions ?? [],
     vaultKeyPaths: values.vaultKeyPaths ?? [],
   } as const;
-}
-
-function remoteSigner(values: Values) {
-  const { remoteSignerUrl: url, remoteSignerAddresses: addresses } = values;
-  const { remoteSignerCaFile: caFile, remoteSignerCertFile: certFile, remoteSignerKeyFile: keyFile } = values;
-  return url === null ? null : { url, addresses, caFile, certFile, keyFile };
 }

@@ -1,4 +1,4 @@
-/** Parsers of what is secret, or may carry a secret. None of their phrases repeats any part of the value. */
+/** Parsers of values that are secret or may contain a secret. No mistake repeats any part of the value. */
 import {
   SEND_RULES,
   type SendRule,
@@ -11,7 +11,7 @@ import type { Address } from "../../domain/lane.ts";
 import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/principal.ts";
 import { asText, choice, gwei, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
 
-/** Order of secp256k1: a private key lies strictly between zero and this. */
+/** Order of secp256k1: a private key is above zero and below this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const MNEMONIC_LENGTHS = [12, 15, 18, 21, 24];
 
@@ -25,7 +25,10 @@ export const privateKey: Parser<PrivateKey, string> = (raw) => {
   return { value: `0x${digits}` };
 };
 
-/** A file that cannot be read is named in an error: a key or a phrase, put here by mistake, must not be. */
+/**
+ * A file that cannot be read is named in the error. So a key or a phrase, put here by mistake, is refused without
+ * quoting it.
+ */
 export const keyFile: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (/^(?:0x)?[\da-f]{64}$/i.test(value) || value.split(/\s+/).length >= 12) {
@@ -34,20 +37,20 @@ export const keyFile: Parser<string, string> = (raw) => {
   return value === "" ? { mistake: "is not the name of a file" } : { value };
 };
 
-/** In any casing; whether the chain node holds its key shows when it is asked to sign. */
+/** In any casing. An address that the chain node holds no key for fails at its first signature. */
 export const address: Parser<`0x${string}`, string> = (raw) => {
   const digits = /^0x([0-9a-f]{40})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
   return digits === undefined ? { mistake: "an address is 0x and 40 hex digits" } : { value: `0x${digits}` };
 };
 
-/** Words and checksum are judged where the keys are derived; here, only what a slip of the shell breaks. */
+/** Catches shell quoting errors only; the derivation of the keys checks words and checksum. */
 export const mnemonic: Parser<string, string> = (raw) => {
   const words = (asText(raw) ?? "").toLowerCase().split(/\s+/);
   const fits = MNEMONIC_LENGTHS.includes(words.length) && words.every((word) => /^[a-z]{3,8}$/.test(word));
   return fits ? { value: words.join(" ") } : { mistake: "is not a mnemonic (12, 15, 18, 21 or 24 English words)" };
 };
 
-/** BIP-32. Not secret; here beside the phrase that it belongs to. */
+/** BIP-32. */
 export const derivationPath = matching(
   /^m(?:\/(?:\d{1,10}|\{index\})'?){1,10}$/,
   "is not a derivation path (use m/44'/60'/0'/0, or m/44'/60'/{index}'/0/0)",
@@ -62,16 +65,16 @@ export interface ApiKey extends Partial<Quotas> {
   readonly chains?: readonly number[];
 }
 
-/** As a file may write it. */
-type SaidKey = Omit<ApiKey, "signers"> & { readonly signers?: readonly string[] };
+/** An API key in a configuration file. */
+type WrittenKey = Omit<ApiKey, "signers"> & { readonly signers?: readonly string[] };
 
 const KEY_FORM = "an API key is name:secret or name:secret:scope+scope, or an object with name and secret";
-/** 22 characters of base64url are 128 bits: a digest of fewer could be found by trying. */
+/** 22 characters of base64url are 128 bits: shorter secrets could be found from their digest by trying. */
 const LEAST_SECRET = 22;
 
-export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
-  const said = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
-  const { name, secret, scopes, signers, chains, ...more } = said as Readonly<Record<string, unknown>>;
+export const apiKey: Parser<ApiKey, string | WrittenKey> = (raw) => {
+  const written = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
+  const { name, secret, scopes, signers, chains, ...more } = written as Readonly<Record<string, unknown>>;
   const { createsPerSecond, readsPerSecond, queueShare, ...unknown } = more;
   if (Object.keys(unknown).length > 0 || typeof name !== "string" || typeof secret !== "string") {
     return { mistake: KEY_FORM };
@@ -81,9 +84,9 @@ export const apiKey: Parser<ApiKey, string | SaidKey> = (raw) => {
     return { mistake: `the secret of an API key has at least ${LEAST_SECRET} characters (openssl rand -base64 24)` };
   }
   const limits = [
-    limitOf("scopes", scopes, choice(...SCOPES)),
-    limitOf("signers", signers, address),
-    limitOf("chains", chains, integer(1, Number.MAX_SAFE_INTEGER)),
+    quotaOf("scopes", scopes, list(choice(...SCOPES))),
+    quotaOf("signers", signers, list(address)),
+    quotaOf("chains", chains, list(integer(1, Number.MAX_SAFE_INTEGER))),
     quotaOf("createsPerSecond", createsPerSecond, rate),
     quotaOf("readsPerSecond", readsPerSecond, rate),
     quotaOf("queueShare", queueShare, share),
@@ -98,18 +101,14 @@ function splitKey(text: string) {
   return { name, secret, ...(scopes !== undefined && { scopes: scopes.split("+") }), ...(more.length > 0 && { more }) };
 }
 
-/** A mistake in words, or the limit under its name. */
-function limitOf(name: string, said: unknown, item: Parser<unknown>): string | Readonly<Record<string, unknown>> {
-  return quotaOf(name, said, list(item));
-}
-
-function quotaOf(name: string, said: unknown, parse: Parser<unknown>): string | Readonly<Record<string, unknown>> {
-  if (said === undefined) return {};
-  const parsed = parse(said);
+/** The mistake as text, or the parsed quota under its name. */
+function quotaOf(name: string, written: unknown, parse: Parser<unknown>): string | Readonly<Record<string, unknown>> {
+  if (written === undefined) return {};
+  const parsed = parse(written);
   return "mistake" in parsed ? `the ${name} of an API key: ${parsed.mistake}` : { [name]: parsed.value };
 }
 
-/** Guessed it would open every node. */
+/** Long, because whoever guesses it can act as any node. */
 export const clusterSecret = matching(
   /^[\x21-\x7e]{22,256}$/,
   "a cluster secret has at least 22 characters and no spaces",
@@ -142,13 +141,13 @@ export const databaseUrl = urlOf(/^postgres(ql)?:$/, POSTGRES_RULE);
 
 export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// or https://");
 
-/** An endpoint in a file: its URL, and how sends use it. */
+/** An endpoint in a file: its URL, and its rule for sends. */
 export interface EndpointEntry {
   readonly url: string;
   readonly send?: SendRule;
 }
 
-/** A URL, with `#send=only` or `#send=never` behind it, or `{ url, send }`, which becomes that. */
+/** A URL, optionally with `#send=only` or `#send=never`. `{ url, send }` is converted to that form. */
 export const rpcUrl: Parser<string, string | EndpointEntry> = (raw) => {
   const entry = typeof raw === "object" && raw !== null ? (raw as Partial<EndpointEntry>) : null;
   const unknown = Object.keys(entry ?? {}).find((key) => key !== "url" && key !== "send");
@@ -168,16 +167,16 @@ export const rpcUrl: Parser<string, string | EndpointEntry> = (raw) => {
 
 const everyRpcUrl = list(rpcUrl, withoutSendRule);
 
-/** The endpoints of one chain: at least one of them takes transactions. */
+/** The endpoints of one chain: at least one of them accepts transactions. */
 export const rpcUrls: typeof everyRpcUrl = (raw) => {
   const urls = everyRpcUrl(raw);
   if ("mistake" in urls || urls.value.some((url) => sendRuleOf(url) !== "never")) return urls;
-  return { mistake: "says send: never of every endpoint: no transaction could leave" };
+  return { mistake: "has send: never for every endpoint: no transaction could be sent" };
 };
 
 export const socketUrl = urlOf(/^wss?:$/, "is not a ws:// or wss:// URL");
 
-/** Where other nodes and callers reach this one: an origin, without path or credentials. */
+/** Advertised URL of a node: an origin, without path or credentials. */
 export const originUrl: Parser<string, string> = (raw) => {
   const url = parseUrl(asText(raw) ?? "");
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
@@ -187,7 +186,7 @@ export const originUrl: Parser<string, string> = (raw) => {
   return { value: url.origin };
 };
 
-/** Literally as browsers send it: an extension's or an app's has a scheme of its own. */
+/** An Origin header exactly as browsers send it: extensions and apps have schemes of their own. */
 export const webOrigin = matching(
   /^[a-z][a-z\d+.-]*:\/\/[^\s/@?#]+$/,
   "is not the origin of a web page (use https://wallet.example)",
@@ -203,16 +202,16 @@ export const network: Parser<string, string> = (raw) => {
   return isNetwork(value) ? { value } : { mistake: "is not an address or a network (use 127.0.0.1 or 10.0.0.0/8)" };
 };
 
-/** Chat services put their token into the path. */
 export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL");
 
 const HOOK_RULE = "is neither a module's path nor an https:// URL (http:// only on this machine)";
 
-/** What a hook decides is signed and sent. So its URL must be one where no third party can listen or answer (HTTPS, loopback). */
+/** A hook's decision is signed and sent. So nobody else may read or forge its answer: HTTPS, or loopback. */
 export const hookPlace: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (value === "") return { mistake: "is neither a module nor a URL" };
-  // A slip in the scheme must not make it a module: its path would be quoted where that cannot be loaded.
+  // A URL with a typing error in its scheme is refused: as a module's path it would be quoted in the error of the
+  // failed import.
   if (/^https?:(?!\/\/)/i.test(value)) return { mistake: HOOK_RULE };
   const url = /^[a-z]+:\/\//i.test(value) ? parseUrl(value) : undefined;
   if (url === undefined) return { value };
@@ -221,7 +220,7 @@ export const hookPlace: Parser<string, string> = (raw) => {
   return { mistake: HOOK_RULE };
 };
 
-/** What an oracle says is bounded by blocks and ceilings, but it should be the one that was meant. */
+/** Ceilings bound an oracle's price, but a third party must not be able to replace it. */
 export const gasOracle: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   const isFixed = value.split("/").length <= 2 && value.split("/").every((part) => "value" in gwei(part));

@@ -1,22 +1,21 @@
 /**
- * What a configuration file may say. Imported by the files of users (`import { defineConfig } from "fencepost/config"`),
- * so it loads nothing. Every key has an environment variable that overrides it; docs/configuration.md lists both.
+ * Types of a configuration file. Users' files import it (`import { defineConfig } from "fencepost/config"`), so it
+ * loads nothing at run time. An environment variable overrides each key; docs/configuration.md lists both.
  */
 import type { EndpointEntry } from "./credentials.ts";
 import type { CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
 
-/** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
-export type Duration = `${number}${"ms" | "s" | "m" | "h"}`;
+export type { Duration } from "./setting.ts";
 
-type Options<S extends Readonly<Record<string, { readonly parse: { readonly said?: unknown } }>>> = {
-  readonly [K in keyof S]?: NonNullable<S[K]["parse"]["said"]>;
+type Options<S extends Readonly<Record<string, { readonly parse: { readonly written?: unknown } }>>> = {
+  readonly [K in keyof S]?: NonNullable<S[K]["parse"]["written"]>;
 };
 
-/** May be said for all chains at the top, and again for one chain in its entry. */
+/** One chain. Each of its settings may also be written at the top of the file, for all chains. */
 export interface ChainEntry extends Options<typeof CHAIN_SETTINGS> {
-  /** Checked against what the endpoints say; without it, theirs is taken. */
+  /** Compared with the chain id that the endpoints report. If it is absent, theirs is used. */
   readonly id?: number;
-  /** One URL, or several to fail over between; `{ url, send }` for one that is private (`only`) or only read (`never`). */
+  /** One URL, or several for failover. `{ url, send }` marks an endpoint as private (`only`) or read-only (`never`). */
   readonly rpc: string | readonly (string | EndpointEntry)[];
 }
 
@@ -24,7 +23,7 @@ export interface FencepostConfig extends Options<typeof SETTINGS> {
   readonly chains?: readonly ChainEntry[];
 }
 
-/** Gives a configuration file its types; returns what it is given. */
+/** Types a configuration file: returns its argument. */
 export function defineConfig(config: FencepostConfig): FencepostConfig {
   return config;
 }

@@ -12,44 +12,44 @@ import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, type ChainSettingKey, SETTING_KEYS,
 import { BY_CHAIN_ID, type Setting } from "./setting.ts";
 import type { Origin } from "./sources.ts";
 
-/** The ids of chains as their endpoints said them, where the configuration does not. */
-type SaidIds = ReadonlyMap<ResolvedChain, number | undefined>;
+/** Chain ids as reported by the endpoints, for chains without a configured id. */
+type ReportedIds = ReadonlyMap<ResolvedChain, number | undefined>;
 
-/** `fencepost config` must also answer where the chains are down. */
+/** `fencepost config` must also answer if all endpoints are down. */
 const TIMEOUT_MS = 2_000;
 
-/** Asks the endpoints of every chain whose id is not configured. */
-export async function saidIds(chains: readonly ResolvedChain[]): Promise<SaidIds> {
+/** Asks the endpoints of every chain without a configured id. */
+export async function reportedIds(chains: readonly ResolvedChain[]): Promise<ReportedIds> {
   const open = chains.filter(({ id }) => id === null);
   const asked = open.map(async (chain) => {
-    const [said] = await askChainIds({ urls: chain.rpcUrls, clock: systemClock, timeoutMs: TIMEOUT_MS });
-    return [chain, said?.chainId] as const;
+    const [reported] = await askChainIds({ urls: chain.rpcUrls, clock: systemClock, timeoutMs: TIMEOUT_MS });
+    return [chain, reported?.chainId] as const;
   });
   return new Map(await Promise.all(asked));
 }
 
-/** What holds and who said so, in the order of the table; without a secret in it. */
-export function effectiveValues(resolution: Resolution, saidIds: SaidIds = new Map()): readonly ConfigRow[] {
+/** Effective values and their origins, in the order of the table, without secrets. */
+export function effectiveValues(resolution: Resolution, reportedIds: ReportedIds = new Map()): readonly ConfigRow[] {
   const { values, origins, chains } = resolution;
   const ofVariable = chains.find(({ entry }) => entry === null);
   const common = SETTING_KEYS.map((key): ConfigRow => {
     const setting: Setting<unknown> = SETTINGS[key];
     const isOpen = isByChain(key) && origins[key] === "default" && ofVariable !== undefined;
-    const value = isOpen ? defaultOf(key, ofVariable, saidIds) : setting.show(values[key]);
+    const value = isOpen ? defaultOf(key, ofVariable, reportedIds) : setting.show(values[key]);
     return { key, variable: setting.variable, value, origin: origins[key] };
   });
-  return [...common, ...chains.flatMap((chain) => chainValues(chain, origins.rpcUrl, saidIds))];
+  return [...common, ...chains.flatMap((chain) => chainValues(chain, origins.rpcUrl, reportedIds))];
 }
 
 const NOTHING_SET = { maxFeeWei: null, maxGasCostWei: null, maxCostWei: null };
 
-/** Settings whose default is another one on each chain, by its id. */
+/** Settings whose default depends on the chain id. */
 const DEFAULTS_BY_CHAIN = {
   maxFeeGwei: (id: number) => ceilingOn(id, formatGwei(ceilingsOf(id, NOTHING_SET).feePerGas)),
   maxGasCostWei: (id: number) => ceilingOn(id, String(ceilingsOf(id, NOTHING_SET).gasCost)),
   maxTransactionGas: (id: number) => {
     const cap = knownGasCap(id);
-    return cap === null ? `none is known (chain ${id}); learned from a refusal` : `${cap} (chain ${id})`;
+    return cap === null ? `not known for chain ${id}; learned from a refusal` : `${cap} (chain ${id})`;
   },
 };
 type KeyByChain = keyof typeof DEFAULTS_BY_CHAIN;
@@ -62,14 +62,14 @@ function isByChain(key: string): key is KeyByChain {
   return key in DEFAULTS_BY_CHAIN;
 }
 
-function defaultOf(key: KeyByChain, chain: ResolvedChain, saidIds: SaidIds): string {
-  const id = chain.id ?? saidIds.get(chain);
-  if (id === undefined) return `${BY_CHAIN_ID}, which no endpoint says now`;
+function defaultOf(key: KeyByChain, chain: ResolvedChain, reportedIds: ReportedIds): string {
+  const id = chain.id ?? reportedIds.get(chain);
+  if (id === undefined) return `${BY_CHAIN_ID}, which no endpoint reports now`;
   return DEFAULTS_BY_CHAIN[key](id);
 }
 
-/** A chain from `rpcUrl` has nothing that is not said above. */
-function chainValues(chain: ResolvedChain, rpcOrigin: Origin, saidIds: SaidIds): readonly ConfigRow[] {
+/** Rows of one entry of `chains`. A chain from `rpcUrl` adds none: its settings are the common ones. */
+function chainValues(chain: ResolvedChain, rpcOrigin: Origin, reportedIds: ReportedIds): readonly ConfigRow[] {
   const { entry, id, rpcUrls, origins, values } = chain;
   if (entry === null) return [];
   const row = (key: string, value: string, origin: Origin): ConfigRow => {
@@ -82,6 +82,6 @@ function chainValues(chain: ResolvedChain, rpcOrigin: Origin, saidIds: SaidIds):
     row("id", id === null ? "from the endpoint" : String(id), "chain"),
     row("rpc", rpcUrls.map(maskRpcUrl).join(", "), rpcOrigin === "default" ? "chain" : rpcOrigin),
     ...from("chain").map((key) => row(key, show(key), "chain")),
-    ...byChain.map((key) => row(key, defaultOf(key, chain, saidIds), "default")),
+    ...byChain.map((key) => row(key, defaultOf(key, chain, reportedIds), "default")),
   ];
 }

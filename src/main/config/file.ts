@@ -7,7 +7,7 @@ import type { ConfigFile } from "./sources.ts";
 
 export const CONFIG_FILES = ["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"] as const;
 
-/** The file named, else the one in the directory, else null. */
+/** Reads the named file, else the one in the directory; null if there is none. */
 export async function readConfigFile(
   directory: string,
   named: string | undefined,
@@ -24,8 +24,8 @@ export async function readConfigFile(
 }
 
 /**
- * Throws where other users of the machine can read keys in the file's text, as for key files; returns what is to be said where this
- * process could not change that. A file that computes its keys (from the environment, from a secret's file) has none in its text.
+ * Throws if other users of the machine can read keys in the file's text. Returns warnings if this process could not
+ * check that. A file that reads its keys from elsewhere (the environment, a secret's file) has none in its text.
  */
 export async function refuseOpenKeys(path: string, keys: readonly string[]): Promise<readonly string[]> {
   const text = (await readFile(path, "utf8")).toLowerCase();
@@ -47,7 +47,7 @@ function findIn(directory: string): string | null {
   return first === undefined ? null : resolve(directory, first);
 }
 
-/** The parser's own message quotes the text around the slip, which may well be a key: only the place is told. */
+/** JSON.parse quotes the text around the error, which may be a key. So the message has only line and column. */
 async function readJson(path: string): Promise<unknown> {
   const text = await readFile(path, "utf8");
   try {
@@ -61,8 +61,8 @@ async function readJson(path: string): Promise<unknown> {
 }
 
 /**
- * Node loads TypeScript by itself from 22.18 on; before, jiti does. `fencepost/config` is pointed at this very copy, so
- * that a file outside any project (a global install, a container) may import it too.
+ * Loads a module with jiti, because Node loads TypeScript only since 22.18. `fencepost/config` is an alias of this
+ * copy, so a file outside any project (a global install, a container) can import it too.
  */
 export async function importModule(path: string): Promise<unknown> {
   const { createJiti } = await import("jiti");

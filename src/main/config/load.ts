@@ -12,14 +12,14 @@ export interface ConfigRequest<C extends Command> {
   readonly command: C;
   readonly variables: Variables;
   readonly workingDirectory: string;
-  /** The default of the setting `nodeId`. */
+  /** Default of the setting `nodeId`. */
   readonly nodeId: string;
-  /** Instead of looking in the working directory. */
+  /** File to read instead of the one in the working directory. */
   readonly configPath?: string | undefined;
   readonly flags?: Flags;
 }
 
-/** Reads file and environment; throws a ConfigurationError with every mistake there is. */
+/** Reads file and environment. Throws a ConfigurationError with all mistakes. */
 export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   const file = await readConfigFile(request.workingDirectory, request.configPath);
   const { command, variables, flags = {}, nodeId } = request;
@@ -35,7 +35,7 @@ export async function loadConfig<C extends Command>(request: ConfigRequest<C>) {
   };
 }
 
-/** Keys of signers and callers, as a file would spell them. */
+/** Secret keys of signers and callers, as a file would contain them. */
 function keysOf({ values }: Resolution): readonly string[] {
   const { privateKeys, mnemonic, apiKeys } = values;
   return [
@@ -45,7 +45,7 @@ function keysOf({ values }: Resolution): readonly string[] {
   ];
 }
 
-/** Files that only the signing process reads are its own secrets: this process does not know them, and cannot tell them. */
+/** Adds the secrets in other files. Not those that only the signing process reads: this process never has them. */
 export async function withOutsideSecrets<T extends Pick<Config, "signers" | "signing" | "secrets">>(
   config: T,
   variables: Variables,
@@ -55,12 +55,12 @@ export async function withOutsideSecrets<T extends Pick<Config, "signers" | "sig
   return { ...config, secrets: [...secrets, ...(await outsideSecrets(read, variables))] };
 }
 
-/** The same from a file's content at hand, as the library face has it. */
+/** As `loadConfig`, from a file's content at hand (the library). */
 export function configFrom<C extends Command>(sources: Sources & { readonly command: C }, nodeId: string) {
   const resolution = resolve(sources);
   refuseImpossible(resolution);
   refuseMissing(sources.command, resolution);
   if (resolution.mistakes.lines.length > 0) throw new ConfigurationError(resolution.mistakes.lines);
-  // refuseMissing has seen to what ConfigFor promises beyond Config. The resolution says where each value came from.
+  // The cast is sound: refuseMissing has checked what ConfigFor requires beyond Config.
   return { config: buildConfig(resolution, nodeId) as ConfigFor<C>, resolution };
 }

@@ -1,13 +1,13 @@
-/** What people may see of a URL, and what must be kept out of every log line because of it. */
+/** Masks URLs for people, and lists the secrets in them that no log line may contain. */
 import { sendRuleOf } from "../../adapters/evm/rpc/send-rule.ts";
 import { MASK } from "../../domain/mask.ts";
 import { parseUrl } from "./credentials.ts";
 
-/** Providers put their token into the path; words of a real path are shorter than this. */
+/** Providers put their token into the path. Ordinary path segments are not longer than this. */
 const LONGEST_PLAIN_SEGMENT = 15;
 const SECRET_PARAMETER = /pass|secret|token|key/i;
 
-/** User, host and database stay readable. */
+/** Keeps user, host and database readable. */
 export function maskDatabaseUrl(value: string): string {
   const url = parseUrl(value);
   if (url === null) return MASK;
@@ -16,7 +16,7 @@ export function maskDatabaseUrl(value: string): string {
   return `${url.protocol}//${user}${url.host}${url.pathname}${query(url, (key) => SECRET_PARAMETER.test(key))}`;
 }
 
-/** Host and short path segments stay readable: user, password, query values and long segments may be the token. */
+/** Keeps host and short path segments readable. User, password, query values and long segments may be the token. */
 export function maskRpcUrl(value: string): string {
   const url = parseUrl(value);
   if (url === null) return MASK;
@@ -26,7 +26,7 @@ export function maskRpcUrl(value: string): string {
   return `${url.protocol}//${user}${url.host}${path}${query(url, () => true)}${rule}`;
 }
 
-/** A module's path is no secret. */
+/** Masks a URL. A module's path is no secret. */
 export function maskHookPlace(value: string): string {
   return parseUrl(value) === null ? value : maskRpcUrl(value);
 }
@@ -49,7 +49,7 @@ export function secretsOfRpcUrls(urls: readonly string[]): readonly string[] {
   return urls.flatMap(secretsOfRpcUrl);
 }
 
-/** All that follows the host: what is told to a hook, or in a chat, is told to whoever knows its path. */
+/** Secrets of a webhook: its whole path and query, because whoever knows them can post to it. */
 export function secretsOfHookPlace(value: string): readonly string[] {
   const url = parseUrl(value);
   return url === null ? [] : [...secretsOfRpcUrl(value), url.pathname, `${url.pathname}${url.search}`];
@@ -68,7 +68,7 @@ function isToken(segment: string): boolean {
   return segment.length > LONGEST_PLAIN_SEGMENT;
 }
 
-/** As the URL parser spells a secret, decoded, and as it was typed: an error message may quote any of them. */
+/** Each secret as the URL parser spells it, decoded, and as typed: an error message may quote any of them. */
 function spellings(secrets: readonly string[], url: string): readonly string[] {
   const typed = /^[^/]*\/\/[^/?#]*?:([^/?#]*)@/.exec(url)?.[1] ?? "";
   const all = [...secrets.flatMap((secret) => [secret, decoded(secret)]), typed];

@@ -1,10 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { SignerSources } from "../../adapters/evm/signers/open-signer.ts";
 
-/** What the tools of key services read from the environment, and we for them. */
+/** Secret environment variables of the key services' SDKs. */
 const TOKENS = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN", "VAULT_TOKEN"];
 
-/** What stands beside the configuration is as secret. A file that cannot be read is complained of by whoever needs it. */
+/**
+ * Secrets outside the configuration, to be masked. A file that cannot be read is skipped: its user reports the error.
+ */
 export async function outsideSecrets(
   { keystore, privateKeyFiles = [], remote }: Pick<SignerSources, "keystore" | "privateKeyFiles" | "remote">,
   variables: Readonly<Record<string, string | undefined>>,

@@ -2,17 +2,17 @@ import { isQueueShare, MOST_PER_SECOND } from "../../domain/principal.ts";
 import { actingWordIn, METHOD_NAME } from "../../domain/rpc-methods.ts";
 
 /**
- * A parser takes what an environment variable (always text) or a file (any value) says. A mistake is a phrase that
- * follows the value in a sentence: `"10" is not a duration`. It never quotes the value itself, which may be a secret.
+ * A parser takes the value of an environment variable (always text) or of a file (anything). A mistake is a phrase
+ * that follows the value in a sentence: `"10" is not a duration`. It never quotes the value, which may be a secret.
  */
 export type Parsed<T> = { readonly value: T } | { readonly mistake: string };
-export interface Parser<T, Said = unknown> {
+export interface Parser<T, Written = unknown> {
   (raw: unknown): Parsed<T>;
-  /** Of the types alone: how a configuration file writes it (define.ts). */
-  readonly said?: Said;
+  /** For types only: how a configuration file writes the value (define.ts). */
+  readonly written?: Written;
 }
 
-/** An object in a file; JSON in a variable. */
+/** An object in a file, or JSON in a variable. */
 export const document: Parser<Readonly<Record<string, unknown>>, Readonly<Record<string, unknown>>> = (raw) => {
   const value = typeof raw === "string" ? parsedJson(raw) : raw;
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { mistake: "is not an object" };
@@ -43,12 +43,12 @@ export function choice<const T extends string>(...values: readonly T[]): Parser<
   };
 }
 
-/** A second nonce for one transaction made it possible to pay twice, so the policy that gave one is refused by name. */
+/** `requeue` gave a transaction a second nonce and could pay twice. So it is refused with an explanation. */
 export const onlyFail: Parser<"fail", "fail"> = (raw) => {
   const value = asText(raw);
   if (value === "fail") return { value };
   const instead = "a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY";
-  const mistake = `is no longer there: ${instead}, and its caller decides about sending anew (docs/external-use.md)`;
+  const mistake = `was removed: ${instead}, and its caller decides whether to send it again (docs/external-use.md)`;
   return { mistake: value === "requeue" ? mistake : "is not fail, the only value" };
 };
 
@@ -68,32 +68,32 @@ export function integer(least: number, most: number): Parser<number, number> {
   };
 }
 
-/** A part of one, as keys have it. */
+/** A fraction of a lane's queue, above 0 and up to 1. */
 export const share: Parser<number, number> = (raw) => {
   const digits = asText(raw) ?? "";
   const value = /^\d(\.\d+)?$/.test(digits) ? Number(digits) : Number.NaN;
   return isQueueShare(value) ? { value } : { mistake: "is not a part of one (use 0.1, or 1; four decimals at most)" };
 };
 
-/** Of creates, or reads, in a second. */
+/** Creates or reads per second. */
 export const rate = integer(1, MOST_PER_SECOND);
 
-/** A subscription needs a connection that stays: an endpoint asked over HTTP has none. */
+/** Subscriptions need a connection, and endpoints are called over HTTP. */
 const SUBSCRIPTIONS = ["eth_subscribe", "eth_unsubscribe"];
 
-/** Of JSON-RPC, that only reads. */
+/** A JSON-RPC method that only reads. */
 export const rpcMethod: Parser<string, string> = (raw) => {
   const value = asText(raw) ?? "";
   if (!METHOD_NAME.test(value)) return { mistake: "is not the name of a method (use zks_getL1BatchDetails)" };
-  if (SUBSCRIPTIONS.includes(value)) return { mistake: "is answered over WebSockets, and never passed on" };
+  if (SUBSCRIPTIONS.includes(value)) return { mistake: "is answered over WebSockets, and never forwarded" };
   const word = actingWordIn(value);
-  return word === null ? { value } : { mistake: `is a method that can ${word}: /rpc passes on reads alone` };
+  return word === null ? { value } : { mistake: `is a method that can ${word}: /rpc forwards only reads` };
 };
 
 const NOT_A_DURATION = { mistake: "is not a duration (use 10s, 250ms, 5m)" };
 
-/** In milliseconds. */
-export function duration<Said>(leastMs: number, mostMs = Number.POSITIVE_INFINITY): Parser<number, Said> {
+/** Parses to milliseconds. */
+export function duration<Written>(leastMs: number, mostMs = Number.POSITIVE_INFINITY): Parser<number, Written> {
   return (raw) => {
     const value = parseDuration(asText(raw) ?? "");
     if (value === null) return NOT_A_DURATION;
@@ -102,8 +102,8 @@ export function duration<Said>(leastMs: number, mostMs = Number.POSITIVE_INFINIT
   };
 }
 
-/** `off` is null. */
-export function durationOrOff<Said>(leastMs: number): Parser<number | null, Said> {
+/** As `duration`; `off` is null. */
+export function durationOrOff<Written>(leastMs: number): Parser<number | null, Written> {
   const parse = duration(leastMs);
   return (raw) => {
     if (asText(raw) === "off" || raw === false) return { value: null };
@@ -114,7 +114,7 @@ export function durationOrOff<Said>(leastMs: number): Parser<number | null, Said
 
 const GWEI_DECIMALS = 9;
 
-/** Gwei, up to nine decimals; the value is in wei. */
+/** An amount in gwei with up to nine decimals; the value is in wei. */
 export const gwei: Parser<bigint, number | string> = (raw) => {
   const match = /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(asText(raw) ?? "");
   if (match === null) return { mistake: "is not an amount of gwei (use 50 or 1.5)" };
@@ -122,7 +122,7 @@ export const gwei: Parser<bigint, number | string> = (raw) => {
   return value > 0n ? { value } : { mistake: "is not more than zero" };
 };
 
-/** Wei, a whole number; as text where it is beyond what a file's numbers can hold. */
+/** An amount in wei; as text if a file's numbers cannot hold it exactly. */
 export const wei: Parser<bigint, number | string> = (raw) => {
   const digits = asText(raw) ?? "";
   return /^\d{1,78}$/.test(digits) ? { value: BigInt(digits) } : { mistake: "is not an amount of wei" };
@@ -134,11 +134,11 @@ export function formatGwei(wei: bigint): string {
   return digits.slice(0, -GWEI_DECIMALS) + (fraction === "" ? "" : `.${fraction}`);
 }
 
-/** A list in a file, or comma-separated text; every item goes through `item`, and none may be given twice. */
-export function list<T, Said = string>(
-  item: Parser<T, Said>,
+/** A list in a file, or comma-separated text, without duplicates. */
+export function list<T, Written = string>(
+  item: Parser<T, Written>,
   identity: (value: T) => unknown = (value) => value,
-): Parser<readonly T[], string | readonly Said[]> {
+): Parser<readonly T[], string | readonly Written[]> {
   return (raw) => {
     const items = typeof raw === "string" ? raw.split(",") : raw;
     if (!Array.isArray(items)) return { mistake: "is not a list (comma-separated)" };
@@ -155,7 +155,7 @@ export function list<T, Said = string>(
   };
 }
 
-/** Text as people write it in a shell or a file; null for what has no such form. */
+/** The trimmed text of a string, number or boolean, else null. */
 export function asText(raw: unknown): string | null {
   if (typeof raw === "string") return raw.trim();
   return typeof raw === "number" || typeof raw === "boolean" ? String(raw) : null;
@@ -165,7 +165,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, 
 const DURATION = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h)$/;
 const LONGEST_MS = 365 * 24 * 3_600_000;
 
-/** Whole milliseconds, or null where the text is no duration. A bare `0` needs no unit. */
+/** Whole milliseconds, or null if the text is no duration. A bare `0` needs no unit. */
 export function parseDuration(text: string): number | null {
   if (text === "0") return 0;
   const match = DURATION.exec(text);

@@ -1,6 +1,6 @@
 /**
- * Who said what. A flag wins over the environment, the environment over a chain's entry in the file, that over the top
- * of the file, that over the default. Every value that was given is judged, also one that another overrides.
+ * Resolves each setting. A flag overrides the environment, the environment a chain's entry in the file, that the top
+ * of the file, that the default. Every given value is checked, also an overridden one.
  */
 import { type ForAllChains, resolveChains } from "./chains.ts";
 import { SETTING_KEYS, SETTINGS, type SettingKey, type Values } from "./schema.ts";
@@ -41,7 +41,7 @@ function contentOf({ file }: Sources, mistakes: Mistakes): Entry {
   return content as Entry;
 }
 
-/** Weakest first. An empty variable is an unset one: that is how shells and compose files unset. */
+/** All given values of a setting, weakest first. An empty variable counts as unset, as in shells and compose files. */
 function givenFor(key: SettingKey, sources: Sources, content: Entry): readonly Given[] {
   const { variable } = SETTINGS[key];
   const fromFile = Object.hasOwn(content, key) ? content[key] : undefined;

@@ -1,6 +1,7 @@
 /**
- * Every setting: its key in the file, how it is read, its default, and how people see it. The environment variable follows
- * from the key. docs/configuration.md is tested against this table in both directions.
+ * Every setting, declared once: its key in the file, its parser, its default, and its text for people. The
+ * environment variable is derived from the key. A test compares docs/configuration.md with this table in both
+ * directions.
  */
 import { URL_PATTERN } from "../../adapters/peers/url-patterns.ts";
 import { DEFAULT_SCHEMA } from "../../adapters/postgres/schema-name.ts";
@@ -12,7 +13,6 @@ import { SHORTEST_RETENTION_MS } from "../../domain/retention.ts";
 import { USUAL_LOGS_RANGE } from "../../domain/rpc-methods.ts";
 import { ageOr } from "./ages.ts";
 import * as credentials from "./credentials.ts";
-import type { Duration } from "./define.ts";
 import {
   maskDatabaseUrl,
   maskHookPlace,
@@ -32,6 +32,7 @@ import {
   list,
   matching,
   onlyFail,
+  type Parser,
   rate,
   rpcMethod,
   share,
@@ -39,224 +40,226 @@ import {
   wei,
 } from "./parsers.ts";
 import { pools, showPools } from "./pool-setting.ts";
-import { BY_CHAIN_ID, oneOf, optional, type Setting, settings, time, timeOrOff, whole } from "./setting.ts";
+import {
+  BY_CHAIN_ID,
+  type Duration,
+  oneOf,
+  optional,
+  settings,
+  time,
+  timeOrOff,
+  whole,
+  withDefault,
+} from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
 
 export const CHAIN_SETTINGS = settings({
-  /** Blocks on top before an outcome is final; 0 is as soon as it is mined. */
+  /** Blocks on top of the transaction's block before its outcome is final; 0: as soon as it is mined. */
   confirmations: { ...whole(20, [0, 100_000]), devFallback: 2 },
-  /** Count confirmations, or trust the chain's own tag. */
+  /** Finality rule: a count of confirmations, or the chain's own `safe` or `finalized` tag. */
   finality: oneOf("confirmations", "safe", "finalized"),
-  /** How often the head is asked for. */
+  /** Interval between two requests for the chain's head. */
   pollInterval: time(1000, 10),
-  /** Which count of the chain takes part in nonce allocation. */
+  /** Block tag of the eth_getTransactionCount that takes part in nonce allocation. */
   nonceChainQuery: oneOf("latest", "pending", "off"),
-  /** How long a lane trusts its cached nonce; 0 asks the chain before every batch. */
+  /** Age up to which a lane trusts its cached nonce; 0 reads the chain before every batch. */
   nonceStateTimeout: { ...time(30_000, 0), parse: duration<Duration | 0>(0) },
-  /** After how long without a receipt the chain is asked directly. */
+  /** Time without a receipt after which the receipt is requested directly. */
   staleReceiptTimeout: time(60_000, 100),
-  /** Receipt look-ups at the same time. */
+  /** Receipt requests in parallel. */
   receiptWorkers: whole(10, [1, 1000]),
-  /** Look for a receipt as soon as a transaction is tracked. */
-  fetchReceiptUponEntry: { parse: flag, fallback: false, show: String },
-  broadcastToAll: { parse: flag, fallback: false, show: String },
-  /** After how long without a receipt stored bytes are sent again. */
+  /** Request the receipt as soon as a transaction is tracked. */
+  fetchReceiptUponEntry: withDefault(false, flag),
+  broadcastToAll: withDefault(false, flag),
+  /** Time without a receipt after which the stored bytes are sent again. */
   resubmitInterval: timeOrOff(60_000, 100),
-  /** After how long a transaction that private endpoints alone were given is sent to the others too. */
+  /** Time after which a transaction sent to private endpoints only is sent to the public ones too. */
   publicAfter: timeOrOff(null, 1_000),
-  /** Payloads signed for one transaction without an operator; 0 is no limit. It is tracked and sent all the same. */
+  /**
+   * Limit of payloads signed for one transaction without an operator; 0: no limit. The last one is still tracked and
+   * resent.
+   */
   maxAttempts: whole(0, [0, MAX_COUNT]),
-  /** How long a transaction may hold up its lane before it is reported as STUCK. */
+  /** Time that a transaction may block its lane before it is reported as STUCK. */
   stuckAfter: time(30 * 60_000, 1_000),
-  /** How often it is sent again to a node that took it, before that; 0: age alone decides. */
+  /** Resends accepted by a node before a transaction counts as STUCK; 0: age alone decides. */
   stuckAfterResubmits: whole(30, [0, MAX_COUNT]),
-  /** Sign again at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
+  /** Replacement at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
   reprice: oneOf("on", "off", "linear"),
-  /** Where new heads are told of, as a hint to look sooner. */
-  wsUrl: optional({ parse: credentials.socketUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
-  /** What to offer for gas: an https URL that says it, or a fixed fee cap in gwei, with a tip behind a slash. */
-  gasOracle: optional({ parse: credentials.gasOracle, secrets: secretsOfHookPlace, show: maskHookPlace }),
-  /** Where the fees stand in the answer of a URL: fee cap, and tip behind a slash. */
-  gasOracleFields: {
-    parse: matching(
-      /^[\w.-]{1,200}\/[\w.-]{1,200}$/,
-      "is not two paths such as standard.maxFee/standard.maxPriorityFee",
-    ),
-    fallback: "maxFeePerGas/maxPriorityFeePerGas",
-    show: String,
-  },
+  /** WebSocket endpoint for eth_subscribe("newHeads"); only makes polling sooner. */
+  wsUrl: optional(credentials.socketUrl, { secrets: secretsOfHookPlace, show: maskRpcUrl }),
+  /** Source of the fee offer: an https URL, or a fixed fee cap in gwei, optionally followed by a slash and a tip. */
+  gasOracle: optional(credentials.gasOracle, { secrets: secretsOfHookPlace, show: maskHookPlace }),
+  /** Paths of fee cap and tip in the JSON of a gas oracle's URL, separated by a slash. */
+  gasOracleFields: withDefault(
+    "maxFeePerGas/maxPriorityFeePerGas",
+    matching(/^[\w.-]{1,200}\/[\w.-]{1,200}$/, "is not two paths such as standard.maxFee/standard.maxPriorityFee"),
+  ),
   gasOracleUnit: oneOf("wei", "gwei"),
-  /** Transactions of a lane at the node beyond the mined nonce. */
+  /** Limit of a lane's transactions beyond its mined nonce. */
   inFlightWindow: whole(64, [1, 100_000]),
-  /** Blocks that may wait for a slow consumer. */
+  /** Length of the block queue of a slow consumer. */
   blockQueueLength: whole(1000, [1, MAX_COUNT]),
-  /** Ceiling of the fee per gas, also for prices that callers name; without it, one by chain id. */
-  maxFeeGwei: optional({ parse: gwei, show: formatGwei, unset: BY_CHAIN_ID }),
-  /** Ceiling of gas × fee cap of one transaction, in wei; without it, one by chain id. */
-  maxGasCostWei: optional({ parse: wei, unset: BY_CHAIN_ID }),
-  /** Ceiling of value + gas × fee cap of one transaction, in wei; without it, value is not bounded. */
-  maxCostWei: optional({ parse: wei }),
-  /** The most gas that the chain takes in one transaction, where it takes less than a block holds (EIP-7825). */
-  maxTransactionGas: optional({ parse: integer(21_000, Number.MAX_SAFE_INTEGER), unset: BY_CHAIN_ID }),
-  /** How often each lane is compared with the chain. */
+  /** Ceiling of the fee per gas, also for prices set by callers. Not set: a default by chain id. */
+  maxFeeGwei: optional(gwei, { show: formatGwei, unset: BY_CHAIN_ID }),
+  /** Ceiling of gas × fee cap of one transaction, in wei. Not set: a default by chain id. */
+  maxGasCostWei: optional(wei, { unset: BY_CHAIN_ID }),
+  /** Ceiling of value + gas × fee cap of one transaction, in wei. Not set: value is unlimited. */
+  maxCostWei: optional(wei),
+  /** Gas limit of one transaction, on chains that allow less than a whole block (EIP-7825). */
+  maxTransactionGas: optional(integer(21_000, Number.MAX_SAFE_INTEGER), { unset: BY_CHAIN_ID }),
+  /** Interval between two comparisons of a lane with the chain. */
   reconciliationInterval: timeOrOff(5 * 60_000, 100),
-  /** After how long a payload that a node signed, and that is found nowhere, is sent anew. */
+  /** Time after which a payload that the chain node signed, and that cannot be found, is sent anew. */
   grayZoneTimeout: time(5 * 60_000, 1_000),
-  /** How often such a payload is looked for. */
+  /** Interval between two searches for such a payload. */
   grayZoneInterval: timeOrOff(60_000, 100),
-  /** Blocks that are read one by one where the node has pruned older state. */
+  /** Blocks to read one by one if the node has pruned older state. */
   grayZoneLookback: whole(100, [1, 100_000]),
-  /** Kept for configurations that name it: a transaction whose nonce another program used always ends. */
-  externalUsePolicy: { parse: onlyFail, fallback: "fail", show: String },
-  /** A nonce that nothing can use: closed by what may move down, else said aloud; or taken by a placeholder or a cancel. */
+  /**
+   * Accepted for old configurations. Its only value is `fail`: a transaction whose nonce another program used ends as
+   * failed.
+   */
+  externalUsePolicy: withDefault("fail", onlyFail),
+  /**
+   * Repair of a nonce gap: `move` closes it with later transactions, else raises an alert; `heal` sends a placeholder
+   * or a cancel.
+   */
   holePolicy: oneOf("move", "heal"),
-  /** How long a reserved nonce is kept where its caller does not say; at most ten minutes. */
+  /** Lifetime of a nonce reservation if the caller names none; at most ten minutes. */
   reservationTtl: time(60_000, 1_000, LONGEST_TTL_MS),
-  /** Nonces of a lane that one key may keep from others at a time: reserved, or expired and without a transaction. */
+  /** Limit of one lane's nonces that one API key may block: reserved, or expired without a transaction. */
   maxReservations: whole(16, [1, MAX_COUNT]),
-  /** The nonce of an expired reservation: taken by a placeholder, or left to the hole policy. */
+  /** Use of an expired reservation's nonce: a placeholder transaction, or the hole policy. */
   expiredReservations: oneOf("placeholder", "hole"),
-  /** Such placeholders that a lane pays for in one hour; past that its head is STUCK. */
+  /** Limit of such placeholders per lane and hour; beyond it the lane's head is STUCK. */
   maxReservationRepairs: whole(16, [0, MAX_COUNT]),
-  /** An alert, and a question to the hook, where more transactions of a lane are not final. */
+  /** Alert and stuck-hook call if more transactions of a lane are not final. */
   alertPendingDepth: whole(1_000, [1, MAX_COUNT]),
-  /** The same where the oldest of them is older. */
+  /** The same if the oldest of them is older than this. */
   alertOldestAge: time(10 * 60_000, 1_000),
-  /** The same where the one that all others wait for is older. */
+  /** The same if the lane's first unmined transaction, which blocks all others, is older than this. */
   alertHeadAge: time(5 * 60_000, 1_000),
-  /** An alert where more nonces of a lane are reserved. */
+  /** Alert if more nonces of a lane are reserved. */
   alertReserved: whole(100, [1, MAX_COUNT]),
-  /** An alert where a signer holds less; in wei. */
-  alertLowBalanceWei: optional({ parse: wei }),
-  /** Where people look the chain up; without it, one by chain id. */
-  explorerUrl: optional({ parse: credentials.endpointUrl, unset: BY_CHAIN_ID }),
+  /** Alert if a signer's balance is lower, in wei. */
+  alertLowBalanceWei: optional(wei),
+  /** Base URL of the block explorer that pages link to. Not set: a default by chain id. */
+  explorerUrl: optional(credentials.endpointUrl, { unset: BY_CHAIN_ID }),
 });
 
-const DATABASE = optional({ parse: credentials.databaseUrl, secrets: secretsOfDatabaseUrl, show: maskDatabaseUrl });
+const DATABASE = optional(credentials.databaseUrl, { secrets: secretsOfDatabaseUrl, show: maskDatabaseUrl });
 
 export const SETTINGS = {
   ...settings({
     databaseUrl: DATABASE,
-    /** The same database past a transaction pooler: where nodes listen for each other's hints. */
+    /** The same database without the transaction pooler, for LISTEN. */
     directDatabaseUrl: DATABASE,
-    /** Where everything is kept in it. */
-    databaseSchema: {
-      parse: matching(/^[a-z_][a-z0-9_]{0,62}$/, "is not a schema name (1 to 63 of a to z, 0 to 9 and _)"),
-      fallback: DEFAULT_SCHEMA,
-      show: String,
-    },
+    /** PostgreSQL schema that holds all tables. */
+    databaseSchema: withDefault(
+      DEFAULT_SCHEMA,
+      matching(/^[a-z_][a-z0-9_]{0,62}$/, "is not a schema name (1 to 63 of a to z, 0 to 9 and _)"),
+    ),
     notifications: oneOf("on", "off"),
     preparedStatements: oneOf("auto", "on", "off"),
-    /** One chain. For several, use `chains`. */
-    rpcUrl: optional({
-      parse: credentials.rpcUrls,
+    /** Endpoints of one chain. For several chains, use `chains`. */
+    rpcUrl: optional(credentials.rpcUrls, {
       secrets: secretsOfRpcUrls,
       show: (urls: readonly string[]) => urls.map(maskRpcUrl).join(", "),
     }),
-    /** Of the chain behind `rpcUrl`. Not set: what its endpoints say, where the database has served that before. */
-    chainId: optional({ parse: integer(1, Number.MAX_SAFE_INTEGER) }),
-    privateKeys: optional({
-      parse: list(credentials.privateKey),
+    /**
+     * Id of the chain behind `rpcUrl`. Not set: the id that its endpoints report, if the database has served it
+     * before.
+     */
+    chainId: optional(integer(1, Number.MAX_SAFE_INTEGER)),
+    privateKeys: optional(list(credentials.privateKey), {
       secrets: (keys: readonly string[]) => keys.map((key) => key.slice(2)),
       show: (keys: readonly string[]) => `${MASK} (${keys.length})`,
     }),
-    /** Each holds private keys as hex, one a line. */
-    privateKeyFiles: optional({
-      parse: list(credentials.keyFile),
-      secrets: () => [],
-      show: (files: readonly string[]) => files.join(", "),
-    }),
-    mnemonic: optional({ parse: credentials.mnemonic, secrets: (phrase: string) => [phrase], show: () => MASK }),
-    /** Accounts of the mnemonic, from the first on. */
+    /** Files of private keys in hex, one per line. */
+    privateKeyFiles: optional(list(credentials.keyFile), { secrets: () => [] }),
+    mnemonic: optional(credentials.mnemonic, { secrets: (phrase: string) => [phrase], show: () => MASK }),
+    /** Number of accounts derived from the mnemonic, starting with the first. */
     mnemonicCount: whole(1, [1, 1_000]),
-    /** Where they are derived; the account's number is put in for `{index}`, or behind it. */
-    mnemonicPath: { parse: credentials.derivationPath, fallback: "m/44'/60'/0'/0", show: String },
-    keystoreDir: optional({ parse: text }),
-    keystorePasswordFile: optional({ parse: text }),
+    /** BIP-32 path. The account's index replaces `{index}`, or is appended. */
+    mnemonicPath: withDefault("m/44'/60'/0'/0", credentials.derivationPath),
+    keystoreDir: optional(text),
+    keystorePasswordFile: optional(text),
     /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
-    nodeSigners: optional({
-      parse: list(credentials.address),
-      show: (addresses: readonly string[]) => addresses.join(", "),
-    }),
-    /** A signer that is asked over JSON-RPC, as Web3Signer is (`eth_accounts`, `eth_signTransaction`). */
-    remoteSignerUrl: optional({ parse: credentials.endpointUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
-    /** Of its accounts, those that this node signs for; without it, all. */
-    remoteSignerAddresses: optional({
-      parse: list(credentials.address),
-      show: (addresses: readonly string[]) => addresses.join(", "),
-    }),
-    /** PEM: who vouches for the remote signer, and what this node shows it. */
-    remoteSignerCaFile: optional({ parse: text }),
-    remoteSignerCertFile: optional({ parse: text }),
-    remoteSignerKeyFile: optional({ parse: text }),
+    nodeSigners: optional(list(credentials.address)),
+    /** URL of a JSON-RPC signer such as Web3Signer (`eth_accounts`, `eth_signTransaction`). */
+    remoteSignerUrl: optional(credentials.endpointUrl, { secrets: secretsOfHookPlace, show: maskRpcUrl }),
+    /** Accounts of the remote signer that this node uses. Not set: all. */
+    remoteSignerAddresses: optional(list(credentials.address)),
+    /** PEM files for mutual TLS with the remote signer: its CA, and this node's certificate and key. */
+    remoteSignerCaFile: optional(text),
+    remoteSignerCertFile: optional(text),
+    remoteSignerKeyFile: optional(text),
     /** Keys of the spec ECC_SECG_P256K1: ids, ARNs or aliases. */
-    awsKmsKeyIds: optional({ parse: list(credentials.awsKeyId), show: (ids: readonly string[]) => ids.join(", ") }),
+    awsKmsKeyIds: optional(list(credentials.awsKeyId)),
     /** Versions of keys with the algorithm EC_SIGN_SECP256K1_SHA256, by their whole names. */
-    gcpKmsKeyVersions: optional({
-      parse: list(credentials.gcpKeyVersion),
-      show: (names: readonly string[]) => names.join(", "),
-    }),
+    gcpKmsKeyVersions: optional(list(credentials.gcpKeyVersion)),
     /** Secrets of HashiCorp Vault, each with a field `privateKey`. */
-    vaultKeyPaths: optional({
-      parse: list(credentials.vaultPath),
-      show: (paths: readonly string[]) => paths.join(", "),
-    }),
-    /** Where keys are held: in a process of their own, or in a thread of the node's. */
-    signing: optional({ parse: choice("process", "thread") }),
-    host: { parse: text, fallback: "127.0.0.1", show: String },
+    vaultKeyPaths: optional(list(credentials.vaultPath)),
+    /** Process that holds the keys: one of its own, or a thread of the node. */
+    signing: optional(choice("process", "thread")),
+    host: withDefault("127.0.0.1", text),
     port: whole(3000, [0, 65_535]),
-    /** Where metrics, other nodes and operators are answered, and nowhere else; without it, on the one port. */
-    adminPort: optional({ parse: integer(0, 65_535) }),
-    /** Address to listen on there; without it, as the other. */
-    adminHost: optional({ parse: text }),
-    nodeId: optional({ parse: matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)") }),
-    advertiseUrl: optional({ parse: credentials.originUrl, secrets: () => [] }),
-    /** Vouches for the keys of the nodes, outside the database. The first signs, each of them is believed. */
-    clusterSecret: optional({
-      parse: list(credentials.clusterSecret),
+    /** Port for metrics, other nodes and operators, which the main port then refuses. Not set: one port serves all. */
+    adminPort: optional(integer(0, 65_535)),
+    /** Listen address of the admin port. Not set: `host`. */
+    adminHost: optional(text),
+    nodeId: optional(matching(/^[\w.:-]{1,128}$/, "is not a node id (1 to 128 letters, digits or . _ : -)")),
+    advertiseUrl: optional(credentials.originUrl, { secrets: () => [] }),
+    /**
+     * Secrets that authenticate the nodes' keys independently of the database. The first one signs; every one
+     * verifies.
+     */
+    clusterSecret: optional(list(credentials.clusterSecret), {
       secrets: (all: readonly string[]) => all,
       show: (secrets: readonly string[]) => `${MASK} (${secrets.length})`,
     }),
-    /** Where other nodes may be; without it, wherever they advertise. */
-    peerUrlPattern: optional({
-      parse: list(matching(URL_PATTERN, "is not the pattern of a node's URL (use https://node-*.relay.internal:3000)")),
-      show: (patterns: readonly string[]) => patterns.join(", "),
-    }),
-    /** Names that this node answers to; without it, where no key is asked for, its own. */
-    allowedHosts: optional({ parse: list(credentials.hostName), show: (names: readonly string[]) => names.join(", ") }),
-    /** Of sites whose pages may speak to this node. */
-    allowedOrigins: optional({
-      parse: list(credentials.webOrigin),
-      show: (origins: readonly string[]) => origins.join(", "),
-    }),
-    /** At `/rpc`: what strangers signed is passed on to the chain, or refused. */
+    /** URL patterns that other nodes must match. Not set: any advertised URL. */
+    peerUrlPattern: optional(
+      list(matching(URL_PATTERN, "is not the pattern of a node's URL (use https://node-*.relay.internal:3000)")),
+    ),
+    /** Host headers that this node accepts. Not set: its own names if no API key is required, else any. */
+    allowedHosts: optional(list(credentials.hostName)),
+    /** Origins of web pages that may call this node. */
+    allowedOrigins: optional(list(credentials.webOrigin)),
+    /** Raw transactions of unknown senders at `/rpc`: passed on to the chain, or refused. */
     rpcForeignRaw: oneOf("refuse", "pass"),
-    /** Whether an API key may stand in the path of `/rpc`. */
-    rpcKeyInPath: { parse: flag, fallback: false, show: String },
-    /** Reads that `/rpc` passes on to the chain's endpoints beside the usual ones. */
-    rpcMethods: optional({ parse: list(rpcMethod), show: (names: readonly string[]) => names.join(", ") }),
-    /** Blocks that one filter of logs may reach over there. */
+    /** Accept an API key in the path of `/rpc`. */
+    rpcKeyInPath: withDefault(false, flag),
+    /** Additional read methods that `/rpc` forwards to the chain's endpoints. */
+    rpcMethods: optional(list(rpcMethod)),
+    /** Limit of blocks in one eth_getLogs filter at `/rpc`. */
     rpcLogsRange: whole(USUAL_LOGS_RANGE, [1, 1_000_000_000]),
     /** Each as `name:secret:scope+scope`, or as an object in a file. */
-    apiKeys: optional({
-      parse: list(credentials.apiKey, (key) => key.secret),
-      secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),
-      show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
-    }),
-    /** Of keys that name none of their own: creates and reads of a chain a second on each node, and the part of a lane's queue that one may fill. */
-    keyRate: optional({ parse: rate }),
-    keyReadRate: optional({ parse: rate }),
-    keyQueueShare: optional({ parse: share }),
-    auth: optional({ parse: choice("keys", "none") }),
-    /** What signers and API keys may do, and up to how much: a file of JSON. */
-    policyFile: optional({ parse: text }),
-    /** The same, in the configuration itself. */
-    policies: optional({ parse: document, show: () => "set" }),
-    /** Signers under one name, of which each transaction gets one. */
-    pools: optional({ parse: pools, show: showPools }),
+    apiKeys: optional(
+      list(credentials.apiKey, (key) => key.secret),
+      {
+        secrets: (keys: readonly credentials.ApiKey[]) => keys.map((key) => key.secret),
+        show: (keys: readonly credentials.ApiKey[]) => keys.map((key) => `${key.name}:${MASK}`).join(", "),
+      },
+    ),
+    /**
+     * Defaults of API keys without quotas: creates and chain reads per second on each node, and the share of a lane's
+     * queue.
+     */
+    keyRate: optional(rate),
+    keyReadRate: optional(rate),
+    keyQueueShare: optional(share),
+    auth: optional(choice("keys", "none")),
+    /** JSON file of policies: permissions and spending limits of signers and API keys. */
+    policyFile: optional(text),
+    /** The same document inside the configuration. */
+    policies: optional(document, { show: () => "set" }),
+    /** Named groups of signers. Each transaction for a pool gets one of its signers. */
+    pools: optional(pools, { show: showPools }),
     mode: oneOf("worker-queue", "basic"),
-    /** A busy laptop does not lose it; production takes over sooner. */
+    /** Longer in `dev`, so that a busy laptop keeps its lease; production takes over sooner. */
     leaseDuration: { ...time(10_000, 500), devFallback: 60_000 },
     leaseRenewInterval: time(3000, 50),
     clockSkewAllowance: time(1000, 0),
@@ -265,26 +268,23 @@ export const SETTINGS = {
     writerWorkers: whole(256, [1, 65_536]),
     queueLimit: whole(10_000, [1, MAX_COUNT]),
     drainTimeout: time(5000, 0),
-    /** Final transactions, and completions, older than this are kept no more. */
+    /** Age after which final transactions and completions are deleted. */
     retention: ageOr("off", SHORTEST_RETENTION_MS),
-    /** How long request ids of what is kept no more are refused, by their hashes. */
+    /** Age up to which the request ids of deleted transactions are still refused, by their hashes. */
     requestIdRetention: ageOr("forever", SHORTEST_RETENTION_MS),
-    /** Decides what becomes of stuck transactions: a module with a default export, or an https URL. */
-    stuckHook: optional({ parse: credentials.hookPlace, secrets: secretsOfHookPlace, show: maskHookPlace }),
-    /** Signs what is asked of a URL. */
-    stuckHookSecret: optional({ parse: text, secrets: (secret: string) => [secret], show: () => MASK }),
-    /** Decides what is offered instead where an offer is not taken: a module with a default export. */
-    repricingModule: optional({ parse: text }),
-    /** Private networks that the hook and the alerts' webhook may lead to: addresses, or as 10.0.0.0/8. */
-    hookNetworks: optional({
-      parse: list(credentials.network),
-      show: (networks: readonly string[]) => networks.join(", "),
-    }),
-    /** Alerts are posted there. */
-    alertWebhookUrl: optional({ parse: credentials.webhookUrl, secrets: secretsOfHookPlace, show: maskRpcUrl }),
-    /** Without it, by the URL's host: Slack, DingTalk and Feishu are known, all else gets plain JSON. */
-    alertWebhookFormat: optional({ parse: choice(...ALERT_FORMATS) }),
-    logLevel: { parse: choice(...LOG_LEVELS), fallback: "info", show: String },
+    /** Decides about stuck transactions: a module with a default export, or an https URL. */
+    stuckHook: optional(credentials.hookPlace, { secrets: secretsOfHookPlace, show: maskHookPlace }),
+    /** HMAC secret of the requests to the stuck hook's URL. */
+    stuckHookSecret: optional(text, { secrets: (secret: string) => [secret], show: () => MASK }),
+    /** Module whose default export decides the price of a replacement. */
+    repricingModule: optional(text),
+    /** Private addresses or networks (10.0.0.0/8) that hook and alert webhook may connect to. */
+    hookNetworks: optional(list(credentials.network)),
+    /** URL that receives alerts by POST. */
+    alertWebhookUrl: optional(credentials.webhookUrl, { secrets: secretsOfHookPlace, show: maskRpcUrl }),
+    /** Not set: by the URL's host (Slack, DingTalk, Feishu), else plain JSON. */
+    alertWebhookFormat: optional(choice(...ALERT_FORMATS)),
+    logLevel: withDefault("info", choice(...LOG_LEVELS)),
   }),
   ...CHAIN_SETTINGS,
 };
@@ -292,14 +292,14 @@ export const SETTINGS = {
 export type SettingKey = keyof typeof SETTINGS;
 export type ChainSettingKey = keyof typeof CHAIN_SETTINGS;
 export type Values = {
-  readonly [K in SettingKey]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never;
+  readonly [K in SettingKey]: (typeof SETTINGS)[K]["parse"] extends Parser<infer T> ? T : never;
 };
 export type ChainValues = Pick<Values, ChainSettingKey>;
 
 export const SETTING_KEYS = Object.keys(SETTINGS) as readonly SettingKey[];
 export const CHAIN_SETTING_KEYS = Object.keys(CHAIN_SETTINGS) as readonly ChainSettingKey[];
 
-/** Each names signers of one kind; `start` needs one of them. */
+/** Settings that configure a signer; `start` requires one of them. */
 export const SIGNER_KEYS = [
   "privateKeys",
   "privateKeyFiles",

@@ -3,10 +3,10 @@ import type { Resolution } from "./resolve.ts";
 import { SETTING_KEYS, SETTINGS, type SettingKey } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 
-type Said = Pick<Resolution, "values" | "chains">;
+type Resolved = Pick<Resolution, "values" | "chains">;
 
-/** Every text of a configuration that must never leave the process: each setting names its own. */
-export function secretsOf({ values, chains }: Said): readonly string[] {
+/** All secret texts of a configuration, which must never leave the process. */
+export function secretsOf({ values, chains }: Resolved): readonly string[] {
   const own = SETTING_KEYS.flatMap((key) => secretsIn(SETTINGS[key], values[key]));
   const ofChains = chains.flatMap(({ rpcUrls, values: { gasOracle, wsUrl } }) => [
     ...secretsIn(SETTINGS.rpcUrl, rpcUrls),
@@ -16,27 +16,27 @@ export function secretsOf({ values, chains }: Said): readonly string[] {
   return [...new Set([...own, ...ofChains])];
 }
 
-/** The same of an environment that is not judged yet: what cannot be read is a secret as it stands. */
+/** The same for an environment that is not checked yet: a value that cannot be parsed is secret as a whole. */
 export function secretsOfVariables(variables: Readonly<Record<string, string | undefined>>): readonly string[] {
   return SETTING_KEYS.flatMap((key) => {
     const setting: Setting<unknown> = SETTINGS[key];
-    const said = variables[setting.variable]?.trim();
-    if (said === undefined || said === "" || setting.secrets === undefined) return [];
-    const parsed = setting.parse(said);
-    return "value" in parsed ? secretsIn(setting, parsed.value) : [said, ...said.split(",")];
+    const text = variables[setting.variable]?.trim();
+    if (text === undefined || text === "" || setting.secrets === undefined) return [];
+    const parsed = setting.parse(text);
+    return "value" in parsed ? secretsIn(setting, parsed.value) : [text, ...text.split(",")];
   });
 }
 
 /**
- * One line for each setting whose secret shows wherever it is quoted, because it is a word of ours or too short to be told from
- * one. It names the setting, not the secret. Of endpoints and hooks nobody chose every part of the URL as a secret.
+ * One line for each setting whose secret cannot be masked, because it is too short or an ordinary word of our texts.
+ * It names the setting, not the secret. URLs of endpoints and hooks are exempt: nobody chose their parts as secrets.
  */
 export function unmaskedSecrets({ values }: Pick<Resolution, "values">): readonly string[] {
   return CHOSEN_SECRETS.flatMap((key) => {
     const setting: Setting<unknown> = SETTINGS[key];
     if (secretsIn(setting, values[key]).every(isMasked)) return [];
     const why =
-      "is an ordinary word of ours, or shorter than six characters, and is not masked where somebody quotes it";
+      "is an ordinary word of Fencepost's texts, or shorter than six characters, so it cannot be masked in logs";
     return [`${setting.variable}: a secret in it ${why}: choose another`];
   });
 }

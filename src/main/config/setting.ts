@@ -1,71 +1,82 @@
-import type { Duration } from "./define.ts";
 import { choice, duration, durationOrOff, formatDuration, integer, type Parser } from "./parsers.ts";
 
-export interface Setting<T, Said = unknown> {
-  readonly variable: `FENCEPOST_${string}`;
-  readonly parse: Parser<T, Said>;
+/** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
+export type Duration = `${number}${"ms" | "s" | "m" | "h"}`;
+
+/** One setting as the table declares it. */
+export interface Rule<T, Written = unknown> {
+  readonly parse: Parser<T, Written>;
   readonly fallback: NoInfer<T>;
-  /** Where `dev` differs. */
+  /** Default of the `dev` command, if it differs. */
   readonly devFallback?: NoInfer<T>;
-  /** For `fencepost config` and the documentation; without secrets. */
-  show(value: NoInfer<T>): string;
-  /** The texts in it that must never leave the process. Where this is given, no message quotes any of the value. */
+  /** Text of a value for `fencepost config` and the documentation, without secrets. */
+  show?(value: NonNullable<NoInfer<T>>): string;
+  /** Text of a value that is not set. */
+  readonly unset?: string;
+  /** Parts of the value that must never leave the process. A setting with this function is never quoted in a message. */
   secrets?(value: NonNullable<NoInfer<T>>): readonly string[];
 }
 
-export type Rule<T, Said> = Omit<Setting<T, Said>, "variable">;
+export interface Setting<T, Written = unknown> extends Omit<Rule<T, Written>, "show"> {
+  readonly variable: `FENCEPOST_${string}`;
+  show(value: T): string;
+}
 
-/** In milliseconds: the name of the value ends with the unit in the code. */
+/** Marks a value in milliseconds: its name ends with `Ms` in the code. */
 export interface Timed {
   readonly unit: "Ms";
 }
 
 /** Settings by their keys, each with the variable that its key spells: `pollInterval` is FENCEPOST_POLL_INTERVAL. */
-export function settings<R extends Readonly<Record<string, Rule<unknown, unknown>>>>(rules: R) {
+export function settings<R extends Readonly<Record<string, Rule<unknown>>>>(rules: R) {
   const named = Object.entries(rules).map(([key, rule]) => {
-    return [key, { ...rule, variable: `FENCEPOST_${key.replace(/[A-Z]/g, "_$&").toUpperCase()}` }];
+    const variable = `FENCEPOST_${key.replace(/[A-Z]/g, "_$&").toUpperCase()}`;
+    const show = (value: unknown): string =>
+      value === null || value === undefined ? (rule.unset ?? NOT_SET) : (rule.show ?? joined)(value);
+    return [key, { ...rule, variable, show }];
   });
-  return Object.fromEntries(named) as { readonly [K in keyof R]: R[K] & Pick<Setting<unknown>, "variable"> };
+  return Object.fromEntries(named) as {
+    readonly [K in keyof R]: Omit<R[K], "show"> & Pick<Setting<unknown>, "variable" | "show">;
+  };
 }
 
-/** Not "none": that is a value which `auth` may have. */
+function joined(value: unknown): string {
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+/** Not "none": `auth` has that value. */
 export const NOT_SET = "not set";
 
-/** Of what has a default on each chain (src/domain/default-ceilings.ts). */
+/** Text of a setting that is not set and has a default on each chain (src/domain/default-ceilings.ts). */
 export const BY_CHAIN_ID = "by chain id";
 
-interface Optional<T, Said> extends Pick<Rule<T, Said>, "parse"> {
-  show?(value: NoInfer<T>): string;
-  secrets?(value: NonNullable<NoInfer<T>>): readonly string[];
-  /** Shown where it is not set. */
-  readonly unset?: string;
+export function withDefault<T, Written>(fallback: NoInfer<T>, parse: Parser<T, Written>): Rule<T, Written> {
+  return { parse, fallback };
 }
 
 /** A setting without a default: null until it is set. */
-export function optional<T, Said>({
-  show = String,
-  unset = NOT_SET,
-  ...rest
-}: Optional<T, Said>): Rule<T | null, Said> {
-  return { ...rest, fallback: null, show: (value) => (value === null ? unset : show(value)) };
+export function optional<T, Written>(
+  parse: Parser<T, Written>,
+  rest: Pick<Rule<T>, "show" | "unset" | "secrets"> = {},
+): Rule<T | null, Written> {
+  return { ...rest, parse, fallback: null };
 }
 
 export function whole(fallback: number, limits: readonly [number, number]): Rule<number, number> {
-  return { parse: integer(...limits), fallback, show: String };
+  return { parse: integer(...limits), fallback };
 }
 
-/** Durations, in milliseconds: with the least, or with least and most. */
+/** A duration in milliseconds, of at least `leastMs`. */
 export function time(fallback: number, leastMs: number, mostMs?: number): Rule<number, Duration> & Timed {
   return { parse: duration(leastMs, mostMs), fallback, show: formatDuration, unit: "Ms" };
 }
 
-/** As `time`, and `off` is null. */
+/** As `time`; `off` is null. */
 export function timeOrOff(fallback: number | null, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
-  const show = (value: number | null): string => (value === null ? "off" : formatDuration(value));
-  return { parse: durationOrOff(leastMs), fallback, show, unit: "Ms" };
+  return { parse: durationOrOff(leastMs), fallback, show: formatDuration, unset: "off", unit: "Ms" };
 }
 
 /** The first value is the default. */
 export function oneOf<const T extends string>(...values: readonly [T, ...T[]]): Rule<T, T> {
-  return { parse: choice(...values), fallback: values[0], show: String };
+  return { parse: choice(...values), fallback: values[0] };
 }

@@ -1,8 +1,10 @@
-import type { Command } from "./config.ts";
 import { SETTINGS, type SettingKey } from "./schema.ts";
 import type { Setting } from "./setting.ts";
 
-/** Who said it. Each wins over those before it. */
+/** `config` prints the configuration and requires nothing. */
+export type Command = "dev" | "start" | "migrate" | "config";
+
+/** Source of a value. Each overrides those before it. */
 export type Origin = "default" | "file" | "chain" | "environment" | "flag";
 
 export interface Sources {
@@ -13,16 +15,16 @@ export interface Sources {
 }
 
 export interface ConfigFile {
-  /** As a message calls it. */
+  /** Its name in messages. */
   readonly name: string;
-  /** Absent: it is no file of its own, as with the library. */
+  /** Absent in the library, which passes an object. */
   readonly path?: string;
   readonly content: unknown;
 }
 
 export type Flags = Readonly<Partial<Record<SettingKey, unknown>>>;
 
-/** An object of the file, not judged yet. */
+/** An unchecked object of the file. */
 export type Entry = Readonly<Record<string, unknown>>;
 
 export interface Given {
@@ -31,7 +33,7 @@ export interface Given {
   readonly raw: unknown;
 }
 
-/** Collects everything that is wrong, so that people repair it in one go. */
+/** Collects all mistakes, so that people can correct them at once. */
 export class Mistakes {
   readonly lines: string[] = [];
 
@@ -53,15 +55,15 @@ export class Mistakes {
 }
 
 const LONGEST_QUOTE = 24;
-/** A number, one with a unit, or a word: what a slip looks like. */
+/** A number, a number with a unit, or a word: the usual typing errors. */
 const PLAIN_WORD = /^(?:[+-]?\d{1,12}[a-z]{0,3}|[a-z]{1,12})$/i;
 
-/** One short line. A value that looks like a password or a key, put into the wrong variable, is not shown. */
+/** Quotes a value in one short line, unless it looks like a password or a key in the wrong variable. */
 export function quote(raw: unknown): string {
   if (Array.isArray(raw)) return raw.length === 0 ? "an empty list" : "a list";
   if (typeof raw === "object" && raw !== null) return "an object";
   if (typeof raw !== "string") return String(raw);
-  const said = raw.trim();
-  const isPlain = said.length <= LONGEST_QUOTE && said.split(/[ ,._]+|(?<=\w)-/).every((word) => PLAIN_WORD.test(word));
-  return said === "" || isPlain ? `"${said}"` : "the value";
+  const text = raw.trim();
+  const isPlain = text.length <= LONGEST_QUOTE && text.split(/[ ,._]+|(?<=\w)-/).every((word) => PLAIN_WORD.test(word));
+  return text === "" || isPlain ? `"${text}"` : "the value";
 }

@@ -5,7 +5,7 @@ import type { Entry, Mistakes, Sources } from "./sources.ts";
 const PREFIX = "FENCEPOST_";
 const VARIABLES: ReadonlySet<string> = new Set(SETTING_KEYS.map((key) => SETTINGS[key].variable));
 
-/** A misspelt variable would otherwise be a setting that silently does not hold. */
+/** Refuses misspelt variables: they would be ignored silently. */
 export function refuseUnknownVariables(variables: Sources["variables"], mistakes: Mistakes): void {
   const ours = Object.keys(variables).filter((name) => name.toUpperCase().startsWith(PREFIX));
   for (const name of ours.sort()) {
@@ -13,7 +13,7 @@ export function refuseUnknownVariables(variables: Sources["variables"], mistakes
   }
 }
 
-/** `name`: as a message calls the object: the file, or a chain in it. */
+/** `name`: the object's name in messages (the file, or a chain in it). */
 export function refuseUnknownKeys(
   { name, entry, known }: { readonly name: string; readonly entry: Entry; readonly known: readonly string[] },
   mistakes: Mistakes,
@@ -30,7 +30,7 @@ function didYouMean(name: string, known: Iterable<string>): string {
   return near === null ? "" : ` (did you mean ${near}?)`;
 }
 
-/** The prefix is no evidence: every variable has it. Casing and separators are how the two spellings differ. */
+/** Compares without the common prefix, casing and separators: the spellings of variables and keys differ in those. */
 function normalised(name: string): string {
   return name.replace(/^FENCEPOST_|[_-]/gi, "").toLowerCase();
 }

@@ -18,16 +18,16 @@ import {
   reportReady,
   startNodeProcess,
 } from "./node-process.ts";
-import { type DevTerminal, play } from "./terminal.ts";
+import { type DevTerminal, handleKeys } from "./terminal.ts";
 
 export interface DevRequest {
   readonly config: Config;
   readonly logger: Logger;
   readonly chain: "embedded" | "anvil";
   readonly directory: string;
-  /** One line at a time, while things come up. */
+  /** Prints one line of progress. */
   readonly say: (line: string) => void;
-  /** Where packages that are missing are added, and where keys are heard; null: nobody is there to press any. */
+  /** Asks to install missing packages, and reads keys; null: not on a terminal. */
   readonly terminal: DevTerminal | null;
   readonly workingDirectory: string;
 }
@@ -37,7 +37,7 @@ export type DevReady = Omit<ReadyDevNode, "needsKey">;
 type Undo = () => Promise<void>;
 
 const BLOCK_TIME_MS = 500;
-/** A server that ends again and again would do so for ever. */
+/** Limit of restarts of a database server that keeps ending. */
 const MOST_RESTARTS = 10;
 
 /** `fencepost dev`: a real PostgreSQL, a real EVM chain and a node on them, all children of this process. */
@@ -52,18 +52,18 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const chain = config.chains.length > 0 ? null : await embeddedChain(request, undo);
     stop.signal.throwIfAborted();
     if (chain !== null && config.databaseUrl === null) {
-      // What an earlier chain confirmed is on no chain any more.
+      // The last run's chain ended with it: its transactions exist on no chain any more.
       const dropped = await dropSchema({ databaseUrl: database.url, schema: config.databaseSchema });
       if (dropped > 0) request.say(`${dropped} transactions of the last run were dropped: its chain ended with it`);
     }
     const completed = withChain({ ...config, databaseUrl: database.url }, chain);
     const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);
     const { terminal, say } = request;
-    const serving = terminal === null ? null : new Serving(request, given(config, database.url, chain));
+    const child = terminal === null ? null : new ReplaceableNode(request, nodeVariables(config, database.url, chain));
     const options = { logger, waitUntil: stop.signal, isDev: chain !== null || isOnEmbeddedChain() };
-    const starting = serving?.start(config.port) ?? startService({ config: completed, ...options });
+    const starting = child?.start(config.port) ?? startService({ config: completed, ...options });
     const first = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
-    const end = () => serving?.stop() ?? first.stop();
+    const end = () => child?.stop() ?? first.stop();
     undo.push(end);
     stop.signal.throwIfAborted();
     const { url, adminUrl, nodeId, signers, chainIds } = first;
@@ -72,13 +72,15 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const welcome = (): void => {
       ready(node);
       reportReady(node);
-      if (terminal !== null && serving !== null)
-        undo.push(play(terminal, { node, chain, blockTimeMs: BLOCK_TIME_MS, say, restart: () => serving.restart() }));
+      if (terminal !== null && child !== null)
+        undo.push(
+          handleKeys(terminal, { node, chain, blockTimeMs: BLOCK_TIME_MS, say, restart: () => child.restart() }),
+        );
     };
     await runUntilStopped({ ...first, stop: end }, over, { logger, ready: welcome });
     if (!stop.signal.aborted) throw await lost;
   } catch (error) {
-    // Stopped while coming up: not a failure.
+    // Stopped while starting: not a failure.
     if (!stop.signal.aborted) throw error;
   } finally {
     for (const step of undo.reverse()) await step();
@@ -86,7 +88,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
   }
 }
 
-/** What is embedded needs its package, what is the user's own needs none. */
+/** Packages of the embedded parts. A database or chain of the user's own needs none. */
 function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest): Asking {
   const ownChain = config.chains.length > 0 || chain === "anvil";
   const parts: Asking["parts"] = [
@@ -96,13 +98,13 @@ function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest)
   return { who: "fencepost dev", parts, ask: terminal?.ask ?? null, say, directory: workingDirectory };
 }
 
-/** The node that runs now: at the press of a key it is killed, and another one takes its place at the same address. */
-class Serving {
+/** The running node process. A key press kills it and starts another one at the same address. */
+class ReplaceableNode {
   private readonly options: Parameters<typeof startNodeProcess>[0];
   private current: NodeProcess | null = null;
 
   constructor({ config, say }: DevRequest, variables: Readonly<Record<string, string>>) {
-    const onLost = (how: string) => say(`the node ended (${how}); k starts another`);
+    const onLost = (how: string) => say(`the node ended (${how}); press k to start another`);
     const environment = { ...process.env, ...variables };
     this.options = {
       argv: process.argv.slice(1),
@@ -130,8 +132,12 @@ class Serving {
   }
 }
 
-/** What the process of the node is told beside the configuration: where the database and the chain are that we started. */
-export function given(config: Config, databaseUrl: string, chain: DevChain | null): Readonly<Record<string, string>> {
+/** Additional environment of the node's process: the database and the chain that we started. */
+export function nodeVariables(
+  config: Config,
+  databaseUrl: string,
+  chain: DevChain | null,
+): Readonly<Record<string, string>> {
   const keys = (chain?.accounts ?? []).map(({ privateKey }) => privateKey).join(",");
   return {
     ...(config.databaseUrl === null && { FENCEPOST_DATABASE_URL: databaseUrl }),
@@ -141,21 +147,22 @@ export function given(config: Config, databaseUrl: string, chain: DevChain | nul
       ...ON_EMBEDDED_CHAIN,
     }),
     ...(chain !== null && !hasOwnKeys(config) && { FENCEPOST_PRIVATE_KEYS: keys }),
-    // The configuration was allowed to run open here; in the child, our chain and accounts look like the user's own.
+    // This configuration may run without API keys. In the child our chain and accounts look like the user's own, so
+    // say it.
     ...(config.apiKeys === "none" && { FENCEPOST_AUTH: "none" }),
   };
 }
 
 const NEVER = new Promise<never>(() => undefined);
 
-/** Its blocks were in its memory: on a new chain, nothing of what the database says would be true. */
+/** The chain kept its blocks in memory: on a new chain, the database would be wrong. */
 function chainLost(how: string): EmbeddedError {
   return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
 }
 
 /**
- * The configured one, or one of our own. Its server is started again where it was killed, and recovers what it had
- * committed; the node waits meanwhile. `lost`: it ended, and could not be started again.
+ * The configured database, or an embedded one. A killed embedded server is started again and recovers its commits,
+ * while the node waits. `lost` resolves if that fails.
  */
 async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) {
   const { databaseUrl } = request.config;
@@ -199,7 +206,7 @@ async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChai
   return chain;
 }
 
-/** The dev chain and its accounts, where the configuration names none. */
+/** Adds the dev chain, and its accounts if the configuration has no keys. */
 function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof config {
   if (chain === null) return config;
   const { chainId, url } = chain;

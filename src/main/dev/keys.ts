@@ -1,14 +1,14 @@
-/** Keys to play with, while `dev` runs on a terminal: what goes wrong in production, at the press of one. */
+/** Keys of `dev` on a terminal, each of which causes a failure of production. */
 import { randomBytes } from "node:crypto";
 import type { DevChain } from "./embedded/start-chain.ts";
 
-export interface PlayGround {
-  /** Null: the chain is the user's own, and is left alone. */
+export interface KeyActions {
+  /** Null: the chain is the user's own, and is not touched. */
   readonly chain: DevChain | null;
   readonly blockTimeMs: number;
-  /** Sends a transfer of nothing much through the API; what came of it, in words. */
+  /** Sends a small transfer through the API. Returns the result as text. */
   readonly send: () => Promise<string>;
-  /** Kills the node's process, and starts another. The pid that was. */
+  /** Kills the node's process and starts another. Returns the killed pid. */
   readonly restart: () => Promise<number | undefined>;
   readonly say: (line: string) => void;
 }
@@ -23,52 +23,52 @@ interface Key {
 const REORG_DEPTH = 3;
 const SPIKE = 50n;
 const GWEI = 1_000_000_000n;
-/** Empty blocks have brought the base fee down to a few wei: fifty times that is no spike. */
+/** Empty blocks lower the base fee to a few wei, and fifty times that is no spike. */
 const LEAST_SPIKE_WEI = 20n * GWEI;
 const hex = (value: bigint | number): string => `0x${value.toString(16)}`;
 
-export class PlayKeys {
+export class DevKeys {
   private readonly keys: readonly Key[];
-  private readonly ground: PlayGround;
+  private readonly actions: KeyActions;
   private isPaused = false;
-  /** Of the chain, newest last, each with the height at which it was taken. */
+  /** Snapshots of the chain with their heights, newest last. */
   private snapshots: { readonly id: unknown; readonly height: number }[] = [];
   private busy = false;
 
-  constructor(ground: PlayGround) {
-    this.ground = ground;
+  constructor(actions: KeyActions) {
+    this.actions = actions;
     const all: readonly Key[] = [
-      { key: "s", does: "send a transfer", onChain: false, press: () => ground.send() },
+      { key: "s", does: "send a transfer", onChain: false, press: () => actions.send() },
       { key: "r", does: `reorg of ${REORG_DEPTH} blocks`, onChain: true, press: () => this.reorg() },
       { key: "f", does: "fee spike", onChain: true, press: () => this.spike() },
-      { key: "p", does: "pause mining, or go on", onChain: true, press: () => this.pause() },
+      { key: "p", does: "pause or resume mining", onChain: true, press: () => this.pause() },
       { key: "k", does: "kill the node and start another", onChain: false, press: () => this.restart() },
     ];
-    this.keys = all.filter(({ onChain }) => !onChain || ground.chain !== null);
+    this.keys = all.filter(({ onChain }) => !onChain || actions.chain !== null);
   }
 
   get help(): string {
     return `Keys: ${this.keys.map(({ key, does }) => `${key} ${does}`).join(", ")}, q quit`;
   }
 
-  /** Unknown keys show the help; what a key does is done before the next is heard. */
+  /** Unknown keys print the help. Keys pressed during an action are ignored. */
   async press(pressed: string): Promise<void> {
     const key = this.keys.find((each) => each.key === pressed);
-    if (key === undefined) return this.ground.say(this.help);
+    if (key === undefined) return this.actions.say(this.help);
     if (this.busy) return;
     this.busy = true;
     try {
-      this.ground.say(await key.press());
+      this.actions.say(await key.press());
     } catch (error) {
-      this.ground.say(`${key.does}: ${error instanceof Error ? error.message : String(error)}`);
+      this.actions.say(`${key.does}: ${error instanceof Error ? error.message : String(error)}`);
     } finally {
       this.busy = false;
     }
   }
 
-  /** Taken now and then, so that there is something to go back to. */
+  /** Takes a snapshot from time to time, for a reorg to return to. */
   async remember(): Promise<void> {
-    const { chain } = this.ground;
+    const { chain } = this.actions;
     if (chain === null || this.busy) return;
     const height = await this.height(chain);
     if (height < (this.snapshots.at(-1)?.height ?? -REORG_DEPTH) + REORG_DEPTH) return;
@@ -76,37 +76,37 @@ export class PlayKeys {
   }
 
   private async reorg(): Promise<string> {
-    const chain = this.ground.chain as DevChain;
+    const chain = this.actions.chain as DevChain;
     const before = await this.height(chain);
     const back = this.snapshots.findLast(({ height }) => before - height >= REORG_DEPTH) ?? this.snapshots[0];
     if (back === undefined || back.height >= before) return "reorg: there are too few blocks yet";
     await chain.rpc("evm_revert", [back.id]);
     this.snapshots = this.snapshots.filter(({ height }) => height < back.height);
-    // Within a second the same blocks would be made again, to the last byte.
+    // Changes the next blocks' hashes: within one second they would otherwise be identical to the replaced ones.
     await chain.rpc("hardhat_setPrevRandao", [`0x${randomBytes(32).toString("hex")}`]);
     await chain.mine(before - back.height + 1);
     return `reorg: blocks ${back.height + 1} to ${before} were replaced; what was in them is sent again`;
   }
 
   private async spike(): Promise<string> {
-    const chain = this.ground.chain as DevChain;
+    const chain = this.actions.chain as DevChain;
     const { baseFeePerGas } = (await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string };
     const times = BigInt(baseFeePerGas) * SPIKE;
     const risen = times > LEAST_SPIKE_WEI ? times : LEAST_SPIKE_WEI;
     await chain.rpc("hardhat_setNextBlockBaseFeePerGas", [hex(risen)]);
-    return `fee spike: the next block asks for ${risen / GWEI} gwei, and empty blocks bring it down by an eighth each`;
+    return `fee spike: the next block costs ${risen / GWEI} gwei, and empty blocks bring it down by an eighth each`;
   }
 
   private async pause(): Promise<string> {
-    const chain = this.ground.chain as DevChain;
+    const chain = this.actions.chain as DevChain;
     this.isPaused = !this.isPaused;
-    await chain.rpc("evm_setIntervalMining", [this.isPaused ? 0 : this.ground.blockTimeMs]);
-    return this.isPaused ? "mining is paused: what is sent waits; p goes on" : "mining goes on";
+    await chain.rpc("evm_setIntervalMining", [this.isPaused ? 0 : this.actions.blockTimeMs]);
+    return this.isPaused ? "mining is paused: transactions wait; p resumes" : "mining is resumed";
   }
 
   private async restart(): Promise<string> {
-    const pid = await this.ground.restart();
-    return `kill -9 ${pid ?? "?"}: another node has taken over, and goes on with what the database has`;
+    const pid = await this.actions.restart();
+    return `kill -9 ${pid ?? "?"}: another node has taken over, and continues from the database`;
   }
 
   private async height(chain: DevChain): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * The node of `dev` on a terminal, in a process of its own: the same command once more, on the database and the chain that this
- * process keeps. So a key can kill it as a machine would, without a last word, and another goes on with what the database has.
+ * The node of `dev` on a terminal, in a process of its own: the same command again, on the database and the chain of
+ * this process. So a key can kill it like a crashing machine, and another one continues from the database.
  */
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Service } from "../service.ts";
@@ -9,23 +9,23 @@ import { EmbeddedError } from "./embedded/embedded-error.ts";
 import { endChild, launch } from "./embedded/processes.ts";
 
 export interface NodeProcessOptions {
-  /** The command line of `dev`, launcher first. */
+  /** Command line of `dev`, launcher first. */
   readonly argv: readonly string[];
-  /** All of its environment. */
+  /** Its whole environment. */
   readonly variables: NodeJS.ProcessEnv;
   readonly drainTimeoutMs: number;
-  /** It ended, and nobody here asked for that. */
+  /** Called if it ends without being asked to. */
   readonly onLost: (how: string) => void;
 }
 
-/** As the process says it, once it is ready. */
+/** Ready message of the process. */
 export type ReadyNode = Pick<Service, "url" | "adminUrl" | "nodeId" | "signers"> & { readonly chainId: number };
 
 export type NodeProcess = Awaited<ReturnType<typeof startNodeProcess>>;
 
 const GRACE_MS = 5_000;
 
-/** Rejects where it ends before it is ready; why, it has said itself on the standard error that it shares with us. */
+/** Rejects if it ends before it is ready. Its reason is on the shared standard error. */
 export async function startNodeProcess({ argv, variables, ...options }: NodeProcessOptions, port: number) {
   const command = [process.execPath, ...inherited(process.execArgv), ...argv, "--port", String(port)];
   const child = launch(command, { env: variables, stdio: ["ignore", "ignore", "inherit", "ipc"] }, "TERM");
@@ -34,7 +34,9 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
     isWanted = false;
     return work();
   };
-  const ready = new Promise<ReadyNode>((resolve) => child.handle.once("message", (said) => resolve(said as ReadyNode)));
+  const ready = new Promise<ReadyNode>((resolve) =>
+    child.handle.once("message", (message) => resolve(message as ReadyNode)),
+  );
   const gone = child.ended.then(({ how }) =>
     Promise.reject(new EmbeddedError("START_FAILED", `the node did not start (${how})`)),
   );
@@ -45,7 +47,7 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
     ...node,
     chainIds: [node.chainId],
     pid: child.handle.pid,
-    /** SIGKILL: nothing is handed over. Resolves when it is gone. */
+    /** Sends SIGKILL, so nothing is handed over. Resolves when it has ended. */
     kill: () =>
       end(() => {
         child.handle.kill("SIGKILL");
@@ -56,14 +58,14 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
   };
 }
 
-/** Tells such a process that the chain it is given is one to play with. */
+/** Variable that marks the chain as a dev chain. */
 export const ON_EMBEDDED_CHAIN = { DEV_NODE_ON_EMBEDDED_CHAIN: "1" } as const;
 
 export function isOnEmbeddedChain(): boolean {
   return process.send !== undefined && process.env.DEV_NODE_ON_EMBEDDED_CHAIN === "1";
 }
 
-/** In a process that `startNodeProcess` started. */
+/** Sends the ready message to the parent, if `startNodeProcess` started this process. */
 export function reportReady(node: ReadyNode): void {
   process.send?.(node);
 }

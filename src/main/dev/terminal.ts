@@ -1,22 +1,22 @@
-/** The terminal that `dev` runs on: questions are asked there, and keys are heard. */
+/** The terminal of `dev`: prompts and key presses. */
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { type PlayGround, PlayKeys } from "./keys.ts";
+import { DevKeys, type KeyActions } from "./keys.ts";
 
 export interface DevTerminal {
   readonly ask: (question: string) => Promise<string>;
-  /** Hears keys until what it returns is called. */
-  hear(pressed: (key: string) => void): () => void;
+  /** Reads key presses until the returned function is called. */
+  onKey(pressed: (key: string) => void): () => void;
 }
 
-export interface Played extends Omit<PlayGround, "send"> {
+export interface DevSession extends Omit<KeyActions, "send"> {
   readonly node: { readonly url: string; readonly signers: readonly string[] };
 }
 
 const REMEMBER_EVERY_MS = 1_000;
 const CTRL_C = "\u0003";
 
-/** Null: standard input or error is no terminal. */
+/** Null: standard input or standard error is no terminal. */
 export function openTerminal(): DevTerminal | null {
   const { stdin, stderr } = process;
   if (stdin.isTTY !== true || stderr.isTTY !== true) return null;
@@ -29,7 +29,7 @@ export function openTerminal(): DevTerminal | null {
         lines.close();
       }
     },
-    hear: (pressed) => {
+    onKey: (pressed) => {
       const listen = (bytes: Buffer): void => pressed(bytes.toString());
       stdin.setRawMode(true).resume().on("data", listen);
       return () => void stdin.off("data", listen).setRawMode(false).pause();
@@ -37,32 +37,32 @@ export function openTerminal(): DevTerminal | null {
   };
 }
 
-/** Until what it returns is called. */
-export function play(terminal: DevTerminal, { node, ...ground }: Played): () => Promise<void> {
-  const keys = new PlayKeys({ ...ground, send: () => sendTransfer(node) });
+/** Handles keys until the returned function is called. */
+export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSession): () => Promise<void> {
+  const keys = new DevKeys({ ...actions, send: () => sendTransfer(node) });
   const stop = new AbortController();
-  const silent = terminal.hear((key) => {
-    // A terminal that hands over every key no longer makes a signal of this one.
+  const silent = terminal.onKey((key) => {
+    // In raw mode the terminal sends no SIGINT for Ctrl-C.
     if (key === CTRL_C || key === "q") process.kill(process.pid, "SIGINT");
     else void keys.press(key);
   });
-  const remembering = rememberNowAndThen(keys, stop.signal);
-  ground.say(keys.help);
+  const snapshots = takeSnapshots(keys, stop.signal);
+  actions.say(keys.help);
   return async () => {
     silent();
     stop.abort();
-    await remembering;
+    await snapshots;
   };
 }
 
-async function rememberNowAndThen(keys: PlayKeys, signal: AbortSignal): Promise<void> {
+async function takeSnapshots(keys: DevKeys, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await keys.remember().catch(() => undefined);
     await systemClock.sleep(REMEMBER_EVERY_MS, signal).catch(() => undefined);
   }
 }
 
-async function sendTransfer({ url, signers: [signer, to = signer] }: Played["node"]): Promise<string> {
+async function sendTransfer({ url, signers: [signer, to = signer] }: DevSession["node"]): Promise<string> {
   const response = await fetch(`${url}/api/v1/tx`, {
     method: "POST",
     headers: { "content-type": "application/json" },

@@ -1,8 +1,14 @@
 import type { Finding } from "../../adapters/cli/diagnose.ts";
+import { SETUP_TROUBLES, type SetupCode } from "../../domain/troubles/setup.ts";
 
 export const fine = (code: string, text: string): Finding => ({ sign: "ok", code, text, fix: null });
-export const warning = (code: string, text: string, fix: string): Finding => ({ sign: "warning", code, text, fix });
-export const mistake = (code: string, text: string, fix: string): Finding => ({ sign: "mistake", code, text, fix });
+export const warning = (code: SetupCode, text: string): Finding => wrong("warning", code, text);
+export const mistake = (code: SetupCode, text: string): Finding => wrong("mistake", code, text);
+
+/** Pending migrations are a matter of the schema, and are applied by other means than a schema that is too new. */
+function wrong(sign: Finding["sign"], code: SetupCode, text: string): Finding {
+  return { sign, code: code === "MIGRATIONS" ? "SCHEMA" : code, text, fix: SETUP_TROUBLES[code] };
+}
 
 /** `1 node`, `2 nodes`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;

@@ -1,12 +1,11 @@
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { OpenDatabase, RefusedDatabase } from "../../adapters/postgres/examine.ts";
 import { ageInWords } from "../../domain/retention.ts";
+import { CONNECTIONS_OF_A_NODE, type SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
 import type { Facts } from "./facts.ts";
 import { counted, fine, mistake, warning } from "./findings.ts";
 
-/** What a node opens at most: its pools, the session lock and the ear for hints. */
-const CONNECTIONS_OF_A_NODE = 20;
 const OLDEST_VERSION = 150_000;
 
 export function judgeDatabase(facts: Facts): readonly Finding[] {
@@ -26,115 +25,65 @@ export function judgeDatabase(facts: Facts): readonly Finding[] {
 
 const SILENCE = new Set(["ECONNREFUSED", "ENOTFOUND", "ETIMEDOUT", "EHOSTUNREACH", "ECONNRESET", "EAI_AGAIN", ""]);
 
-const LOGIN = "correct user and password in FENCEPOST_DATABASE_URL, or pg_hba.conf on the server";
+const REFUSALS: Readonly<Record<string, SetupCode>> = {
+  "28P01": "DATABASE_LOGIN",
+  "28000": "DATABASE_LOGIN",
+  "3D000": "DATABASE_MISSING",
+  "53300": "DATABASE_FULL",
+  "42501": "DATABASE_RIGHTS",
+};
 
 function judgeRefusal({ code, message }: RefusedDatabase): Finding {
-  const says = `the database cannot be used: ${message}`;
-  // Without a password in the URL the driver ends the talk by itself, and says so without a code.
-  const isLogin = code === "28P01" || code === "28000" || (code === "" && /password/.test(message));
-  if (isLogin) return mistake("DATABASE_LOGIN", says, LOGIN);
-  if (SILENCE.has(code)) {
-    return mistake(
-      "DATABASE_UNREACHABLE",
-      `the database does not answer: ${message}`,
-      "start it, or correct host and port in FENCEPOST_DATABASE_URL",
-    );
-  }
-  if (code === "3D000")
-    return mistake("DATABASE_MISSING", says, "create it (createdb), or correct its name in FENCEPOST_DATABASE_URL");
-  if (code === "53300") {
-    return mistake("DATABASE_FULL", says, `raise max_connections: each node opens up to ${CONNECTIONS_OF_A_NODE}`);
-  }
-  if (code === "42501")
-    return mistake("DATABASE_RIGHTS", says, "run fencepost migrate --grant ROLE as the schema's owner");
-  return mistake("DATABASE", says, "see the server's log");
+  // Without a password in the URL the driver ends the connection by itself, with no code.
+  const isLogin = code === "" && /password/.test(message);
+  if (SILENCE.has(code) && !isLogin) return mistake("DATABASE_UNREACHABLE", `the database does not answer: ${message}`);
+  const refused = isLogin ? "DATABASE_LOGIN" : (REFUSALS[code] ?? "DATABASE");
+  return mistake(refused, `the database cannot be used: ${message}`);
 }
 
-function judgeServer(database: OpenDatabase): Finding {
-  const { version, standby, synchronousCommit, fsync, encoding } = database;
+function judgeServer({ version, standby, synchronousCommit, fsync, encoding }: OpenDatabase): Finding {
   const major = Math.floor(version / 10_000);
-  if (standby)
-    return mistake(
-      "DATABASE_STANDBY",
-      "the database is a read-only standby",
-      "use the primary's address in FENCEPOST_DATABASE_URL",
-    );
-  if (version < OLDEST_VERSION) return mistake("DATABASE_VERSION", `PostgreSQL ${major} is too old`, "use 15 or newer");
-  if (synchronousCommit === "off") {
-    return mistake(
-      "SYNCHRONOUS_COMMIT",
-      "synchronous_commit is off: a crash would lose what was acknowledged",
-      "set it to on for this role and database",
-    );
-  }
-  if (!fsync)
-    return mistake(
-      "FSYNC",
-      "fsync is off: a crash may lose or damage everything",
-      "set fsync to on in postgresql.conf",
-    );
-  if (encoding !== "UTF8")
-    return mistake("DATABASE_ENCODING", `the database is encoded in ${encoding}`, "create it with ENCODING 'UTF8'");
+  if (standby) return mistake("DATABASE_STANDBY", "the database is a read-only standby");
+  if (version < OLDEST_VERSION) return mistake("DATABASE_VERSION", `PostgreSQL ${major} is too old`);
+  if (synchronousCommit === "off")
+    return mistake("SYNCHRONOUS_COMMIT", "synchronous_commit is off: a crash would lose what was acknowledged");
+  if (!fsync) return mistake("FSYNC", "fsync is off: a crash may lose or damage everything");
+  if (encoding !== "UTF8") return mistake("DATABASE_ENCODING", `the database is encoded in ${encoding}`);
   return fine("DATABASE", `PostgreSQL ${major} answers, and waits for its disk before it acknowledges`);
 }
 
 function judgeRoom({ freeConnections, maxConnections }: OpenDatabase): Finding {
-  const text = `${freeConnections} of ${maxConnections} connections are free`;
-  if (freeConnections >= CONNECTIONS_OF_A_NODE) return fine("CONNECTIONS", text);
-  return warning(
-    "CONNECTIONS",
-    text,
-    `each node opens up to ${CONNECTIONS_OF_A_NODE}: raise max_connections, or close what others keep open`,
-  );
+  const judged = freeConnections >= CONNECTIONS_OF_A_NODE ? fine : warning;
+  return judged("CONNECTIONS", `${freeConnections} of ${maxConnections} connections are free`);
 }
 
 function judgePooler({ pooled }: OpenDatabase, { hasDirectUrl }: Facts): Finding | null {
   if (!pooled) return null;
   if (hasDirectUrl) return fine("POOLER", "the database is behind a pooler, and a way past it is configured");
-  return warning(
-    "POOLER",
-    "the database is behind a pooler: nodes hear no hints, and a crash is seen only when the lease is over",
-    "set FENCEPOST_DIRECT_DATABASE_URL to the server itself",
-  );
+  const text =
+    "the database is behind a pooler: nodes get no notifications, and a crash is seen only when the lease is over";
+  return warning("POOLER", text);
 }
 
-function judgeSchema({ schema, mayCreate, forbiddenTables }: OpenDatabase): Finding {
-  const { applied, pending, problem } = schema;
-  if (forbiddenTables.length > 0) {
-    const [first] = forbiddenTables;
-    const others = forbiddenTables.length > 1 ? ` and ${forbiddenTables.length - 1} other tables` : "";
-    return mistake(
-      "SCHEMA_RIGHTS",
-      `this role may not use ${first}${others}`,
-      "run fencepost migrate --grant ROLE as the schema's owner",
-    );
-  }
-  if (problem !== null)
-    return mistake("SCHEMA", problem, "run the version that the database was brought to, or a newer one");
-  if (applied === 0 && !mayCreate) {
-    return mistake(
-      "SCHEMA_RIGHTS",
-      "there is no schema yet, and this role may not create one",
-      "GRANT CREATE ON DATABASE … TO this role, or run fencepost migrate as another one",
-    );
-  }
+function judgeSchema({ schema: { applied, pending, problem }, mayCreate, forbiddenTables }: OpenDatabase): Finding {
+  const [first, ...others] = forbiddenTables;
+  const more = others.length === 0 ? "" : ` and ${others.length} other tables`;
+  if (first !== undefined) return mistake("SCHEMA_RIGHTS", `this role may not use ${first}${more}`);
+  if (problem !== null) return mistake("SCHEMA", problem);
+  if (applied === 0 && !mayCreate)
+    return mistake("SCHEMA_RIGHTS", "there is no schema yet, and this role may not create one");
   if (applied === 0) return fine("SCHEMA", "there is no schema yet; start makes it");
-  if (pending.length > 0)
-    return warning(
-      "SCHEMA",
-      `${counted(pending.length, "migration")} pending, up to ${pending.at(-1)}`,
-      "start applies them, or fencepost migrate now",
-    );
-  return fine("SCHEMA", "the schema is up to date");
+  const last = pending.at(-1);
+  if (last === undefined) return fine("SCHEMA", "the schema is up to date");
+  return warning("MIGRATIONS", `${counted(pending.length, "migration")} pending, up to ${last}`);
 }
 
 function judgeClock({ clockAheadMs }: OpenDatabase, { clockSkewAllowanceMs }: Facts): Finding {
-  const seconds = (Math.abs(clockAheadMs) / 1_000).toFixed(1);
-  if (Math.abs(clockAheadMs) <= Math.max(clockSkewAllowanceMs, 1_000)) {
+  if (Math.abs(clockAheadMs) <= Math.max(clockSkewAllowanceMs, 1_000))
     return fine("DATABASE_CLOCK", "this machine's clock and the database's agree");
-  }
-  const text = `this machine's clock is ${seconds} s ${clockAheadMs > 0 ? "behind" : "ahead of"} the database's`;
-  return warning("DATABASE_CLOCK", text, "let both follow NTP; leases go by the database's clock, logs by this one");
+  const seconds = (Math.abs(clockAheadMs) / 1_000).toFixed(1);
+  const side = clockAheadMs > 0 ? "behind" : "ahead of";
+  return warning("DATABASE_CLOCK", `this machine's clock is ${seconds} s ${side} the database's`);
 }
 
 function judgeRetention({ retention }: Facts): Finding | null {
@@ -142,8 +91,8 @@ function judgeRetention({ retention }: Facts): Finding | null {
   const { ageMs, requestIdAgeMs } = retention;
   const kept = `transactions are kept for ${ageInWords(ageMs)} after they are final`;
   if (requestIdAgeMs === null) return fine("RETENTION", `${kept}, their request ids for ever`);
-  const text = `${kept}, and ${ageInWords(requestIdAgeMs)} after that a repeat of a request id is sent and paid again`;
-  return warning("RETENTION", text, "leave FENCEPOST_REQUEST_ID_RETENTION unset, unless no caller repeats so late");
+  const late = `${ageInWords(requestIdAgeMs)} after that a repeat of a request id is sent and paid again`;
+  return warning("RETENTION", `${kept}, and ${late}`);
 }
 
 function judgeNodes({ nodes }: OpenDatabase, { version, face }: Facts): readonly Finding[] {
@@ -152,16 +101,11 @@ function judgeNodes({ nodes }: OpenDatabase, { version, face }: Facts): readonly
   const versions =
     old === undefined
       ? fine("NODES", `${counted(nodes.length, "node")} alive, of this version`)
-      : warning(
-          "NODE_VERSIONS",
-          `${old.nodeId} runs version ${old.version}, this is ${version}`,
-          "upgrade all nodes, one after the other: one release apart is the most that works",
-        );
+      : warning("NODE_VERSIONS", `${old.nodeId} runs version ${old.version}, this is ${version}`);
   const remote = nodes.find(({ url }) => url !== "" && !isLocal(url));
   if (remote === undefined || !isLocal(face.advertisedUrl)) return [versions];
   const text = `${remote.nodeId} is at ${remote.url}, and would look for this node at ${face.advertisedUrl}: its own machine`;
-  const fix = "set FENCEPOST_HOST or FENCEPOST_ADVERTISE_URL to an address that other nodes reach";
-  return [versions, mistake("ADVERTISED_URL", text, fix)];
+  return [versions, mistake("ADVERTISED_URL", text)];
 }
 
 function isLocal(url: string): boolean {

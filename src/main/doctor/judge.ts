@@ -1,16 +1,16 @@
-/** From facts to findings. Nothing here asks anybody: what is judged was gathered before. */
+/** From facts to findings. Nothing here asks anybody: the facts were gathered before. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
+import type { SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
 import type { Facts, Listening } from "./facts.ts";
-import { fine, mistake, warning } from "./findings.ts";
+import { counted, fine, mistake, warning } from "./findings.ts";
 import { judgeChains } from "./judge-chains.ts";
 import { judgeDatabase } from "./judge-database.ts";
-import { judgeKeys } from "./judge-keys.ts";
 
 export function judge(facts: Facts): readonly Finding[] {
   return [
     judgeNode(facts),
-    ...facts.mistakes.map(judgeMistake),
+    ...facts.mistakes.map((line) => mistake("CONFIGURATION", line)),
     ...judgeDatabase(facts),
     ...judgeChains(facts),
     ...judgeKeys(facts),
@@ -18,45 +18,59 @@ export function judge(facts: Facts): readonly Finding[] {
   ];
 }
 
-const OLDEST_NODE = [20, 19] as const;
-
 function judgeNode({ nodeVersion }: Facts): Finding {
   const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
-  const isOld = major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1]);
-  if (isOld) return mistake("NODE_VERSION", `Node ${nodeVersion} is too old`, `use ${OLDEST_NODE.join(".")} or newer`);
-  return fine("NODE_VERSION", `Node ${nodeVersion}`);
+  const isOld = major < 20 || (major === 20 && minor < 19);
+  return isOld
+    ? mistake("NODE_VERSION", `Node ${nodeVersion} is too old`)
+    : fine("NODE_VERSION", `Node ${nodeVersion}`);
 }
 
-/** `FENCEPOST_PORT: is not …` names the setting; what to do stands in the line. */
-function judgeMistake(line: string): Finding {
-  return mistake(
-    "CONFIGURATION",
-    line,
-    "set it in the environment or in fencepost.config.ts; docs/configuration.md has every setting",
+function judgeKeys({ keys, chains }: Facts): readonly Finding[] {
+  const addresses = [...new Set(keys.flatMap((each) => each.addresses))];
+  const doubles = addresses.flatMap((address) => {
+    const sources = keys.flatMap((each) => (each.addresses.includes(address) ? [each.source] : []));
+    return sources.length < 2 ? [] : [warning("DOUBLE_KEY", `${address} is given by ${sources.join(" and ")}`)];
+  });
+  return [
+    ...keys.flatMap(({ problem }) => (problem === null ? [] : [mistake(problemOf(problem), problem)])),
+    ...keys.flatMap(({ warnings }) => warnings.map((line) => warning("KEY_FILE_OPEN", line))),
+    ...(addresses.length === 0 ? [] : [fine("SIGNERS", `${counted(addresses.length, "signer")} can be used`)]),
+    ...doubles,
+    ...chains.flatMap(judgeBalances),
+  ];
+}
+
+/** By the words of the code that opens keys; each of its lines names the file. */
+function problemOf(problem: string): SetupCode {
+  if (/open to other users/.test(problem)) return "KEY_FILE_OPEN";
+  return /wrong password/.test(problem) ? "KEYSTORE_PASSWORD" : "KEYS";
+}
+
+/** A signer has nothing if no endpoint says otherwise: one may know an older balance. */
+function judgeBalances({ endpoints }: Facts["chains"][number]): readonly Finding[] {
+  const answers = endpoints.flatMap((each) => (each.kind === "silent" ? [] : [each]));
+  const balances = answers.flatMap((each) => [...each.balances]);
+  const funded = new Set(balances.flatMap(([signer, balance]) => (balance > 0n ? [signer] : [])));
+  const poor = new Set(balances.flatMap(([signer]) => (funded.has(signer) ? [] : [signer])));
+  return [...poor].map((signer) =>
+    warning("NO_BALANCE", `${signer} holds nothing on chain ${answers.at(-1)?.chainId}`),
   );
 }
 
-const LISTENING: Readonly<Record<Exclude<Listening, "free" | "fencepost">, readonly [string, string, string]>> = {
-  taken: ["PORT_TAKEN", "something else listens there", "stop it, or choose another with FENCEPOST_PORT"],
-  forbidden: ["PORT_FORBIDDEN", "this user may not listen there", "choose a port from 1024 on with FENCEPOST_PORT"],
-  noSuchAddress: ["HOST", "that is no address of this machine", "correct FENCEPOST_HOST; 0.0.0.0 is all of them"],
-};
+const LISTENING = {
+  taken: ["PORT_TAKEN", "something else listens there"],
+  forbidden: ["PORT_FORBIDDEN", "this user may not listen there"],
+  noSuchAddress: ["HOST", "that is no address of this machine"],
+} as const satisfies Readonly<Record<Exclude<Listening, "free" | "fencepost">, readonly [SetupCode, string]>>;
 
-function judgeFace({ face }: Facts): readonly Finding[] {
-  const { host, port, listening, asksForKeys } = face;
+function judgeFace({ face: { host, port, listening, asksForKeys } }: Facts): readonly Finding[] {
   const place = `${host}:${port}`;
-  const open = !asksForKeys && !isLoopback(host);
-  const unguarded = open
-    ? [
-        warning(
-          "OPEN_TO_ALL",
-          `nothing asks for a key at ${place}, and others reach it`,
-          "set FENCEPOST_API_KEYS, or FENCEPOST_HOST=127.0.0.1",
-        ),
-      ]
-    : [];
-  if (listening === "free") return [fine("PORT", `${place} is free`), ...unguarded];
-  if (listening === "fencepost") return [fine("PORT", `a node of Fencepost listens at ${place}`), ...unguarded];
-  const [code, text, fix] = LISTENING[listening];
-  return [mistake(code, `${place}: ${text}`, fix), ...unguarded];
+  const isOpen = !asksForKeys && !isLoopback(host);
+  const unguarded = `nothing asks for a key at ${place}, and others reach it`;
+  const open = isOpen ? [warning("OPEN_TO_ALL", unguarded)] : [];
+  if (listening === "free") return [fine("PORT", `${place} is free`), ...open];
+  if (listening === "fencepost") return [fine("PORT", `a node of Fencepost listens at ${place}`), ...open];
+  const [code, text] = LISTENING[listening];
+  return [mistake(code, `${place}: ${text}`), ...open];
 }

@@ -1,5 +1,6 @@
 import { problemOf } from "../../adapters/http/problems.ts";
-import type { Created, CreateRequest, FencepostApi } from "../../application/api.ts";
+import type { Created, CreateRequest } from "../../application/api.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
 import { type CallOptions, underDeadline } from "../../client/deadline.ts";
 import { fromProblem } from "../../client/error-classes.ts";
 import type { Checksum } from "../../domain/checksum.ts";
@@ -60,10 +61,4 @@ export class Asking {
     const { signal } = options;
     return { ...options, signal: signal === undefined ? this.closing : AbortSignal.any([this.closing, signal]) };
   }
-}
-
-/** As it would stand in a URL, so that one reader judges both. */
-export function asParameters(query: object): Readonly<Record<string, string>> {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }

@@ -1,22 +1,16 @@
-import * as views from "../../adapters/http/views.ts";
+import { createdView } from "../../adapters/http/views.ts";
 import type { Created } from "../../application/api.ts";
-import { type CallOptions, newRequestId } from "../../client/deadline.ts";
+import { withRequestId } from "../../client/calls.ts";
+import type { CallOptions } from "../../client/deadline.ts";
 import { FencepostError as FaceError, ofRequest } from "../../client/error-classes.ts";
 import type { FencepostFace } from "../../client/face.ts";
 import type { SentTransaction } from "../../client/sent-transaction.ts";
 import type { CreatedTransaction } from "../../contract/create.ts";
-import { NonceReservation } from "../../contract/nonces.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Asking, Inside } from "./asking.ts";
-import { shaped } from "./contract-shape.ts";
 
 interface Named {
   readonly requestId: string;
-}
-
-/** What is not even an object is the node's to refuse. */
-function withRequestId<T extends { readonly requestId?: string }>(asked: T): T & Named {
-  return asked && { ...asked, requestId: asked.requestId ?? newRequestId() };
 }
 
 /** A caller who gave no request id needs the one that was made. */
@@ -30,7 +24,7 @@ export function sendingCalls<SendOptions extends CallOptions>(
   asking: Asking,
   handle: (created: CreatedTransaction) => SentTransaction,
 ) {
-  const sent = (created: Created) => handle(views.createdView(created, checksum));
+  const sent = (created: Created) => handle(createdView(created, checksum));
   const sendOne = async (intent: Named, options: SendOptions | undefined): Promise<SentTransaction> => {
     try {
       return sent(await asking.ask(options, () => take(intent, options ?? ({} as SendOptions))));
@@ -69,27 +63,4 @@ export function sendingCalls<SendOptions extends CallOptions>(
 function orError(error: unknown): FaceError {
   if (error instanceof FaceError) return error;
   throw error;
-}
-
-/** Nonces for callers that sign themselves. */
-type Reserving = Pick<FencepostFace, "reserveNonce" | "submitReserved" | "markUsed" | "releaseNonce">;
-
-export function reservingCalls({ api, checksum }: Inside, asking: Asking): Reserving {
-  const reservationOf = (reservation: Parameters<typeof views.reservationView>[0]) =>
-    shaped(NonceReservation, views.reservationView(reservation, checksum));
-  return {
-    reserveNonce: async (lane, options) => {
-      const asked = withRequestId(lane);
-      try {
-        return await asking.ask(options, async () => reservationOf((await api.reserveNonce(asked)).reservation));
-      } catch (error) {
-        throw of(asked, error);
-      }
-    },
-    submitReserved: (id, rawTransaction, options) =>
-      asking.ask(options, async () => views.createdView(await api.submitReserved(id, { rawTransaction }), checksum)),
-    markUsed: (id, txHash, options) =>
-      asking.ask(options, async () => views.createdView(await api.markUsed(id, { txHash }), checksum)),
-    releaseNonce: (id, options) => asking.ask(options, async () => reservationOf(await api.releaseNonce(id))),
-  };
 }

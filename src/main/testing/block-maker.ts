@@ -1,21 +1,21 @@
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { DevChain } from "../dev/embedded/start-chain.ts";
 
-/** Deeper than any reorg that a test asks for; each costs the chain a snapshot. */
+/** Deepest reorg of a test; each level costs the chain a snapshot. */
 const MOST_DEPTH = 64;
 
-/** Makes the blocks of a chain that makes none by itself, each after a snapshot: that is what a reorg goes back to. */
+/** Makes the blocks of a chain without mining of its own, each after a snapshot that a reorg can return to. */
 export class BlockMaker {
   private readonly chain: Pick<DevChain, "rpc" | "mine">;
   private readonly blockTimeMs: number | null;
-  /** `number`: the head when it was taken. */
+  /** `number`: the head at the snapshot. */
   private snapshots: { readonly number: number; readonly id: unknown }[] = [];
   private baseFeeWei: string | null = null;
   private branches = 0;
-  /** Grows with every beat and every pause: a beat that is no longer the last sets no other. */
+  /** Increases with every timer and every pause: only the latest timer sets the next. */
   private beats = 0;
   private cancelBeat = () => {};
-  /** Blocks and reorgs never overlap. */
+  /** Serialises blocks and reorgs. */
   private turn: Promise<unknown> = Promise.resolve();
 
   constructor(chain: Pick<DevChain, "rpc" | "mine">, blockTimeMs: number | null) {
@@ -30,7 +30,7 @@ export class BlockMaker {
     });
   }
 
-  /** Resolves when the block that was being made is there. */
+  /** Resolves when the block in progress is made. */
   pause(): Promise<void> {
     return this.inTurn(async () => {
       this.beats++;
@@ -43,14 +43,14 @@ export class BlockMaker {
     this.beat();
   }
 
-  /** For every block from the next one on; null: the price follows the chain's own rule again (EIP-1559). */
+  /** Base fee of every block from the next one on; null: the chain's own rule (EIP-1559). */
   setBaseFee(wei: string | null): Promise<void> {
     return this.inTurn(async () => {
       this.baseFeeWei = wei;
     });
   }
 
-  /** The last blocks are gone, with all they held and what waited; another branch, one block longer, is there instead. */
+  /** Replaces the last blocks by a branch that is one block longer. Their transactions and the pool are dropped. */
   reorg(depth: number): Promise<void> {
     return this.inTurn(async () => {
       const target = (await this.head()) - depth;
@@ -61,7 +61,7 @@ export class BlockMaker {
       await this.chain.rpc("evm_revert", [snapshot.id]);
       this.snapshots = this.snapshots.filter(({ number }) => number < target);
       await this.dropPool();
-      // Another miner: an empty block in place of an empty one must not have the same hash.
+      // Another coinbase: the new empty blocks must not have the hashes of the old ones.
       await this.chain.rpc("hardhat_setCoinbase", [`0x${(++this.branches).toString(16).padStart(40, "c")}`]);
       for (let block = 0; block <= depth; block++) await this.mineOne();
     });
@@ -80,7 +80,7 @@ export class BlockMaker {
     return Number(await this.chain.rpc("eth_blockNumber"));
   }
 
-  /** A snapshot brings the pool of its time back. */
+  /** A snapshot restores its transaction pool too. */
   private async dropPool(): Promise<void> {
     const pending = (await this.chain.rpc("eth_pendingTransactions")) as readonly { readonly hash: string }[];
     for (const { hash } of pending) await this.chain.rpc("hardhat_dropTransaction", [hash]);
@@ -97,7 +97,7 @@ export class BlockMaker {
     const beat = ++this.beats;
     this.cancelBeat = systemClock.after(this.blockTimeMs, () => {
       void this.inTurn(() => this.mineOne())
-        // A block that could not be made is no reason to make no other.
+        // A failed block does not stop the timer.
         .catch(() => undefined)
         .then(() => {
           if (this.beats === beat) this.beat();

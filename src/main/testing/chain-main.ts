@@ -1,10 +1,10 @@
-/** The chain of a test as a process of its own: see chain-process.ts. It ends when the process that started it does. */
+/** Entry of a test's chain process (chain-process.ts). It ends with the process that started it. */
 import { messageOf } from "../dev/embedded/embedded-error.ts";
 import { type ChainOptions, startEmbeddedChain } from "../dev/embedded/start-chain.ts";
 import { BlockMaker } from "./block-maker.ts";
-import type { ChainAnswer, ChainOrder } from "./chain-process.ts";
+import type { ChainAnswer, ChainCommand } from "./chain-process.ts";
 
-// The channel closes with its other end, also where that was killed.
+// The channel closes with the parent, also if that was killed.
 process.once("disconnect", () => process.exit(0));
 
 const { blockTimeMs = null, ...options } = JSON.parse(process.argv[2] ?? "{}") as ChainOptions;
@@ -12,23 +12,23 @@ const { blockTimeMs = null, ...options } = JSON.parse(process.argv[2] ?? "{}") a
 try {
   const chain = await startEmbeddedChain(options);
   const blocks = new BlockMaker(chain, blockTimeMs);
-  process.on("message", (order) => void carryOut(blocks, order as ChainOrder).then(say));
-  say({ ready: { url: chain.url, chainId: chain.chainId, accounts: chain.accounts } });
+  process.on("message", (command) => void carryOut(blocks, command as ChainCommand).then(reply));
+  reply({ ready: { url: chain.url, chainId: chain.chainId, accounts: chain.accounts } });
 } catch (error) {
-  say({ failed: messageOf(error) });
+  reply({ failed: messageOf(error) });
 }
 
-async function carryOut(blocks: BlockMaker, { id, order, value }: ChainOrder): Promise<ChainAnswer> {
+async function carryOut(blocks: BlockMaker, { id, command, value }: ChainCommand): Promise<ChainAnswer> {
   try {
-    if (order === "mine" || order === "reorg") await blocks[order](Number(value));
-    else if (order === "setBaseFee") await blocks.setBaseFee(value === null ? null : String(value));
-    else await blocks[order]();
+    if (command === "mine" || command === "reorg") await blocks[command](Number(value));
+    else if (command === "setBaseFee") await blocks.setBaseFee(value === null ? null : String(value));
+    else await blocks[command]();
     return { id };
   } catch (error) {
     return { id, error: messageOf(error) };
   }
 }
 
-function say(answer: ChainAnswer): void {
+function reply(answer: ChainAnswer): void {
   process.send?.(answer);
 }

@@ -1,4 +1,4 @@
-/** `fencepost/testing`: a node, a database and a chain of one's own, for the length of a test. */
+/** `fencepost/testing`: a node, a database and a chain for the duration of a test. */
 import { createClient, type FencepostClient } from "../../client/index.ts";
 import { assertInstalled, type Part } from "../dev/embedded/needed-packages.ts";
 import type { DevAccount } from "../dev/embedded/start-chain.ts";
@@ -11,37 +11,39 @@ export type { DevAccount } from "../dev/embedded/start-chain.ts";
 export type { ChainInHand } from "./chain-process.ts";
 
 export interface StackOptions {
-  /** How many funded accounts the node signs for; 3 where nothing is said. */
+  /** Number of funded accounts that the node signs for; default 3. */
   readonly signers?: number;
-  /** A block every so often, 100 where nothing is said. Null: only `chain.mine` makes blocks. */
+  /** Interval of blocks; default 100. Null: only `chain.mine` makes blocks. */
   readonly blockTimeMs?: number | null;
-  /** Blocks on top of a transaction's own until it is CONFIRMED; 1 where nothing is said. */
+  /** Blocks on top of a transaction's block until it is CONFIRMED; default 1. */
   readonly confirmations?: number;
   readonly chainId?: number;
-  /** A PostgreSQL server of your own, with the right to create databases: each stack gets one there, and drops it. */
+  /**
+   * A PostgreSQL server of your own, with the right to create databases: each stack creates one there, and drops it.
+   */
   readonly databaseUrl?: string;
-  /** Pools of signers, each by its place in `signers`: `{ payouts: [0, 1] }`. */
+  /** Pools of signers, each by its index in `signers`: `{ payouts: [0, 1] }`. */
   readonly pools?: Readonly<Record<string, readonly number[]>>;
-  /** Settings of the node by their variables, over the stack's: `{ FENCEPOST_MAX_FEE_GWEI: "100" }`. */
+  /** Settings of the node by their variables; they override the stack's: `{ FENCEPOST_MAX_FEE_GWEI: "100" }`. */
   readonly settings?: Variables;
 }
 
 export interface Stack {
-  /** Of the node's HTTP API, without a key. */
+  /** URL of the node's HTTP API, without a key. */
   readonly url: string;
-  /** Of the chain. */
+  /** URL of the chain. */
   readonly rpcUrl: string;
   readonly chainId: number;
   readonly client: FencepostClient;
-  /** Who the node signs for; each has 10,000 ether. */
+  /** Signers of the node; each has 10,000 ether. */
   readonly signers: readonly `0x${string}`[];
-  /** Two more funded accounts, which the node knows nothing of. */
+  /** Two more funded accounts, unknown to the node. */
   readonly strangers: readonly DevAccount[];
   readonly databaseUrl: string;
   readonly chain: ChainInHand;
-  /** Ends the node and starts another in its place, on the same port. `kill`: as if it had crashed. */
+  /** Stops the node and starts another one on the same port. `kill`: as if it had crashed. */
   restartNode(how?: "drain" | "kill"): Promise<void>;
-  /** Ends the node and the chain, and drops the database. Safe to call twice. */
+  /** Stops the node and the chain, and drops the database. Safe to call twice. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -50,7 +52,7 @@ const STRANGERS = 2;
 const MOST_SIGNERS = 500;
 const INSTEAD = { database: "give startFencepost the databaseUrl of a server of your own" };
 
-/** Any number at once, in one process or in several: ports, database and chain are the stack's own. */
+/** Starts a stack. Any number may run at once, in one process or several: ports, database and chain are its own. */
 export async function startFencepost(options: StackOptions = {}): Promise<Stack> {
   const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl } = options;
   const { pools = {}, settings = {} } = options;
@@ -135,13 +137,13 @@ function variablesOf(chain: ChainProcess, database: TestDatabase, signers: numbe
     FENCEPOST_AUTH: "none",
     FENCEPOST_PORT: "0",
     FENCEPOST_POLL_INTERVAL: "50ms",
-    // What a reorg threw out is sent again at once, not after a minute.
+    // A transaction removed by a reorg is resent after a second, not a minute.
     FENCEPOST_RESUBMIT_INTERVAL: "1s",
-    // The next node notices a killed one the sooner; the lease is as long as ever, for busy machines.
+    // A killed node is noticed sooner; the lease stays long, for busy machines.
     FENCEPOST_LEASE_RENEW_INTERVAL: "1s",
     FENCEPOST_DRAIN_TIMEOUT: "1s",
     FENCEPOST_LOG_LEVEL: "warn",
-    // A process for the keys is a protection that a test needs no more than half a second later.
+    // Tests need no signing process, which takes half a second to start.
     FENCEPOST_SIGNING: "thread",
   };
 }
@@ -153,7 +155,7 @@ function poolsOf(pools: NonNullable<StackOptions["pools"]>, { accounts }: ChainP
   return written.length === 0 ? {} : { FENCEPOST_POOLS: written.join(",") };
 }
 
-/** What is up is taken down again, the last first, once; a failure does not keep the rest up. */
+/** Runs the clean-up steps once, the last one first; a failure does not stop the rest. */
 class Undo {
   private readonly steps: (() => Promise<unknown>)[] = [];
   private running: Promise<void> | null = null;
@@ -181,7 +183,7 @@ class Undo {
   }
 }
 
-/** Both, also where one fails: what the other makes must be there to be taken down. */
+/** Waits for both, also if one fails: the other one must be there to be cleaned up. */
 async function both<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([first, second]);
   return Promise.all([first, second]);

@@ -16,20 +16,19 @@ export interface TestDatabase {
 }
 
 interface Server {
-  /** Superuser, on a database that is never cloned. */
+  /** URL of the superuser, on a database that is never cloned. */
   readonly adminUrl: string;
-  /** Migrated and closed to connections; null: each database is migrated by the node that starts on it. */
+  /** A migrated template without connections; null: the node migrates each database when it starts. */
   readonly template: string | null;
 }
 
-/** One server for all stacks of this process, up to its end: the first waits for it, and the others clone a database. */
+/** One server for all stacks of this process: the first stack waits for it, later ones clone a database. */
 let shared: Promise<Server> | null = null;
 
-/** An empty database with the current schema, on the server that is given, or on one of this process's own. */
+/** Creates an empty database with the current schema, on the given server or on this process's own. */
 export async function createTestDatabase(serverUrl: string | undefined): Promise<TestDatabase> {
   if (serverUrl === undefined) {
     shared ??= startShared();
-    // The next stack may try again.
     shared.catch(() => {
       shared = null;
     });
@@ -42,16 +41,16 @@ export async function createTestDatabase(serverUrl: string | undefined): Promise
   return { url: onDatabase(adminUrl, name), drop: () => asAdmin(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`) };
 }
 
-/** Without fsync: what a test loses in a power cut, it runs again. */
+/** Without fsync: after a power cut the test is run again. */
 const SETTINGS = { fsync: "off", full_page_writes: "off", max_connections: "400" };
 
-/** The host is named because containers may share a directory, and count their processes each for themselves. */
+/** With the host name: containers may share a directory, and have overlapping pids. */
 const PREFIX = `fencepost-testing-${hostname().replaceAll(/[^\w.]/g, "_")}-`;
 
 async function startShared(): Promise<Server> {
   await sweep();
   const directory = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
-  // Every account may pass through: under root, the server runs as another one.
+  // Open to every account: under root, the server runs as another one.
   await chmod(directory, 0o755);
   const postgres = await startEmbeddedPostgres({
     directory,
@@ -69,8 +68,8 @@ async function startShared(): Promise<Server> {
 }
 
 /**
- * Runners end their workers in ways that leave those no last moment. A shell waits for the end of this process, on a pipe whose
- * other end only this process holds; the server is stopped in the same way, and when it is gone, so are its files.
+ * Test runners may kill their workers. A shell waits on a pipe whose other end only this process holds, then for the
+ * end of the server, and removes the files.
  */
 const REMOVE =
   'read -r _; n=0; while kill -0 "$1" 2>/dev/null && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done; rm -rf -- "$2" "$3"';
@@ -81,13 +80,13 @@ function removeWhenGone({ pid, home }: EmbeddedPostgres, directory: string): voi
     cwd: "/",
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // Without a shell, the next run sweeps.
+  // Without a shell, the next run removes the files.
   remover.on("error", () => undefined);
   remover.unref();
   if (remover.stdin instanceof Socket) remover.stdin.unref();
 }
 
-/** Directories of processes that are gone: the machine was switched off under them. */
+/** Removes the directories of ended processes, as after a power cut. */
 async function sweep(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {

@@ -38,11 +38,11 @@ describe("an amount", () => {
     expect(() => wei(text)).toThrow(/\.$/);
   });
 
-  it("that no transaction can carry is refused", () => {
+  it("above the limit of a transaction is refused", () => {
     expect(() => wei(`${"9".repeat(80)}`)).toThrow("more than a transaction can carry");
   });
 
-  it("is the same in ether and back", () => {
+  it("converts to ether and back", () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 2n ** 256n - 1n), (amount) => {
         expect(wei(inEther(amount))).toBe(amount.toString());
@@ -66,7 +66,7 @@ describe("arguments of a call", () => {
     expect(parameterTypes(signature)).toEqual(types);
   });
 
-  it("are text, truth, or JSON by their type", () => {
+  it("are text, booleans, or JSON by their type", () => {
     const types = ["address", "bool", "string", "uint256", "bytes"];
     expect(toArguments(["0xAb", "true", "true", "5", "0x00"], types)).toEqual(["0xAb", true, "true", "5", "0x00"]);
     expect(toArguments(["1.5ether", "-5"], ["uint256", "int8"])).toEqual(["1500000000000000000", "-5"]);
@@ -79,7 +79,7 @@ describe("arguments of a call", () => {
     expect(toArguments(['[1, "2 and \\"3\\"", [4]]'], ["(uint8,string,uint8[])"])).toEqual([["1", '2 and "3"', ["4"]]]);
   });
 
-  it("are counted, and a list that is no JSON is refused", () => {
+  it("are refused if their number is wrong, or a list is not JSON", () => {
     expect(() => toArguments(["1"], ["uint8", "uint8"])).toThrow("takes 2 arguments (uint8, uint8), and 1 is given");
     expect(() => toArguments(["1,2"], ["uint8[]"])).toThrow("written as JSON");
   });

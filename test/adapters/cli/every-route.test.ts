@@ -102,7 +102,7 @@ describe("every route of the API", () => {
   });
 
   it.each(REACHED.map(({ operationId }) => operationId))(
-    "%s is not sent the options that name a node and its key, where proxies log a URL",
+    "%s does not receive the options --url and --api-key in its query",
     async (operationId) => {
       const named = ["--url", "http://node.example", "--api-key", "s3cret-of-an-operator", "--profile", "production"];
       const { asked, stderr } = await ask([...(COMMANDS[operationId] ?? []), ...named]);
@@ -114,7 +114,7 @@ describe("every route of the API", () => {
 
   const orderOf = async (argv: readonly string[]) => (await ask(argv)).asked.at(-1);
 
-  it("gets the orders that its command gives", async () => {
+  it("receives the action of its command", async () => {
     const fees = ["--max-fee-per-gas", "20gwei", "--max-priority-fee-per-gas", "1gwei"];
     const resolving = ["resolve", ID, ...because, "--action", "REPLACE", "--then", "manual", ...payload, ...fees];
     const { body: resolved } = (await orderOf(resolving)) ?? {};
@@ -133,7 +133,7 @@ describe("every route of the API", () => {
     expect((await orderOf(reserving))?.body).toEqual({ signer: SIGNER, ttl: "5m", chainId: 1, requestId: "made-up" });
   });
 
-  it("gets the questions that its command asks", async () => {
+  it("receives the query of its command", async () => {
     expect((await orderOf(["ready", "--chain-id", "5"]))?.query).toEqual({ chain: "5" });
     expect((await orderOf(["signers", "--limit", "2", "--after", "x"]))?.query).toEqual({ limit: "2", after: "x" });
     expect((await orderOf(["signers", SIGNER, "--fresh"]))?.query).toEqual({ fresh: "true" });

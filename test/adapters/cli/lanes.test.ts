@@ -10,7 +10,7 @@ async function run(argv: readonly string[], client: Partial<FencepostClient>) {
 }
 
 describe("fencepost signers", () => {
-  it("lists every lane, with what is wrong with it", async () => {
+  it("lists every lane with its problems", async () => {
     const away = { since: "2026-01-01T00:00:00.000Z", reason: "vault is sealed" };
     const items: SignerLane[] = [
       { ...lane, suspended: false, signerAway: null },
@@ -27,14 +27,14 @@ describe("fencepost signers", () => {
     ]);
   });
 
-  it("reads a page where one is asked for, and says how to get the next", async () => {
+  it("reads one page on request, and prints how to get the next", async () => {
     const signersPage = async () => ({ items: [lane], next: "cursor" });
     const { stdout } = await run(["signers", "--limit", "1"], { signersPage });
     expect(stdout).toContain("more: fencepost signers --after cursor\n");
     expect((await run(["signers"], { signers: async () => [] })).stdout).toBe("there is no signer\n");
   });
 
-  it("tells all of one, its holes and what was decided about it", async () => {
+  it("prints one lane with its nonce gaps and decisions", async () => {
     const at = "2026-01-01T00:00:00.000Z";
     const decisions = [
       { action: "suspend", actor: "operator:ops", reason: "lunch", nodeId: null, fencingToken: 1, at },
@@ -59,8 +59,8 @@ describe("fencepost signers", () => {
 });
 
 describe("fencepost nonces", () => {
-  it("says until when a nonce is kept, and which transaction it became", async () => {
-    const { nonceReservation: kept } = examples;
+  it("prints the expiry of a reservation, and its transaction", async () => {
+    const { reserved: kept } = examples;
     const { stdout } = await run(["nonces", "show", "id"], { reservation: async () => kept });
     expect(stdout).toBe(
       `${kept.reservationId}: nonce ${kept.nonce} of ${kept.signer} on chain ${kept.chainId} is RESERVED until ${kept.expiresAt}\n`,
@@ -72,18 +72,18 @@ describe("fencepost nonces", () => {
 });
 
 describe("fencepost ready", () => {
-  it("says which part is missing, with code 1", async () => {
+  it("names the missing part, with exit code 1", async () => {
     const look = async () => ({ status: 503, text: JSON.stringify(examples.notReady) });
     const { code, stdout } = await runCommand(["ready"], { actions: { look } });
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ready +no$/m);
   });
 
-  it("takes no stranger's answer for a node's", async () => {
+  it("refuses an answer that is not from a node", async () => {
     const look = async () => ({ status: 200, text: "<html>" });
     expect(await runCommand(["health"], { actions: { look } })).toMatchObject({
       code: 1,
-      stderr: "fencepost: that is no node's answer: is --url right?\n",
+      stderr: "fencepost: the answer is not from a Fencepost node: is --url right?\n",
     });
   });
 });

@@ -47,7 +47,7 @@ describe("operator commands", () => {
     ]);
   });
 
-  it("resubmit, and replace with a payload", async () => {
+  it("resubmit a transaction, and replace one with a payload", async () => {
     expect((await run(["resubmit", txId, "--reason", "r"])).calls).toEqual([["resubmit", txId, { reason: "r" }]]);
     const payload = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1" };
     const { calls } = await run(["replace", txId, "--reason", "r", "--payload", JSON.stringify(payload)]);
@@ -66,7 +66,7 @@ describe("operator commands", () => {
     expect(calls).toEqual([[action, txId, { reason: "r" }, { idempotencyKey: "ticket-9" }]]);
   });
 
-  it("says what the transaction is now, for people or as JSON", async () => {
+  it("print the transaction's new state, for people or as JSON", async () => {
     const { stdout, code } = await run(["cancel", txId, "--reason", "r"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`cancel: transaction ${txId} (nonce 7) is TRACKING/PENDING\n`);
@@ -74,12 +74,12 @@ describe("operator commands", () => {
     expect(JSON.parse((await run(["--json", "cancel", txId, "--reason", "r"])).stdout)).toEqual(cancelling);
   });
 
-  it("asks the node that is named, with the key that is given", async () => {
+  it("call the named node with the given key", async () => {
     const { connected } = await run(["cancel", txId, "--reason", "r", "--url", "http://n:1", "--api-key", "k"]);
     expect(connected).toMatchObject([{ url: "http://n:1", apiKey: "k" }]);
   });
 
-  it("losing the race is one line and exit code 3", async () => {
+  it("that come too late print one line and exit with 3", async () => {
     const detail = `transaction ${txId} is CONFIRMED: it was mined in block 12`;
     const conflict = () => Promise.reject(new FencepostApiError({ code: "CONFLICT", status: 409, detail }));
     const { code, stderr } = await run(["cancel", txId, "--reason", "r"], conflict);
@@ -94,7 +94,7 @@ describe("operator commands", () => {
     [["replace", txId, "--reason", "r", "--payload", "{"]],
     [["reprice", txId, "--reason", "r", "--gas-price", "1.5"]],
     [["resubmit", txId, "--reason", "r", "--gas-price", "1"]],
-  ])("refuses %j before a node is asked", async (argv) => {
+  ])("refuse %j before a node is called", async (argv) => {
     const { code, calls } = await run(argv);
     expect(code).toBe(2);
     expect(calls).toEqual([]);

@@ -32,14 +32,14 @@ async function run(argv: readonly string[], verdict: Partial<PolicyVerdict> = {}
 }
 
 describe("fencepost policy", () => {
-  it("shows what is in force, or that nothing is", async () => {
+  it("prints the policies in force, or that there are none", async () => {
     const { text } = await run(["policy", "show"]);
     expect(text).toContain("version 3, 2026-11-17T10:00:00.000Z, by operator:alice: less\n");
     expect(text).toContain('0xab\n{\n  "keys": {}');
     expect((await run(["policy", "show"], {}, null)).text).toContain("nothing is limited");
   });
 
-  it("applies a document from a file, with its reason and the version that was read before", async () => {
+  it("applies a document from a file, with a reason and the expected version", async () => {
     const apply = ["policy", "apply", "policies.json", "--reason", "less"];
     const { asked, text } = await run([...apply, "--expected-version", "3"]);
     expect(asked).toEqual([{ policies: { signers: {} }, reason: "less", expectedVersion: 3 }]);
@@ -68,7 +68,7 @@ describe("fencepost policy", () => {
     expect((await run(["policy", "check"])).code).toBe(2);
   });
 
-  it("prints what is used, beside the limits", async () => {
+  it("prints the usage beside the limits", async () => {
     const { text, asked } = await run(["policy", "usage", "--key", "payments"]);
     expect(asked).toEqual([{ key: "payments" }]);
     expect(text).toContain(signer);

@@ -16,7 +16,7 @@ function kept(start: Profiles = { current: null, profiles: {} }) {
 }
 
 describe("fencepost profile", () => {
-  it("keeps nodes under names; the first one is used, another where told, none where it is gone", async () => {
+  it("stores nodes under names, uses the first one or a chosen one, and none after its removal", async () => {
     const { world, run } = kept();
     await run(["add", "local", "--url", "http://127.0.0.1:3000/"]);
     await run(["add", "production", "--url", "https://relay.example", "--api-key", "secret"]);
@@ -33,7 +33,7 @@ describe("fencepost profile", () => {
     expect(world.profiles).toEqual({ current: null, profiles: { local: { url: "http://127.0.0.1:3000" } } });
   });
 
-  it("reads a key from standard input, where no history of a shell keeps it", async () => {
+  it("reads a key from standard input, which no shell history stores", async () => {
     const { world, run } = kept();
     await run(["add", "p", "--url", "http://n", "--api-key", "-"], { "-": "secret\n" });
     expect(world.profiles.profiles.p).toEqual({ url: "http://n", apiKey: "secret" });

@@ -35,12 +35,12 @@ describe("serving", () => {
     expect(JSON.parse((await run(["--json", "dev"], { dev })).stdout)).toEqual({ ready: true, ...node });
   });
 
-  it("dev leaves a place for the key where one is needed", async () => {
+  it("dev prints a placeholder for a required key", async () => {
     const dev: CliActions["dev"] = async (_, ready) => ready({ ...devNode, needsKey: true });
     expect((await run(["dev"], { dev })).stdout).toContain("-H 'authorization: Bearer YOUR_API_KEY'");
   });
 
-  it("demo prints its table, and fails where anything was lost, repeated or left out", async () => {
+  it("demo prints its table, and fails if a transaction was lost, repeated or a nonce left out", async () => {
     const report = {
       accepted: 10,
       confirmed: 10,
@@ -65,17 +65,17 @@ describe("serving", () => {
     expect((await run(["demo", "--transactions", "none"], { demo: async () => report })).code).toBe(2);
   });
 
-  it("start takes a number of workers, and nothing else there", async () => {
-    let asked: string | undefined;
+  it("start accepts only a positive number of workers", async () => {
+    let asked: number | undefined;
     const start: CliActions["start"] = async ({ workers }) => {
       asked = workers;
     };
     expect((await run(["start", "--workers", "3"], { start })).code).toBe(0);
-    expect(asked).toBe("3");
+    expect(asked).toBe(3);
     expect((await run(["start", "--workers", "0"], { start })).code).toBe(2);
   });
 
-  it("hands options over, wherever they stand", async () => {
+  it("passes options on, before or after the command", async () => {
     const seen: unknown[] = [];
     const dev: CliActions["dev"] = async (options) => void seen.push(options);
     await run(["dev"], { dev });
@@ -96,7 +96,7 @@ describe("results", () => {
     expect((await run(["migrate"], { migrate })).stdout).toBe("applied 0001-schema.sql\napplied 0002-more.sql\n");
     expect(JSON.parse((await run(["migrate", "--json"], { migrate })).stdout)).toEqual({ applied });
     const restored = ["migrate", "--after-restore"];
-    expect((await run(restored, { migrate })).stdout).toContain("every lane waits until `fencepost resume` is said");
+    expect((await run(restored, { migrate })).stdout).toContain("every lane waits for `fencepost resume`");
     expect(JSON.parse((await run([...restored, "--json"], { migrate })).stdout)).toEqual({
       applied,
       afterRestore: true,
@@ -106,7 +106,7 @@ describe("results", () => {
     );
   });
 
-  it("of config: aligned, with the variable's name where it came from one", async () => {
+  it("of config are aligned, with the variable's name if it set the value", async () => {
     const rows = [
       { key: "port", variable: "FENCEPOST_PORT", value: "4000", origin: "environment" },
       { key: "leaseDuration", variable: "FENCEPOST_LEASE_DURATION", value: "10s", origin: "default" },
@@ -142,7 +142,7 @@ describe("usage", () => {
     expect(stderr.match(/\n/g)).toHaveLength(1);
   });
 
-  it("shows the help where no command is given", async () => {
+  it("prints the help if no command is given", async () => {
     const { code, stderr } = await run([]);
     expect(code).toBe(EXIT_CODES.misused);
     expect(stderr).toContain("Usage: fencepost");
@@ -170,7 +170,7 @@ describe("failures", () => {
     }
   });
 
-  it("say what to do where it is known", async () => {
+  it("include advice if the error is known", async () => {
     const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:5432"), { code: "ECONNREFUSED" });
     expect((await run(["migrate"], throwing(refused))).stderr).toBe(
       "fencepost: connect ECONNREFUSED 127.0.0.1:5432 (nothing listens there: is it running, and is the URL right?)\n",
@@ -185,13 +185,13 @@ describe("failures", () => {
     );
   });
 
-  it("look into what failed on several addresses at once", async () => {
+  it("show the first cause of an AggregateError", async () => {
     const one = Object.assign(new Error("connect ECONNREFUSED ::1:5432"), { code: "ECONNREFUSED" });
     const { stderr } = await run(["migrate"], throwing(new AggregateError([one, new Error("other")])));
     expect(stderr).toContain("connect ECONNREFUSED ::1:5432 (nothing listens there");
   });
 
-  it("show the stack and the causes with --verbose alone", async () => {
+  it("show the stack and the causes only with --verbose", async () => {
     const error = new Error("outer", { cause: new Error("inner") });
     const quiet = await run(["migrate"], throwing(error));
     expect(quiet.stderr).toBe("fencepost: outer\n");
@@ -199,7 +199,7 @@ describe("failures", () => {
     expect(verbose.stderr).toMatch(/outer[\s\S]+ {4}at [\s\S]+inner/);
   });
 
-  it("that are already in words keep their lines and their code", async () => {
+  it("of a CommandFailed keep their lines and their exit code", async () => {
     const error = new CommandFailed(["A: wrong", "B: wrong"], EXIT_CODES.misused, { cause: new Error("inner") });
     expect(await run(["migrate"], throwing(error))).toEqual({
       code: 2,
@@ -211,7 +211,7 @@ describe("failures", () => {
   });
 });
 
-describe("asking a running node", () => {
+describe("a command to a running node", () => {
   const lease = {
     chainId: 1,
     signer: "0xAaaa",
@@ -249,7 +249,7 @@ describe("asking a running node", () => {
     );
   });
 
-  it("stops a signer or everything, and says who holds to it and whether it will last", async () => {
+  it("stops a signer or everything, and lists the nodes that confirmed it and whether it is durable", async () => {
     const orders: unknown[] = [];
     const state = {
       durable: false,
@@ -263,8 +263,8 @@ describe("asking a running node", () => {
     expect((await run(["kill", "--reason", "stolen"], answering({ kill }))).stdout.split("\n")).toEqual([
       "stopped     by            reason",
       "everything  operator:ops  stolen",
-      "not written down yet: the nodes that know of it keep trying",
-      "node  url                   holds to it",
+      "not stored in the database yet: the nodes that know of it keep trying",
+      "node  url                   stopped",
       "n-2   http://10.0.0.2:3000  not yet",
       "",
     ]);
@@ -274,7 +274,7 @@ describe("asking a running node", () => {
     expect((await run(["unkill"], answering({ endKill }))).stdout).toBe("nothing is stopped\n");
   });
 
-  it("makes an API key with a rate and a share, and lists them", async () => {
+  it("creates an API key with a rate and a share, and lists the keys", async () => {
     const asked: unknown[] = [];
     const quotas = { createsPerSecond: 20, readsPerSecond: 200, queueShare: 0.1 };
     const terms = { name: "airdrop", scopes: ["submit" as const], signers: null, chains: null };
@@ -308,7 +308,7 @@ describe("asking a running node", () => {
     ]);
   });
 
-  it("prints what the API answered with --json, and says where there is nothing", async () => {
+  it("prints the API's answer with --json, and a sentence if a list is empty", async () => {
     const both = answering({ nodes: async () => [member], leases: async () => [] });
     expect(JSON.parse((await run(["nodes", "--json"], both)).stdout)).toEqual({ items: [member] });
     expect(JSON.parse((await run(["--json", "leases"], both)).stdout)).toEqual({ items: [] });
@@ -320,7 +320,7 @@ describe("asking a running node", () => {
     [
       "UNAUTHENTICATED",
       3,
-      "the node wants a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile",
+      "the node requires a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile",
     ],
     ["UNAVAILABLE", 1, "UNAVAILABLE: http://x does not answer"],
     ["QUEUE_FULL", 3, "QUEUE_FULL: http://x does not answer"],
@@ -334,7 +334,7 @@ describe("asking a running node", () => {
     });
   });
 
-  it("is asked of whom --url names", async () => {
+  it("calls the node that --url names", async () => {
     const asked: unknown[] = [];
     const connect: CliActions["connect"] = async (options) => {
       asked.push(options.url);
@@ -395,10 +395,10 @@ describe("keys", () => {
     await run(["keys", "import"], { importKey });
     await run(["keys", "import", "--from", "key.hex"], { importKey });
     expect(asked).toEqual(["-", "key.hex"]);
-    const listKeys = async () => [row, { address: null, file: "b.json" }];
-    const { stdout } = await run(["keys", "list"], { listKeys });
+    const listKeyFiles = async () => [row, { address: null, file: "b.json" }];
+    const { stdout } = await run(["keys", "list"], { listKeyFiles });
     expect(stdout).toBe("0xAbc                    keys/UTC--1--abc\n(the file does not say)  b.json\n");
-    expect((await run(["keys", "list"], { listKeys: async () => [] })).stdout).toBe("there is no key\n");
-    expect(JSON.parse((await run(["keys", "list", "--json"], { listKeys })).stdout)).toHaveLength(2);
+    expect((await run(["keys", "list"], { listKeyFiles: async () => [] })).stdout).toBe("there is no key\n");
+    expect(JSON.parse((await run(["keys", "list", "--json"], { listKeyFiles })).stdout)).toHaveLength(2);
   });
 });

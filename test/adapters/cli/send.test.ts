@@ -53,7 +53,7 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--to", TO, "--data", "0xa9059cbb"])).toEqual({ to: TO, data: "0xa9059cbb" });
   });
 
-  it("names a pool, and the key that keeps to one of its signers, instead of a signer", async () => {
+  it("sends a pool and its sticky key instead of a signer", async () => {
     const to = ["--to", TO];
     const signerOf = async (argv: readonly string[]) => (await run([...argv, ...to])).sent[0];
     expect(await signerOf(["--pool", "payouts"])).toMatchObject({ signer: { pool: "payouts" } });
@@ -65,7 +65,7 @@ describe("fencepost send", () => {
     expect(sent).toMatchObject([{ signer: { pool: "payouts" }, payload: { to: TO } }]);
   });
 
-  it("names a nonce, which is had exactly or not at all", async () => {
+  it("sends an exact nonce", async () => {
     const { sent } = await run([...from, "--to", TO, "--nonce", "0"]);
     expect(sent).toMatchObject([{ nonce: 0 }]);
   });
@@ -99,7 +99,7 @@ describe("fencepost send", () => {
   it.each([
     ["in JSON", [{ type: "function", name: "pay", inputs: [{ type: "string" }, { type: "uint256" }] }]],
     ["in Solidity's words", ["error Poor()", "function pay(string memo, uint256 amount)"]],
-  ])("reads arguments as an ABI %s says", async (_, abi) => {
+  ])("parses arguments by the ABI %s", async (_, abi) => {
     const files = { "abi.json": JSON.stringify(abi) };
     expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pay", "[rent]", "2gwei"], files)).toMatchObject({
       args: ["[rent]", "2000000000"],
@@ -108,7 +108,7 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--deploy", "T.json", "2gwei"], artifact)).toMatchObject({ args: ["2000000000"] });
   });
 
-  it("leaves arguments as they are where the ABI has several functions of that name", async () => {
+  it("leaves arguments unchanged if the ABI has several functions of that name", async () => {
     const abi = ["function pay(uint256 amount)", "function pay(bytes data)"];
     const files = { "abi.json": JSON.stringify(abi) };
     expect(await payloadOf(["--to", TO, "--abi", "abi.json", "pay", "2gwei"], files)).toMatchObject({
@@ -116,7 +116,7 @@ describe("fencepost send", () => {
     });
   });
 
-  it("says until when it is worth anything, and that the receiver has no code", async () => {
+  it("sends the expiry, and that the receiver may have no code", async () => {
     const said = { validUntil: "2026-11-02T09:45:00Z", allowNoCode: true };
     const argv = ["--valid-until", said.validUntil, "--allow-no-code"];
     expect((await run([...from, "--to", TO, ...argv])).sent).toMatchObject([said]);
@@ -134,7 +134,7 @@ describe("fencepost send", () => {
     expect(await payloadOf(["--deploy", "Token.json", "42"], files)).toEqual(expected);
   });
 
-  it("deploys bytecode, with the constructor's signature where it has arguments", async () => {
+  it("deploys bytecode, with the constructor's signature if it has arguments", async () => {
     expect(await payloadOf(["--bytecode", "0x6000"])).toEqual({ bytecode: "0x6000" });
     expect(await payloadOf(["--bytecode", "0x6000", "constructor(uint256[])", "[1,2]"])).toEqual({
       bytecode: "0x6000",
@@ -143,7 +143,7 @@ describe("fencepost send", () => {
     });
   });
 
-  it("sends what a file says, or standard input, and flags win over it", async () => {
+  it("sends the content of a file or standard input, and flags override it", async () => {
     const content = JSON.stringify({ signer: TO, requestId: "of-the-file", payload: { to: TO } });
     for (const path of ["tx.json", "-"]) {
       const { sent } = await run(["--file", path, "--signer", SIGNER], { files: { [path]: content } });
@@ -151,19 +151,19 @@ describe("fencepost send", () => {
     }
   });
 
-  it("names a request id before anything leaves, and says how to repeat where no answer came", async () => {
+  it("creates a request id before sending, and prints how to repeat without an answer", async () => {
     const lost = new FencepostApiError({ code: "UNREACHABLE", status: 0, detail: "http://n does not answer" });
     const { sent, code, stderr } = await run([...from, "--to", TO], { failure: lost });
     expect(sent).toMatchObject([{ requestId: "cli-made-up" }]);
     expect(code).toBe(4);
     expect(stderr).toBe(
-      "fencepost: http://n does not answer: whether it was taken is not known; repeat it with --request-id cli-made-up, and it is sent once\n",
+      "fencepost: http://n does not answer: it may have been accepted; repeat it with --request-id cli-made-up, and it is sent once\n",
     );
     const refused = new FencepostApiError({ code: "REQUEST_ID_REUSED", status: 409, detail: "another payload" });
     expect(await run([...from, "--to", TO], { failure: refused })).toMatchObject({ code: 3 });
   });
 
-  it("prints what was accepted, for people or as JSON", async () => {
+  it("prints the accepted transaction, for people or as JSON", async () => {
     const { stdout, code } = await run([...from, "--to", TO, "--request-id", "order-42"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`accepted: transaction ${examples.created.txId} (nonce ${examples.created.nonce} of`);
@@ -187,27 +187,27 @@ describe("fencepost send --wait", () => {
     expect(ended.stdout).toMatch(new RegExp(`^state +${end.state}`, "m"));
   });
 
-  it("tells each change once on standard error, and the answer alone on standard output", async () => {
+  it("prints each change once on standard error, and only the result on standard output", async () => {
     const end = { state: "CONFIRMED", subState: null } as const;
     const { stdout, stderr } = await run([...wait, "--json"], { states: [pending, pending, end] });
     expect(JSON.parse(stdout)).toMatchObject({ state: "CONFIRMED" });
     expect(stderr.match(/PENDING/g)).toHaveLength(1);
   });
 
-  it("a STUCK one may still move: it is waited for, no longer than told", async () => {
+  it("keeps waiting for a STUCK transaction until the timeout", async () => {
     const { code, stderr } = await run([...wait, "--timeout", "5s"], { states: [{ state: "STUCK", subState: null }] });
     expect(code).toBe(6);
     expect(stderr).toContain(
-      `is still STUCK: it goes on; wait again: fencepost tx ${examples.transaction.txId} --wait`,
+      `is still STUCK: it continues; wait again: fencepost tx ${examples.transaction.txId} --wait`,
     );
   });
 });
 
-describe("fencepost send refuses before a node is asked", () => {
+describe("fencepost send refuses before it calls a node", () => {
   it.each([
     [["--to", TO], /--signer is missing.*fencepost signers/],
     [from, /--to is missing/],
-    [[...from, "--to", TO, "--value", "1.5"], /say the unit, as in 1.5ether/],
+    [[...from, "--to", TO, "--value", "1.5"], /name the unit, as in 1.5ether/],
     [[...from, "--to", TO, "transfer"], /transfer is no signature/],
     [[...from, "--to", TO, "transfer(address)"], /takes 1 arguments \(address\), and 0 are given/],
     [[...from, "--to", TO, "--data", "0x", "pause()"], /give no signature beside it/],
@@ -235,7 +235,7 @@ describe("fencepost send of several", () => {
     ],
   });
 
-  it("gives each a request id of its own, and says which were refused", async () => {
+  it("gives each its own request id, and lists the refused ones", async () => {
     const asked: unknown[] = [];
     const problem = { type: "/docs", title: "t", status: 422, code: "UNKNOWN_SIGNER" as const, detail: "nobody" };
     const client = {

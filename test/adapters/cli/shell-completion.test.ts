@@ -14,21 +14,21 @@ async function offered(words: readonly string[]): Promise<readonly string[]> {
 }
 
 describe("fencepost completion", () => {
-  it("offers commands, and those below a command", async () => {
+  it("offers commands and subcommands", async () => {
     expect(await offered([""])).toEqual(expect.arrayContaining(["send", "watch", "doctor", "--json"]));
     expect(await offered(["wa"])).toEqual(["watch"]);
     expect(await offered(["keys", ""])).toEqual(expect.arrayContaining(["new", "import", "api"]));
     expect(await offered(["keys", "api", "r"])).toEqual(["revoke"]);
   });
 
-  it("offers the options of a command wherever they stand, and the choices of an option", async () => {
+  it("offers the options of a command at any position, and the choices of an option", async () => {
     expect(await offered(["send", "--signer", "0xabc", "--valu"])).toEqual(["--value"]);
     expect(await offered(["list", "--state", "ST"])).toEqual(["STUCK"]);
     expect(await offered(["resolve", "some-id", "--then", ""])).toEqual(["track", "stuck", "manual"]);
     expect(await offered(["completion", "f"])).toEqual(["fish"]);
   });
 
-  it("has a word for every command in each shell, and refuses another shell", async () => {
+  it("has every command in each shell, and refuses other shells", async () => {
     for (const shell of ["bash", "zsh", "fish"]) {
       const script = await scriptFor(shell);
       for (const command of ["send", "explain", "nonces", "profile"]) expect(script).toContain(command);
@@ -36,7 +36,7 @@ describe("fencepost completion", () => {
     expect((await runCommand(["completion", "tcsh"])).code).toBe(2);
   });
 
-  it("are one JSON value with --json, as everything is", async () => {
+  it("is one JSON value with --json", async () => {
     const { stdout } = await runCommand(["completion", "fish", "--json"]);
     expect(JSON.parse(stdout)).toEqual({ shell: "fish", script: await scriptFor("fish") });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FencepostClient, TransactionListQuery } from "../../../src/client/index.ts";
 import * as examples from "../../../src/contract/examples.ts";
-import { OFFERED_ACTIONS } from "../../../src/domain/explain/situation.ts";
+import { OFFERED_ACTIONS } from "../../../src/domain/troubles/situation.ts";
 import { runCommand } from "../../support/command.ts";
 
 const { transaction } = examples;
@@ -40,7 +40,7 @@ describe("fencepost tx", () => {
     ]);
   });
 
-  it("asks for the history where it is wanted, also of one that was found by its hash", async () => {
+  it("requests the history with --history, also after a search by hash", async () => {
     const asked: unknown[] = [];
     const client: Partial<FencepostClient> = {
       list: async () => ({ items: [transaction], next: null }),
@@ -53,21 +53,21 @@ describe("fencepost tx", () => {
     expect(asked).toEqual([[transaction.txId, { include: ["history", "confirmations"] }]]);
   });
 
-  it("says what is missing, and that a hash is unknown", async () => {
+  it("reports a missing argument, and an unknown hash", async () => {
     const list = async () => ({ items: [], next: null });
     expect(await run(["tx"], {})).toMatchObject({ code: 2, stderr: expect.stringContaining("name a transaction") });
     expect(await run(["tx", "--request-id", "x"], {})).toMatchObject({ code: 2 });
     expect(await run(["tx", HASH], { list })).toMatchObject({ code: 3, stderr: expect.stringContaining(HASH) });
   });
 
-  it("--wait judges the end as send does", async () => {
+  it("exits with --wait like send", async () => {
     const failed = { ...transaction, state: "FAILED_FINAL", subState: "REVERTED", lastError: "out of gas" } as const;
     const { code, stderr } = await run(["tx", transaction.txId, "--wait"], { get: async () => failed });
     expect(code).toBe(5);
     expect(stderr).toContain("is FAILED_FINAL/REVERTED: out of gas\n");
   });
 
-  it("has colours on a terminal, and none elsewhere or where they are not wanted", async () => {
+  it("has colours on a terminal, unless they are switched off", async () => {
     const get = async () => transaction;
     const sequence = "\u001b[";
     expect((await run(["tx", "x"], { get }, { screen: SCREEN })).stdout).toContain(sequence);
@@ -76,7 +76,7 @@ describe("fencepost tx", () => {
     expect((await run(["tx", "x", "--json"], { get }, { screen: SCREEN })).stdout).not.toContain(sequence);
   });
 
-  it("lets nothing through that would move the cursor of whoever reads it", async () => {
+  it("removes control characters that could move the terminal's cursor", async () => {
     const get = async () => ({ ...transaction, requestId: "a\u001b[2Jb", lastError: "c\u0007\rd" });
     const { stdout } = await run(["tx", "x"], { get });
     expect(stdout).toMatch(/^request id +a \[2Jb$/m);
@@ -85,7 +85,7 @@ describe("fencepost tx", () => {
 });
 
 describe("fencepost explain", () => {
-  it("is prose: what is so, why, what it waits for, and what would help", async () => {
+  it("prints the state, the causes, what it waits for, and what would help", async () => {
     const explain = async () => ({
       summary: "Waits at nonce 7.",
       causes: [{ code: "BLOCKED_BY_NONCE" as const, text: "nonce 6 is not mined", since: "2026-01-01T00:00:00.000Z" }],
@@ -110,8 +110,8 @@ What helps:
   });
 });
 
-describe("fencepost explain of what its summary says", () => {
-  it("says it once", async () => {
+describe("fencepost explain with a cause in its summary", () => {
+  it("prints the cause once", async () => {
     const text = "mined in block 36 and final";
     const explain = async () => ({
       summary: `CONFIRMED: ${text}`,
@@ -124,7 +124,7 @@ describe("fencepost explain of what its summary says", () => {
   });
 });
 
-describe("what fencepost explain prints to be pasted", () => {
+describe("the commands that fencepost explain prints", () => {
   const SIGNER = transaction.signer;
   const TX = transaction.txId;
   const reason = "explain: WHY";
@@ -154,11 +154,11 @@ describe("what fencepost explain prints to be pasted", () => {
     [offered("endKill", `/api/v1/signers/${SIGNER}/kill`), "endKill", [{ signer: SIGNER, reason }]],
   ];
 
-  it("has a command here for every action there is", () => {
+  it("cover every action", () => {
     expect([...new Set(CASES.map(([{ action }]) => action))].sort()).toEqual([...OFFERED_ACTIONS].sort());
   });
 
-  it.each(CASES)("is a command that does the same: $action", async (action, call, given) => {
+  it.each(CASES)("perform the same: $action", async (action, call, given) => {
     const explain = async () => ({
       ...examples.explanation,
       help: [{ code: "CANCEL", text: "that" }],
@@ -193,7 +193,7 @@ describe("fencepost list", () => {
     expect(asked).toEqual([{}, { limit: 1000, state: "TRACKING" }, { limit: 1000, state: "TRACKING", after: "more" }]);
   });
 
-  it("refuses a state that there is not, and says so where there is nothing", async () => {
+  it("refuses an unknown state, and prints a sentence if the list is empty", async () => {
     expect((await run(["list", "--state", "LOST"], {})).code).toBe(2);
     const list = async () => ({ items: [], next: null });
     expect((await run(["list"], { list })).stdout).toBe("there is no such transaction\n");

@@ -32,7 +32,7 @@ const ESCAPES = /\u001b\[[0-9;]*[A-Za-z]/g;
 const SCREEN = { columns: 120, rows: 7, colours: false };
 
 describe("fencepost watch", () => {
-  it("prints a line for each change where there is no terminal, and how each ended", async () => {
+  it("prints a line for each change and outcome without a terminal", async () => {
     const { stdout, code } = await watch(
       [],
       [[open(1), open(2)], [open(1), open(2, { state: "STUCK", subState: null })], []],
@@ -69,7 +69,7 @@ describe("fencepost watch", () => {
     ]);
   });
 
-  it("draws a table again on a terminal, no longer than it, and says what is left out", async () => {
+  it("redraws a table on a terminal, within its height, and counts the hidden rows", async () => {
     const many = [1, 2, 3, 4].map((n) => open(n));
     const { stdout } = await watch([], [many, []], { screen: SCREEN });
     const [, first = "", second = ""] = stdout.split("\u001b[H");
@@ -90,13 +90,13 @@ describe("fencepost watch", () => {
     expect((await watch(["--once"], [[]])).stdout).toBe("nothing: everything is final\n");
   });
 
-  it("refuses an interval that is none", async () => {
+  it("refuses an invalid interval", async () => {
     expect((await watch(["--interval", "soon"], [])).code).toBe(2);
   });
 });
 
 describe("fencepost completions", () => {
-  const item = examples.completionsPage.items[0] as (typeof examples.completionsPage.items)[number];
+  const item = examples.feedPage.items[0] as (typeof examples.feedPage.items)[number];
 
   async function follow(argv: readonly string[], looks: number) {
     const asked: CompletionsQuery[] = [];
@@ -109,7 +109,7 @@ describe("fencepost completions", () => {
     return { ...(await runCommand(["completions", ...argv], { actions, looks })), asked };
   }
 
-  it("goes on from where it was, in the epoch it began in, until its reader leaves", async () => {
+  it("follows from its position and epoch until the reader of its output closes", async () => {
     const { stdout, asked } = await follow(["--follow", "--after", "7", "--json"], 3);
     expect(asked).toEqual([
       { wait: 20, after: 7 },
@@ -123,7 +123,7 @@ describe("fencepost completions", () => {
     expect(lines).toMatchObject([{ seq: 8, feedEpoch: 3 }, { seq: 9 }, { seq: 10 }]);
   });
 
-  it("is one line each for people, and a page says how to go on", async () => {
+  it("prints one line each, and how to get the next page", async () => {
     expect((await follow(["--follow"], 2)).stdout.split("\n")).toHaveLength(3);
     expect((await follow([], 1)).stdout).toContain("next: --after 1 --epoch 3\n");
   });

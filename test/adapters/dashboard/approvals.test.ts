@@ -26,15 +26,15 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
 
   afterAll(() => browser?.close());
 
-  it("shows receiver, amount, call, rule and worst cost in the row of what needs attention, and in the dialog", async () => {
+  it("shows receiver, amount, call, rule and highest cost in the list of problems and in the dialog", async () => {
     const { page, node, open, complaints } = await visit(browser);
     await open("#/");
     await showsAll(page, ".trouble[data-code=AWAITING_APPROVAL] .judged", WHOLE);
     await page.locator(".trouble[data-code=AWAITING_APPROVAL] button", { hasText: "Approve" }).click();
-    await showsAll(page, "#order-dialog .judged", WHOLE);
-    await page.locator("#order-dialog textarea").fill("checked with the treasury");
-    await page.locator("#order-dialog button[type=submit]").click();
-    await shows(page, "#toast", "the node has taken the order");
+    await showsAll(page, "#action-dialog .judged", WHOLE);
+    await page.locator("#action-dialog textarea").fill("checked with the treasury");
+    await page.locator("#action-dialog button[type=submit]").click();
+    await shows(page, "#toast", "the node has accepted it");
     expect(node.asked.filter(({ method }) => method !== "GET")).toMatchObject([{ path: `/tx/${AWAITING_TX}/approve` }]);
     expect(complaints).toEqual([]);
   });
@@ -46,10 +46,10 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     await open(`#/tx/${AWAITING_TX}`);
     await page.locator(".others summary").click();
     await page.locator(".others button", { hasText: "Approve" }).click();
-    await showsAll(page, "#order-dialog .judged", WHOLE);
+    await showsAll(page, "#action-dialog .judged", WHOLE);
   });
 
-  it("is not sent where what it is about cannot be read", async () => {
+  it("is not sent if its transaction cannot be loaded", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path }) => {
         if (path === `/tx/${AWAITING_TX}`) throw new Refusal(503, "UNAVAILABLE", "the database does not answer");
@@ -58,7 +58,7 @@ describe.skipIf(browserPath === undefined)("an approval on the dashboard", () =>
     });
     await open("#/");
     await page.locator(".trouble[data-code=AWAITING_APPROVAL] button", { hasText: "Approve" }).click();
-    await shows(page, "#order-dialog .notice", "cannot be decided from here");
-    expect(await page.locator("#order-dialog button[type=submit]").isDisabled()).toBe(true);
+    await shows(page, "#action-dialog .notice", "cannot be decided from here");
+    expect(await page.locator("#action-dialog button[type=submit]").isDisabled()).toBe(true);
   });
 });

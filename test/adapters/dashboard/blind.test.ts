@@ -46,7 +46,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
 
   afterAll(() => browser?.close());
 
-  it("names the database in a red headline while every answer is a 503, and is green again by a good one", async () => {
+  it("names the database in a red headline while every answer is a 503, and turns green after a good one", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { isCalm: true, heldMs: 300, scene: database.scene });
     await open("#/");
@@ -67,7 +67,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     expect(await page.title()).toBe("Now · Fencepost");
   });
 
-  it("turns stale by its own timer where requests hang, as on a node that is frozen", async () => {
+  it("turns stale by its own timer if requests hang, as on a frozen node", async () => {
     const node = failing(() => silence);
     const { page, open } = await visit(browser, { isCalm: true, scene: node.scene });
     await page.clock.install();
@@ -81,7 +81,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     expect(await page.locator(".status", { hasText: "live" }).count()).toBe(0);
   });
 
-  it("says nothing is known where the first request already hangs", async () => {
+  it("says that nothing is known if the first request hangs", async () => {
     const { page, node } = await visit(browser, { scene: () => silence });
     await page.clock.install();
     await page.goto(`${node.url}/#/`);
@@ -92,7 +92,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     expect(await page.title()).toBe("(?) Now · Fencepost");
   });
 
-  it("carries the count in the title and the icon of the tab, on every page", async () => {
+  it("shows the number of problems in the tab's title and icon, on every page", async () => {
     const { page, open } = await visit(browser);
     await open("#/lanes");
     await shows(page, ".status", "live");
@@ -100,7 +100,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     expect(await icon(page)).toContain(">6<");
   });
 
-  it("keeps what needed attention in sight while it is blind, under a headline that does not count it as known", async () => {
+  it("keeps the last problems visible without answers, under a headline that marks them as outdated", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { heldMs: 300, scene: database.scene });
     await open("#/");

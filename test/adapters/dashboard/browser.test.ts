@@ -39,7 +39,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
 
   afterAll(() => browser?.close());
 
-  it("shows first what needs somebody, worst first, with what helps", async () => {
+  it("shows problems first, worst first, with their actions", async () => {
     const { page, open, complaints } = await visit(browser);
     await open("#/");
     expect(await title(page)).toBe("6 things need attention");
@@ -52,14 +52,14 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("says calmly that all is well", async () => {
+  it("says that nothing needs attention", async () => {
     const { page, open } = await visit(browser, { isCalm: true });
     await open("#/");
     expect(await title(page)).toBe("All is well");
     expect(await page.locator(".trouble, .badge").count()).toBe(0);
   });
 
-  it("tells what is over as over, in no colour of trouble, until somebody has seen it", async () => {
+  it("shows past alerts without a warning colour until they are dismissed", async () => {
     const now = new Date();
     const { page, node, open } = await visit(browser, { now: () => now });
     await open("#/");
@@ -75,7 +75,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(orders(node.asked), "nobody else loses sight of it").toEqual([]);
   });
 
-  it("shows what is wrong also where how everything goes cannot be had", async () => {
+  it("shows problems even if the overview is not available", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path }) => {
         if (path === "/overview") throw new Refusal(503, "UNAVAILABLE", "the database does not answer");
@@ -89,7 +89,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, "#notice", "The database does not answer");
   });
 
-  it("asks the chain for logs and reasons when a button is pressed, and never by itself", async () => {
+  it("loads logs and revert reasons from the chain only when a button is pressed", async () => {
     const { page, node, open } = await visit(browser);
     const asked = () => node.asked.filter(({ query }) => query.get("include") === "logs");
     await open("#/tx?state=FAILED_FINAL");
@@ -106,7 +106,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it("says how many may be in flight, how many are, and what keeps the next back", async () => {
+  it("shows the in-flight limit, its use, and what blocks the next transaction", async () => {
     const { page, open } = await visit(browser);
     await open(LANE);
     const told = page.locator(".facts div", { hasText: "In flight" });
@@ -116,7 +116,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, ".decisions", "called it stuck");
   });
 
-  it("leads from every number to its cause", async () => {
+  it("links every number to its list", async () => {
     const { page, node, open } = await visit(browser);
     await open("#/");
     await page.locator(".states a", { hasText: "stuck" }).click();
@@ -128,20 +128,20 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, "main h1", "payout-20460");
   });
 
-  it("asks why before an order, shows what is sent, and sends it once under one key", async () => {
+  it("asks for a reason before an action, shows the request, and sends it once with one idempotency key", async () => {
     const { page, node, open } = await visit(browser);
     await open("#/");
     await page.locator(".trouble button", { hasText: "Raise the fee" }).click();
-    const dialog = page.locator("#order-dialog");
-    await shows(page, "#order-dialog .preview", "For at least a tenth more than the 1.2 gwei that stand");
+    const dialog = page.locator("#action-dialog");
+    await shows(page, "#action-dialog .preview", "For at least a tenth more than the 1.2 gwei that stand");
     await dialog.locator("button[type=submit]").click();
     expect(orders(node.asked), "nothing is sent without a reason").toEqual([]);
     await dialog.locator("textarea").fill("the market moved");
     await dialog.locator("input[name=maxFee]").fill("7.5");
     await dialog.locator("summary").click();
-    await shows(page, "#order-dialog pre", '"maxFeePerGas": "7500000000"');
+    await shows(page, "#action-dialog pre", '"maxFeePerGas": "7500000000"');
     await dialog.locator("button[type=submit]").click();
-    await shows(page, "#toast", "the node has taken the order");
+    await shows(page, "#toast", "the node has accepted it");
     const [order, ...more] = orders(node.asked);
     expect(more).toEqual([]);
     expect(order).toMatchObject({
@@ -152,7 +152,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(order?.headers["idempotency-key"]).toMatch(/^dashboard-[0-9a-f]{16}$/);
   });
 
-  it("keeps what was written where the node refuses, and repeats under the same key", async () => {
+  it("keeps the input if the node refuses, and repeats with the same idempotency key", async () => {
     let refusals = 1;
     const { page, node, open } = await visit(browser, {
       scene: ({ method }) => {
@@ -162,19 +162,19 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     });
     await open(`#/tx/${STUCK_TX}`);
     await page.locator(".explain button", { hasText: "Cancel" }).click();
-    await shows(page, "#order-dialog .preview", `0 ether from ${SIGNER} to itself at nonce 42`);
-    await page.locator("#order-dialog textarea").fill("wrong recipient");
-    await page.locator("#order-dialog button[type=submit]").click();
-    await shows(page, "#order-dialog .result", "it was mined meanwhile");
-    expect(await page.locator("#order-dialog textarea").inputValue()).toBe("wrong recipient");
-    await page.locator("#order-dialog button[type=submit]").click();
+    await shows(page, "#action-dialog .preview", `0 ether from ${SIGNER} to itself at nonce 42`);
+    await page.locator("#action-dialog textarea").fill("wrong recipient");
+    await page.locator("#action-dialog button[type=submit]").click();
+    await shows(page, "#action-dialog .result", "it was mined meanwhile");
+    expect(await page.locator("#action-dialog textarea").inputValue()).toBe("wrong recipient");
+    await page.locator("#action-dialog button[type=submit]").click();
     await shows(page, "#toast", "Cancel");
     const keys = orders(node.asked).map(({ headers }) => headers["idempotency-key"]);
     expect(keys).toHaveLength(2);
     expect(new Set(keys).size).toBe(1);
   });
 
-  it("is worked by the keyboard alone", async () => {
+  it("can be used with the keyboard only", async () => {
     const { page, open } = await visit(browser);
     await open("#/");
     await page.keyboard.press("g");
@@ -200,7 +200,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.locator(".headline").waitFor();
   });
 
-  it("leaves alone what somebody is typing while everything around it changes", async () => {
+  it("keeps user input while the page updates", async () => {
     let revision = 0;
     const usual = night({ now: () => new Date() });
     const { page, node, open } = await visit(browser, {
@@ -222,7 +222,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.waitForURL(/text=payout-20460/);
   });
 
-  it("draws the nonces of a lane, moves and zooms, and keeps the place in the address", async () => {
+  it("draws the nonces of a lane, moves and zooms, and keeps the position in the address", async () => {
     const { page, node, open } = await visit(browser);
     await open(LANE);
     expect(await page.locator(".strip .nonce.hole").getAttribute("aria-label")).toBe("nonce 50: hole, given back");
@@ -240,7 +240,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     for (const { query } of asked) expect(Number(query.get("to")) - Number(query.get("from"))).toBeLessThan(2_000);
   });
 
-  it("shows a transaction's stages, attempts beside the market, call, and who did what", async () => {
+  it("shows a transaction's stages, attempts beside the market price, call and history", async () => {
     const { page, open, complaints } = await visit(browser);
     await open(`#/tx/${STUCK_TX}`);
     expect(await page.locator(".road .next").textContent()).toContain("receipt");
@@ -254,7 +254,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("has a transaction explained when it is opened or changes, not at every look: an explanation asks the chain", async () => {
+  it("loads a transaction's explanation when it is opened or changes, not at every poll", async () => {
     const { node, open } = await visit(browser, { now: () => new Date(0) });
     await open(`#/tx/${STUCK_TX}`);
     const read = (path: string) => node.asked.filter((asked) => asked.path === path).length;
@@ -262,7 +262,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(read(`/tx/${STUCK_TX}/explain`)).toBe(1);
   });
 
-  it("does not show a nonce that was used up on purpose as a failure", async () => {
+  it("does not show a deliberately used nonce as a failure", async () => {
     const { page, open } = await visit(browser);
     await open("#/tx?state=FAILED_FINAL");
     expect(await page.locator(".state", { hasText: "cancelled" }).first().getAttribute("class")).toBe("state closed");
@@ -286,7 +286,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(told).toEqual([]);
   });
 
-  it("turns nothing that a caller, a contract or a chain wrote into markup, direction or silence", async () => {
+  it("shows texts of callers, contracts and chains without markup, direction changes or hidden characters", async () => {
     const markup = `<img src=x onerror="document.title='owned'">`;
     const words = `${markup}\u202Egnp.exe\u0000${"x".repeat(10_000)}`;
     const { page, open, complaints } = await visit(browser, {
@@ -312,7 +312,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("follows no link that a chain's settings make a script of", async () => {
+  it("renders no script: link from a chain's explorer setting", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path, query }) =>
         path !== "/overview" || query.has("wait")
@@ -343,7 +343,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.locator("a.out[href]").count()).toBe(0);
   });
 
-  it("asks for a key where the node wants one, and again where it is wrong", async () => {
+  it("asks for an API key if the node requires one, and again if it is wrong", async () => {
     const { page, node } = await visit(browser, {
       scene: ({ headers }) => {
         if (headers.authorization !== "Bearer correct-horse") throw new Refusal(401, "UNAUTHENTICATED", "no key");
@@ -367,7 +367,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.locator("#key-dialog[open]").waitFor();
   });
 
-  it("says how old everything is when the node goes away, and stays green nowhere", async () => {
+  it("shows the age of all data when the node stops answering, and nothing green", async () => {
     const { page, node, open } = await visit(browser, { isCalm: true });
     await open("#/");
     const green = await page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill");
@@ -377,7 +377,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill")).not.toBe(green);
   });
 
-  it("offers test transfers only where a developer's own chain is served", async () => {
+  it("offers test transfers only on a dev chain", async () => {
     const dev = await visit(browser, { isDev: true });
     await dev.open("#/tx");
     await dev.page.locator("#send summary").click();
@@ -429,7 +429,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(node.asked.filter(({ path }) => path === "/tx/completions").length).toBeLessThan(50);
   });
 
-  it("takes little of the browser for ten thousand lanes and a long table", async () => {
+  it("stays fast with ten thousand lanes and a long table", async () => {
     const { page, node, open } = await visit(browser, { lanes: 10_000 });
     const session = await page.context().newCDPSession(page);
     // The thread's own time, which a busy machine does not change; painting is the browser's business.
@@ -458,7 +458,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     }
   });
 
-  it("follows the system's colours until somebody chooses", async () => {
+  it("follows the system's colour scheme until one is chosen", async () => {
     const { page, open } = await visit(browser, { context: { colorScheme: "dark" } });
     await open("#/");
     const ground = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
@@ -473,7 +473,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await ground()).toBe(dark);
   });
 
-  it("serves a reference without complaint", async () => {
+  it("serves the API reference without console errors", async () => {
     const { page, complaints } = await visit(browser);
     const server = createHttpServer(httpOptions());
     const { url } = await server.listen("127.0.0.1", 0);

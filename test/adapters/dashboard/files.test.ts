@@ -7,7 +7,7 @@ const files = dashboardFiles();
 const textOf = (path: string) => String(files.get(path)?.body ?? "");
 
 describe("the dashboard's files", () => {
-  it("are all served, and all there", () => {
+  it("all exist and are all served", () => {
     const directory = new URL("../../../src/adapters/dashboard/public/", import.meta.url);
     const served = [...files.keys()].map((path) => (path === "/" ? "index.html" : path.replace("/dashboard/", "")));
     const there = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) => name.includes("."));
@@ -28,7 +28,7 @@ describe("the dashboard's files", () => {
     }
   });
 
-  it("ask no other host for anything, and hold nothing inline that the policy would refuse", () => {
+  it("load nothing from other hosts, and contain nothing inline that the CSP refuses", () => {
     for (const [path, { body }] of files) {
       const text = String(body).replaceAll("http://www.w3.org/2000/svg", "");
       expect(text, path).not.toMatch(/https?:\/\//);
@@ -37,17 +37,17 @@ describe("the dashboard's files", () => {
     expect(textOf("/")).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=/i);
   });
 
-  it("are at most 75 kB together, as they are compressed on the way", () => {
+  it("are at most 75 kB together, compressed", () => {
     const sizes = [...files.values()].map(({ body }) => gzipSync(body).length);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(75_000);
   });
 
-  it("say that the chain is a developer's own only where they are told so", () => {
+  it("mark a dev chain only if the server says so", () => {
     expect(textOf("/")).not.toContain("data-dev");
     expect(String(dashboardFiles({ isDev: true }).get("/")?.body)).toContain("<html data-dev lang=");
   });
 
-  it("have the content type a browser insists on under nosniff", () => {
+  it("have the content types that nosniff requires", () => {
     for (const [path, { contentType }] of files) {
       const expected = path.endsWith(".js") ? "text/javascript" : path.endsWith(".css") ? "text/css" : "text/html";
       expect(contentType).toBe(`${expected}; charset=utf-8`);

@@ -41,19 +41,19 @@ describe("amounts", () => {
     expect(weiOf(ether)).toBe(wei);
   });
 
-  it("writes fees in gwei", () => {
+  it("of fees are formatted in gwei", () => {
     expect(gweiOf("3000000000")).toBe("3");
     expect(gweiOf("1234567")).toBe("0.001235");
   });
 });
 
-describe("words", () => {
-  it("shorten hashes, not short things", () => {
+describe("texts", () => {
+  it("are shortened if they are hashes, not if they are short", () => {
     expect(shortHex("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")).toBe("0xf39F…2266");
     expect(shortHex("0x1234")).toBe("0x1234");
   });
 
-  it("say how old something is, never from the future", () => {
+  it("of ages are never negative", () => {
     const now = Date.parse("2026-01-02T00:00:00Z");
     expect(ageOf("2026-01-02T00:00:05Z", now)).toBe("0 s");
     expect(ageOf("2026-01-01T23:59:01Z", now)).toBe("59 s");
@@ -70,21 +70,21 @@ describe("words", () => {
     [59_999, "59 s"],
     [3_600_000, "1 h"],
     [5_400_000, "1 h 30 min"],
-  ])("say that %d ms are %s", (ms, text) => {
+  ])("of durations: %d ms is %s", (ms, text) => {
     expect(durationOf(ms)).toBe(text);
   });
 
-  it("spell out what draws nothing or turns its neighbours around", () => {
+  it("spell out invisible and direction-changing characters", () => {
     expect(visible("a\u0000b\u202Ec\u200Bd\u2028e\n")).toBe("a⟨U+0000⟩b⟨U+202E⟩c⟨U+200B⟩d⟨U+2028⟩e⟨U+000A⟩");
     expect(visible("Zoë 東京 🦉 <b>")).toBe("Zoë 東京 🦉 <b>");
   });
 
-  it("cut what is long, and say how much is missing", () => {
+  it("are cut if they are long, with the number of missing characters", () => {
     expect(cut("x".repeat(10), 10)).toBe("x".repeat(10));
     expect(cut("x".repeat(12), 10)).toBe(`${"x".repeat(10)}… and 2 characters more`);
   });
 
-  it("count", () => {
+  it("use singular and plural", () => {
     expect(plural(1, "hole")).toBe("1 hole");
     expect(plural(1200, "hole")).toBe("1,200 holes");
   });
@@ -95,7 +95,7 @@ describe("stages", () => {
     [null, ...SUB_STATES[state]].map((subState) => ({ state, subState, nonce: 7 as number | null })),
   );
 
-  it("have a place for every state that a transaction may have", () => {
+  it("cover every state of a transaction", () => {
     for (const transaction of every) {
       const { passed, mood } = progressOf(transaction);
       expect(passed).toBeGreaterThanOrEqual(1);
@@ -105,7 +105,7 @@ describe("stages", () => {
     }
   });
 
-  it("only grow along the road", () => {
+  it("only increase along a transaction's life", () => {
     const road = [
       { state: "CREATED", subState: null },
       { state: "ALLOCATED", subState: null },
@@ -125,7 +125,7 @@ describe("stages", () => {
     ]);
   });
 
-  it("tell a refusal from a revert", () => {
+  it("distinguish a refusal from a revert", () => {
     expect(progressOf({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null })).toEqual({
       passed: 1,
       mood: "failed",
@@ -136,13 +136,13 @@ describe("stages", () => {
     });
   });
 
-  it("tell what was ended on purpose from what failed", () => {
+  it("distinguish a requested end from a failure", () => {
     const moodOf = (subState: string) => progressOf({ state: "FAILED_FINAL", subState, nonce: 3 }).mood;
     expect(["CANCELLED", "EXPIRED"].map(moodOf)).toEqual(["closed", "closed"]);
     expect(["REVERTED", "NONCE_CONSUMED_EXTERNALLY"].map(moodOf)).toEqual(["failed", "failed"]);
   });
 
-  it("took as long as their history says; one that a reorg took back is not over", () => {
+  it("have the durations of their history, and none for a stage that a reorg reopened", () => {
     const at = (ms: number) => new Date(1_760_000_000_000 + ms).toISOString();
     const step = (event: string, ms: number) => ({ event, firstAt: at(ms) });
     const history = [step("allocate", 10), step("sign", 30), step("broadcast", 100), step("mine", 1_000)];
@@ -155,7 +155,7 @@ describe("stages", () => {
 });
 
 describe("addresses of pages", () => {
-  it("come back as they were written", () => {
+  it("decode to what was encoded", () => {
     const link = linkTo(["lanes", "1", "0xAb"], { at: 7, text: "a&b=c#d", empty: "" });
     expect(parseRoute(link)).toEqual({
       path: "/lanes/1/0xAb",
@@ -164,7 +164,7 @@ describe("addresses of pages", () => {
     });
   });
 
-  it("are read even where they are no encoding", () => {
+  it("are parsed even if they are encoded wrongly", () => {
     expect(parseRoute("#/tx/%E0%A4%A").parts).toEqual(["tx", "%E0%A4%A"]);
     expect(parseRoute("")).toEqual({ path: "/", parts: [], query: {} });
   });
@@ -174,7 +174,7 @@ describe("calls", () => {
   const word = (hex: string) => hex.padStart(64, "0");
   const to = "70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
-  it("are decoded where everybody knows the function", () => {
+  it("are decoded if the function is well known", () => {
     expect(decodedCall(`0xa9059cbb${word(to)}${word("fa")}`)).toEqual({
       name: "transfer",
       args: [
@@ -192,7 +192,7 @@ describe("calls", () => {
     [`0xa9059cbb${"f".repeat(64)}${word("fa")}`],
     [`0xa22cb465${word(to)}${word("2")}`],
     [`0x12345678${word(to)}`],
-  ])("are left as bytes where they are anything else: %s", (data) => {
+  ])("are left as bytes otherwise: %s", (data) => {
     expect(decodedCall(data)).toBeNull();
   });
 });

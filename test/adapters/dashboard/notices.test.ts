@@ -17,7 +17,7 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
 
   afterAll(() => browser?.close());
 
-  it("stands first and red, with Acknowledge, Suspend and Stop beside it, and takes a reason", async () => {
+  it("is listed first in red, with Acknowledge, Suspend and Stop, and asks for a reason", async () => {
     const { page, node, open, complaints } = await visit(browser);
     await open("#/");
     const trouble = page.locator(".trouble[data-code=EXTERNAL_KEY_USE]");
@@ -29,10 +29,10 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
       "Stop this signer",
     ]);
     await trouble.getByRole("button", { name: "Acknowledge" }).click();
-    await shows(page, "#order-dialog", "the same again is a new notice");
-    await page.locator("#order-dialog textarea").fill("the finance team's own wallet");
-    await page.locator("#order-dialog button[type=submit]").click();
-    await shows(page, "#toast", "the node has taken the order");
+    await shows(page, "#action-dialog", "the same again is a new notice");
+    await page.locator("#action-dialog textarea").fill("the finance team's own wallet");
+    await page.locator("#action-dialog button[type=submit]").click();
+    await shows(page, "#toast", "the node has accepted it");
     const [order, ...more] = node.asked.filter(({ method }) => method !== "GET");
     expect(more).toEqual([]);
     expect(order).toMatchObject({
@@ -44,7 +44,7 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
     expect(complaints).toEqual([]);
   });
 
-  it("is a notice on the page of its lane, with the same buttons and what was acknowledged before", async () => {
+  it("is a notice on its lane's page, with the same buttons and earlier acknowledgements", async () => {
     const { page, open } = await visit(browser);
     await open(`#/lanes/8453/${SHARED}`);
     const notice = page.locator(".foreign-use");
@@ -56,6 +56,6 @@ describe.skipIf(browserPath === undefined)("a foreign use of a key on the dashbo
     ]);
     await shows(page, "section", "acknowledged by operator:ada");
     await notice.getByRole("button", { name: "Stop this signer" }).click();
-    await shows(page, "#order-dialog", "Nothing is sent from this signer");
+    await shows(page, "#action-dialog", "Nothing is sent from this signer");
   });
 });

@@ -26,10 +26,10 @@ const ASKED: readonly (readonly [string, string])[] = [
 ];
 
 /** What the page is tested with must be what a node would say. */
-describe("the night that the dashboard is tested with", () => {
+describe("the test data of the dashboard", () => {
   const scene = night({ now: () => new Date() });
 
-  it.each(ASKED)("answers %s as the contract has it", async (route, asked) => {
+  it.each(ASKED)("answers %s by the contract's schema", async (route, asked) => {
     const { pathname, searchParams: query } = new URL(asked, "http://night");
     const answer = await scene({ method: "GET", path: pathname, query, body: null, headers: {} });
     const schema = ROUTES.find(({ method, path }) => method === "get" && path === `/api/v1${route}`)?.responses[200]

@@ -36,14 +36,14 @@ function changeBlocks(endpoint: number, change: (block: Json) => Json): { lift()
   );
 }
 
-describe("the market of two endpoints", () => {
+describe("the fee market of two endpoints", () => {
   it.each([
     ["high", 0, HIGH],
     ["high", 1, HIGH],
     ["low", 0, LOW],
     ["low", 1, LOW],
   ])(
-    "has the base fee of the header that hashes, and the lower tips, where one lies %s (endpoint %i)",
+    "has the base fee of the header that hashes, and the lower tips, if one is false %s (endpoint %i)",
     async (_, liar, lie) => {
       await start(2);
       lieAboutPrices(proxyAt(scene.proxies, liar), lie);
@@ -56,7 +56,7 @@ describe("the market of two endpoints", () => {
     },
   );
 
-  it("is what one alone would say where both are honest: one request each, and nothing is disputed", async () => {
+  it("equals the market of one honest endpoint: one request each, and no dispute", async () => {
     await start(2);
     await scene.chain.feeMarket();
     const before = scene.proxies.map(({ requests }) => requests.length);
@@ -67,7 +67,7 @@ describe("the market of two endpoints", () => {
     expect(scene.proxies.map(({ requests }, index) => requests.length - (before[index] ?? 0))).toEqual([1, 1]);
   });
 
-  it("goes by the newest header that both have, where one is a few blocks behind", async () => {
+  it("uses the newest header that both have if one is a few blocks behind", async () => {
     await start(2);
     scene.pin(0, 1);
     await mine();
@@ -77,7 +77,7 @@ describe("the market of two endpoints", () => {
     expect(market.disputed?.[0]).toContain("shows block 1 with a header that does not hash");
   });
 
-  it("is the lower one where they show different blocks at the same height, and the dearer one is kept", async () => {
+  it("is the lower one if they show different blocks at one height, and the higher one is kept", async () => {
     await start(2);
     lieAboutPrices(proxyAt(scene.proxies, 1), HIGH);
     changeBlocks(1, (block) => ({ ...block, hash: `0x${"ab".repeat(32)}` }));
@@ -87,7 +87,7 @@ describe("the market of two endpoints", () => {
     expect(market.disputed).toHaveLength(2);
   });
 
-  it("needs no header that hashes on a chain of another encoding: what both say is agreed, what differs is not", async () => {
+  it("needs no header that hashes on a chain of another encoding: equal values are agreed, others are not", async () => {
     await start(2);
     for (const endpoint of [0, 1]) changeBlocks(endpoint, (block) => ({ ...block, extraData: "0xabcd" }));
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE], agreed: true });
@@ -99,7 +99,7 @@ describe("the market of two endpoints", () => {
     expect(await scene.chain.feeMarket()).not.toHaveProperty("disputed");
   });
 
-  it("is the one both agreed on last while one is silent, and does not wait for it long", async () => {
+  it("is the last agreed one while one endpoint is silent, and waits only briefly for it", async () => {
     await start(2);
     const agreed = await scene.chain.feeMarket();
     proxyAt(scene.proxies, 1).rule({ methods: ["eth_feeHistory"] }, hang);
@@ -108,8 +108,8 @@ describe("the market of two endpoints", () => {
   });
 });
 
-describe("the market of one endpoint", () => {
-  it("has the base fee of its newest header that hashed, and is disputed, where one does not any more", async () => {
+describe("the fee market of a lone endpoint", () => {
+  it("has the base fee of its last header that hashed, and is disputed, if a later header does not hash", async () => {
     await start(1);
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE] });
     const lie = lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);
@@ -121,14 +121,14 @@ describe("the market of one endpoint", () => {
     expect(await scene.chain.feeMarket()).not.toHaveProperty("disputed");
   });
 
-  it("is believed as it is where no header of its chain ever hashed", async () => {
+  it("is accepted unproven if no header of its chain ever hashed", async () => {
     await start(1);
     lieAboutPrices(proxyAt(scene.proxies, 0), HIGH);
     const { baseFees } = await scene.chain.feeMarket();
     expect(baseFees.at(-1)).toBe(HIGH.baseFee);
   });
 
-  it("does not take its history's word for a base fee that its header contradicts", async () => {
+  it("ignores a base fee of the fee history that its own header contradicts", async () => {
     await start(1);
     const history = { oldestBlock: "0x1", baseFeePerGas: ["0xd18c2e2800", "0xd18c2e2800"], gasUsedRatio: [0.5] };
     proxyAt(scene.proxies, 0).rule(

@@ -35,7 +35,7 @@ describe("opening a chain", () => {
     return chain;
   }
 
-  it("reads the chain id where none is configured, from whichever endpoint is up", async () => {
+  it("reads the chain id from any endpoint that is up if none is configured", async () => {
     const [dead, alive] = await servers(10, 10);
     dead?.failAlways(DOWN);
     const chain = await open([dead?.url ?? "", alive?.url ?? ""]);
@@ -54,7 +54,7 @@ describe("opening a chain", () => {
     await expect(open(urls, 1)).rejects.toThrow(/^chain 1 is configured, but \S+ serves chain 31337$/);
   });
 
-  it("opens with a configured chain id while nothing is up, and not without one", async () => {
+  it("opens with a configured chain id while no endpoint is up, and fails without one", async () => {
     const [dead] = await servers(10);
     dead?.failAlways(DOWN);
     const urls = [dead?.url ?? ""];
@@ -66,7 +66,7 @@ describe("opening a chain", () => {
     expect((await chain.head("latest"))?.number).toBe(7);
   });
 
-  it("needs a URL", async () => {
+  it("needs at least one URL", async () => {
     await expect(open([])).rejects.toThrow(TypeError);
   });
 });
@@ -96,19 +96,19 @@ describe("blocks", () => {
     ["baseFeePerGas", 7],
     ["gasLimit", undefined],
     ["gasLimit", `0x1${"0".repeat(64)}`],
-  ])("with %s = %j are no answer", async (field, value) => {
+  ])("with %s = %j are refused as a bad answer", async (field, value) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => blockJson(7, { [field]: value }));
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it.each([[], "text", 7, true])("that are %j are no answer", async (value) => {
+  it.each([[], "text", 7, true])("given as %j are refused as a bad answer", async (value) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => value);
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("cannot be missing at the head", async () => {
+  it("must include the latest block", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", () => null);
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
@@ -127,7 +127,7 @@ describe("blocks", () => {
     await expect(chain.head("latest")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("of a tag are no absence where the node is in trouble", async () => {
+  it("of a tag are an error, not null, if the node fails", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", refuse(-32603, "database is closed"));
     await expect(chain.head("finalized")).rejects.toThrow(ChainUnavailable);
@@ -135,7 +135,7 @@ describe("blocks", () => {
     await expect(chain.head("safe")).rejects.toThrow(ChainUnavailable);
   });
 
-  it("by number come in one request, and must be those asked for", async () => {
+  it("by number come in one request, and must have the number asked for", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByNumber", ([tag]) => (tag === "0x9" ? null : blockJson(Number(tag))));
     const before = server.requests.length;
@@ -145,7 +145,7 @@ describe("blocks", () => {
     await expect(chain.blocksByNumber([7])).rejects.toThrow(/another block/);
   });
 
-  it("by number are not missing because one reply is", async () => {
+  it("by number are an error, not null, if one reply is missing", async () => {
     const { server, chain } = await bench();
     await chain.head("latest");
     server.on("eth_getBlockByNumber", ([tag]) => blockJson(Number(tag)));
@@ -195,7 +195,7 @@ describe("receipts", () => {
     ["both", { blobGasUsed: "0x1", blobGasPrice: "0x3", l1Fee: "0x7" }, { besideGas: 10n }],
     ["more than there is", { l1Fee: `0x${"f".repeat(64)}` }, { besideGas: 0n, besideGasUnsure: true }],
     ["nothing", { blobGasUsed: "0x0", blobGasPrice: "0x3", l1Fee: null }, {}],
-  ])("say what was paid beside gas: %s", async (_, said, beside) => {
+  ])("include costs besides gas: %s", async (_, said, beside) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => [receiptJson(1, said), receiptJson(2)]);
     const [found] = await chain.receiptsInBlock(block(7), [hashOf(1), hashOf(2), hashOf(3)]);
@@ -207,7 +207,7 @@ describe("receipts", () => {
     const large = { ...block(7), transactionHashes: Array.from({ length: 9 }, (_, index) => hashOf(index + 1)) };
     const few = [hashOf(2), hashOf(5)];
 
-    it("come one by one, in a batch", async () => {
+    it("are fetched one by one, in a batch", async () => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(hash === hashOf(2) ? 2 : 5));
       const found = await chain.receiptsInBlock(large, few);
@@ -220,7 +220,7 @@ describe("receipts", () => {
       ["lags", () => null],
       ["names another block", () => receiptJson(2, { blockHash: hashOf(5) })],
       ["fails", refuse(-32000, "transaction indexing is in progress")],
-    ])("come with the block's where the index of transactions %s", async (_, answer) => {
+    ])("are fetched with the whole block's if the transaction index %s", async (_, answer) => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : answer()));
       server.on("eth_getBlockReceipts", () => large.transactionHashes.map((_, index) => receiptJson(index + 1)));
@@ -228,7 +228,7 @@ describe("receipts", () => {
       expect(found.map(({ txHash }) => txHash)).toEqual(few);
     });
 
-    it("are asked for no second time where the node has nothing but its index", async () => {
+    it("are not fetched again if the node has only its index", async () => {
       const { server, chain } = await bench();
       server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(5) ? receiptJson(5) : null));
       await chain.receiptsInBlock(large, few);
@@ -238,7 +238,7 @@ describe("receipts", () => {
       expect(server.calls("eth_getTransactionReceipt")).toHaveLength(before + few.length);
     });
 
-    it("are not asked for again by block where the endpoint cannot be reached", async () => {
+    it("are not fetched by block if the endpoint cannot be reached", async () => {
       const { server, chain } = await bench();
       await chain.head("latest");
       server.on("eth_getTransactionReceipt", () => receiptJson(2));
@@ -251,7 +251,7 @@ describe("receipts", () => {
   it.each([
     ["takes no batches", { code: -32600, message: "batch requests are not supported" }],
     ["limits calls a second", { code: -32005, message: "too many requests" }],
-  ])("come in one call where many are ours, also of a larger block, and where the endpoint %s", async (_, error) => {
+  ])("are fetched in one call if many are wanted, also of a larger block, and if the endpoint %s", async (_, error) => {
     const { server, chain } = await bench();
     const hashes = Array.from({ length: 200 }, (_, index) => hashOf(index + 1));
     server.refuseBatches({ jsonrpc: "2.0", id: null, error });
@@ -263,7 +263,7 @@ describe("receipts", () => {
     expect(server.calls("eth_getBlockReceipts")).toHaveLength(1);
   });
 
-  it("are not asked for where the block holds none of them", async () => {
+  it("are not fetched if the block contains none of them", async () => {
     const { server, chain } = await bench();
     expect(await chain.receiptsInBlock(block(7), [hashOf(99)])).toEqual([]);
     expect(server.calls("eth_getBlockReceipts")).toEqual([]);
@@ -275,7 +275,7 @@ describe("receipts", () => {
     [-32604, "Method not enabled"],
     [-32000, "Method not found"],
   ])(
-    "come one by one, in a batch, where the node has no such call (%i %s), which is asked once",
+    "come one by one, in a batch, if the node lacks the method (%i %s), which is tried once",
     async (code, message) => {
       const { server, chain } = await bench();
       server.on("eth_getBlockReceipts", refuse(code, message));
@@ -289,7 +289,7 @@ describe("receipts", () => {
     },
   );
 
-  it("come by the EIP-1898 form where the node takes only that", async () => {
+  it("use the EIP-1898 form if the node takes only that", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", ([parameter]) => {
       if (typeof parameter === "string") throw new Refusal(-32602, "invalid argument 0");
@@ -304,7 +304,7 @@ describe("receipts", () => {
     ]);
   });
 
-  it("of a block that the node no longer has are none", async () => {
+  it("are empty for a block that the node no longer has", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => null);
     expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toEqual([]);
@@ -312,7 +312,7 @@ describe("receipts", () => {
     expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toEqual([]);
   });
 
-  it("are not absent because the node is in trouble: nothing is remembered, nothing is empty", async () => {
+  it("are an error if the node fails: nothing is cached, and the list is not empty", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", refuse(-32000, "transaction indexing is in progress"));
     await expect(chain.receiptsInBlock(block(7), [hashOf(1)])).rejects.toThrow(ChainUnavailable);
@@ -322,13 +322,13 @@ describe("receipts", () => {
     expect(await chain.receiptsInBlock(block(7), [hashOf(1)])).toHaveLength(1);
   });
 
-  it("of a transaction that is in no block yet are null", async () => {
+  it("of a pending transaction are null", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(1, { blockHash: null, blockNumber: null }));
     expect(await chain.receipts([hashOf(1)])).toEqual([null]);
   });
 
-  it("of another transaction are no answer", async () => {
+  it("of another transaction are refused as a bad answer", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(2));
     await expect(chain.receipts([hashOf(1)])).rejects.toThrow(/another receipt/);
@@ -344,7 +344,7 @@ describe("receipts", () => {
     ["blockHash", "0x1"],
     ["contractAddress", "0x12"],
     ["effectiveGasPrice", "cheap"],
-  ])("with %s = %j are no answer", async (field, value) => {
+  ])("with %s = %j are refused as a bad answer", async (field, value) => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(1, { [field]: value }));
     await expect(chain.receipts([hashOf(1)])).rejects.toThrow(ChainUnavailable);
@@ -352,13 +352,16 @@ describe("receipts", () => {
 });
 
 describe("counts and balances", () => {
-  it.each(["0x", "5", 5, null, "0x20000000000000", "-0x1"])("that read %j are no answer", async (value) => {
-    const { server, chain } = await bench();
-    server.on("eth_getTransactionCount", () => value);
-    await expect(chain.transactionCount(ADDRESS, "latest")).rejects.toThrow(ChainUnavailable);
-  });
+  it.each(["0x", "5", 5, null, "0x20000000000000", "-0x1"])(
+    "given as %j are refused as a bad answer",
+    async (value) => {
+      const { server, chain } = await bench();
+      server.on("eth_getTransactionCount", () => value);
+      await expect(chain.transactionCount(ADDRESS, "latest")).rejects.toThrow(ChainUnavailable);
+    },
+  );
 
-  it("are asked with their tag", async () => {
+  it("are requested with their tag", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionCount", ([, tag]) => (tag === "pending" ? "0x7" : "0x5"));
     expect(await chain.transactionCount(ADDRESS, "latest")).toEqual({ count: 5, endpoint: server.url });
@@ -366,7 +369,7 @@ describe("counts and balances", () => {
     expect(await chain.balance(ADDRESS)).toBe(10n ** 18n);
   });
 
-  it("are asked of every endpoint, with how far each has come", async () => {
+  it("are read from every endpoint, with each endpoint's head", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     server.on("eth_getTransactionCount", () => "0x2d");
     other.on("eth_getTransactionCount", () => "0x5");
@@ -384,7 +387,7 @@ describe("counts and balances", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 99)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("are missing where every endpoint serves another chain, but each may still say which", async () => {
+  it("are missing if every endpoint serves another chain, but each still reports its chain id", async () => {
     const { server, chain } = await bench({ chainId: 31_337 });
     server.on("eth_getBlockByNumber", ([number]) => blockJson(Number(number)));
     await chain.blocksByNumber([0]);
@@ -395,7 +398,7 @@ describe("counts and balances", () => {
     await expect(chain.transactionCountEverywhere(ADDRESS, 0)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("and a second opinion on a block is what two endpoints show", async () => {
+  it("come with a second opinion on a block: the one that two endpoints show", async () => {
     const { other, chain } = await bench({ endpoints: 2 });
     expect(await chain.secondOpinion(7)).toEqual({ kind: "agreed", hash: hashOf(1_007) });
     other.on("eth_getBlockByNumber", ([tag]) => (tag === "0x8" ? null : blockJson(7, { hash: hashOf(0xbad) })));
@@ -408,7 +411,7 @@ describe("counts and balances", () => {
     expect(await chain.secondOpinion(7)).toEqual({ kind: "none" });
   });
 
-  it("which no endpoint gives on its own answer, while the preferred one fails to answer now and then", async () => {
+  it("have a second opinion although the preferred endpoint sometimes fails", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));
     server.failAlways(DOWN);

@@ -26,7 +26,7 @@ describe("EvmChain on a real EVM", () => {
     return signer.signTransaction({ type: "eip1559", chainId: h.chain.chainId, nonce, ...fees, ...call });
   }
 
-  it("reports a mined revert as reverted, and where a deployment ended up", async () => {
+  it("reports a mined revert as reverted, and the address of a deployment", async () => {
     const h = await start();
     const to = h.reverting?.withReason;
     if (to === undefined) throw new Error("no reverting contract");
@@ -42,7 +42,7 @@ describe("EvmChain on a real EVM", () => {
     expect(await h.chain.simulate(call)).toMatchObject({ outcome: "revert", revert: { name: "Panic" } });
   });
 
-  it("names an endless loop too much for a block, and too much for the gas given", async () => {
+  it("reports an endless loop as over the block's limit, and as over the given gas", async () => {
     const h = await start();
     const endless = { from: account(h.accounts, 0).address, to: null, data: "0x5b600056", value: 0n } as const;
     expect((await h.chain.simulate(endless)).outcome).toBe("gasOverBlock");

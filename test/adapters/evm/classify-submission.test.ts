@@ -7,7 +7,7 @@ import { NODE_ANSWERS, WRAPPED_ANSWERS } from "./node-answers.ts";
 
 const say = (message: string, code = -32000, data?: unknown) => classifySubmission({ code, message, data });
 
-describe("what nodes say to a submission", () => {
+describe("the classification of a node's answer to a submission", () => {
   it.each(NODE_ANSWERS.map(([client, message, answer, code = -32000]) => ({ client, message, answer, code })))(
     "$client: $message → $answer",
     ({ message, answer, code }) => {
@@ -15,20 +15,20 @@ describe("what nodes say to a submission", () => {
     },
   );
 
-  it("is read without regard to case", () => {
+  it("ignores case", () => {
     for (const [, message, answer] of NODE_ANSWERS) {
       expect([message.toUpperCase(), message.toLowerCase()].map((text) => say(text))).toEqual([answer, answer]);
     }
   });
 
-  it("does not depend on the code, which every client uses differently", () => {
+  it("does not depend on the error code, which clients use differently", () => {
     const codes = [-32000, -32001, -32003, -32005, -32010, -32602, -32603, 3, 0];
     for (const [, message, answer] of NODE_ANSWERS) {
       expect(codes.map((code) => say(message, code))).toEqual(codes.map(() => answer));
     }
   });
 
-  it("covers every answer, by at least sixty wordings of every client", () => {
+  it("covers every answer, with at least sixty wordings of every client", () => {
     expect(NODE_ANSWERS.length).toBeGreaterThanOrEqual(60);
     const named = new Set(NODE_ANSWERS.map(([client]) => client));
     for (const client of [
@@ -58,17 +58,17 @@ describe("what nodes say to a submission", () => {
     expect([...new Set(NODE_ANSWERS.map(([, , answer]) => answer))].sort()).toEqual(answers.sort());
   });
 
-  it.each(SUBMISSION_WORDINGS)("recognises the table's own words: $says", ({ says, answer }) => {
+  it.each(SUBMISSION_WORDINGS)("recognises every wording of the table: $says", ({ says, answer }) => {
     expect(say(says.replaceAll("…", "123"))).toBe(answer);
   });
 
-  it("has no wording twice", () => {
+  it("lists no wording twice", () => {
     const words = SUBMISSION_WORDINGS.map((each) => each.says);
     expect(words.filter((each, index) => words.indexOf(each) !== index)).toEqual([]);
   });
 });
 
-describe("the most gas of one transaction, as a refusal names it", () => {
+describe("the gas cap per transaction in a refusal", () => {
   const capOf = (message: string, data?: unknown) => namedGasCap({ code: -32000, message, data });
 
   it.each([
@@ -78,7 +78,7 @@ describe("the most gas of one transaction, as a refusal names it", () => {
     ["Besu", "Transaction gas limit must be at most 16777216", 16_777_216n],
     ["EDR", "Transaction gas limit is 20000000 and exceeds transaction gas cap of 16777216", 16_777_216n],
     ["Base", "exceeds maximum per-transaction gas limit: transaction gas 37801375, limit 25000000", 25_000_000n],
-  ])("%s: %s", (_, message, cap) => {
+  ])("of %s is read from its text: %s", (_, message, cap) => {
     expect(capOf(message)).toBe(cap);
     expect(capOf("Internal JSON-RPC error.", { message }), "wrapped").toBe(cap);
   });
@@ -92,18 +92,18 @@ describe("the most gas of one transaction, as a refusal names it", () => {
     ],
     ["a price is meant", "tx fee (1.10 ether) exceeds the configured cap (1.00 ether)"],
     ["something else was refused", "max initcode size exceeded: code size 49153 limit 49152"],
-  ])("is unknown where %s: %s", (_, message) => {
+  ])("is unknown if %s: %s", (_, message) => {
     expect(capOf(message)).toBeNull();
   });
 });
 
-describe("answers that come wrapped", () => {
+describe("answers that gateways wrap", () => {
   it.each(WRAPPED_ANSWERS)("%s", (_, error, answer) => {
     expect(classifySubmission(error)).toBe(answer);
   });
 });
 
-describe("words that decide nothing", () => {
+describe("texts that are classified as unknown", () => {
   it.each([
     ["a contract's own text", "execution reverted: nonce too low", 3],
     ["a contract's own text, as zkSync tells it", "execution reverted: already known", 3],
@@ -123,7 +123,7 @@ describe("words that decide nothing", () => {
     expect(say(message, code)).toBe("unknown");
   });
 
-  it("a revert known only by its data", () => {
+  it("are reverts known only by their data", () => {
     const data = `0x08c379a0${"0".repeat(64)}`;
     expect(say("nonce too low", 3, data)).toBe("unknown");
     expect(say("nonce too low", -32603, { message: "nonce too low", data })).toBe("unknown");
@@ -165,17 +165,17 @@ describe("words that decide nothing", () => {
     expect(say(message)).toBe("unknown");
   });
 
-  it("two answers at once", () => {
+  it("are two answers at once", () => {
     expect(say("nonce too low: already known")).toBe("unknown");
     expect(say("already known", -32603, { message: "nonce too low" })).toBe("unknown");
     expect(say("node is syncing: nonce too low")).toBe("unknown");
   });
 
-  it("a full pool does not outlive its detail: txpool is full stays unknown even beside a price", () => {
+  it('include "txpool is full", even beside a price', () => {
     expect(say("txpool is full: transaction underpriced")).toBe("unknown");
   });
 
-  it("whatever random text says, in the message or in data", () => {
+  it("include random text, in the message or in data", () => {
     const known = SUBMISSION_WORDINGS.map((each) => each.says.split("…")[0]?.trim() ?? "");
     const text = fc
       .string({ unit: "grapheme", maxLength: 200 })
@@ -186,13 +186,13 @@ describe("words that decide nothing", () => {
     );
   });
 
-  it("a decisive phrase in the middle of a clause is not one", () => {
+  it("include a decisive phrase in the middle of a clause", () => {
     const word = fc.stringMatching(/^[a-z]{3,9}$/);
     const phrase = fc.constantFrom("nonce too low", "already known", "insufficient funds", "exceeds block gas limit");
     fc.assert(fc.property(word, phrase, (before, says) => say(`${before} ${says}`) === "unknown"));
   });
 
-  it("never throws and never says accepted, whatever the error object holds", () => {
+  it("never throw and never mean accepted, whatever the error object contains", () => {
     const answers = new Set([
       "alreadyKnown",
       "nonceConsumed",
@@ -211,7 +211,7 @@ describe("words that decide nothing", () => {
     );
   });
 
-  it("survives a text of a megabyte and data that nests without end", () => {
+  it("may have a megabyte, and data may nest without end", () => {
     expect(say(`${"x ".repeat(500_000)}nonce too low`)).toBe("unknown");
     let data: unknown = "nonce too low";
     for (let depth = 0; depth < 10_000; depth++) data = { data };

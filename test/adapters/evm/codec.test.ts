@@ -20,7 +20,7 @@ function complaint(act: () => unknown): { path: string; message: string } {
 }
 
 describe("addresses", () => {
-  it("takes lower case, upper case and a right checksum as the same account", () => {
+  it("are the same account in lower case, upper case and with a correct checksum", () => {
     const upper = `0x${CHECKSUMMED.slice(2).toUpperCase()}`;
     expect([LOWER, upper, CHECKSUMMED].map((text) => codec.parseAddress(text))).toEqual([LOWER, LOWER, LOWER]);
     expect(codec.checksum(LOWER)).toBe(CHECKSUMMED);
@@ -98,7 +98,7 @@ describe("calls by signature", () => {
     expect(complaint(() => codec.encodeCall(signature, [LOWER])).path).toBe(path);
   });
 
-  it.each([17, 99, 900])("refuses tuples %i deep before they cost anything", (depth) => {
+  it.each([17, 99, 900])("refuses tuples nested %i deep before parsing them", (depth) => {
     const signature = `f(${"(".repeat(depth)}uint256${")".repeat(depth)})`;
     expect(complaint(() => codec.encodeCall(signature, [LOWER])).path).toBe("function");
   });
@@ -145,7 +145,7 @@ describe("calls by signature", () => {
     ["f((uint256 a, bool b))", ["text"], "args.0"],
     ["f((uint256 a, bool b))", [{ a: 1, b: 0 }], "args.0.1"],
     ["f((uint256,bool))", [{}], "args.0."],
-  ])("refuses %s with %j, naming the argument", (signature, args, path) => {
+  ])("refuses %s with %j, and names the argument", (signature, args, path) => {
     expect(complaint(() => codec.encodeCall(signature, args)).path).toBe(path);
   });
 
@@ -175,11 +175,11 @@ describe("calls by signature", () => {
     ["f(bool)", ["true"], 'bool must be true or false, without quotes; given "true"'],
     ["f((uint8 a, bool b) x)", [{ a: 1 }], "is missing (bool)"],
     ["f((uint8 a, bool b) x)", [{ a: 1, c: 1 }], "is no member of this tuple, which has a, b"],
-  ])("says of %s with %j what is wrong with it, and what would be right", (signature, args, message) => {
+  ])("explains for %s with %j what is wrong, and what would be right", (signature, args, message) => {
     expect(complaint(() => codec.encodeCall(signature, args)).message).toBe(message);
   });
 
-  it("does not show the first half of a long value, which might be the half of a key", () => {
+  it("does not show half of a long value, which may be half of a key", () => {
     const { message } = complaint(() => codec.encodeCall("f(address)", [`0x${"5e".repeat(32)}`]));
     expect(message).toBe("address must be an address: 0x and 40 hex digits; given a string of 66 characters");
   });
@@ -234,7 +234,7 @@ describe("calls by ABI", () => {
   const event = { type: "event", name: "Transfer", inputs: [] };
   const expected = codec.encodeCall("transfer(address,uint256)", [LOWER, 1]);
 
-  it("finds the one function that fits among others", () => {
+  it("finds the one function that matches among others", () => {
     expect(codec.encodeCall([event, transfer], [LOWER, 1])).toBe(expected);
     expect(codec.encodeCall([pause, event, transfer], [LOWER, 1])).toBe(expected);
     expect(codec.encodeCall(["function transfer(address,uint256)", "event Transfer(address)"], [LOWER, 1])).toBe(
@@ -242,7 +242,7 @@ describe("calls by ABI", () => {
     );
   });
 
-  it("complains about the argument where only one function can be meant, about the ABI where none or several fit", () => {
+  it("reports the argument if only one function matches, and the ABI if none or several do", () => {
     expect(complaint(() => codec.encodeCall([transfer], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER, "x"])).path).toBe("args.1");
     expect(complaint(() => codec.encodeCall([transfer, pause], [LOWER]))).toEqual({
@@ -253,7 +253,7 @@ describe("calls by ABI", () => {
     expect(complaint(() => codec.encodeCall([transfer, approve], [LOWER, 1])).message).toMatch(/several/);
   });
 
-  it("takes the overload that is named by its signature, and its members' names from the ABI", () => {
+  it("uses the overload that a signature names, with member names from the ABI", () => {
     const overloads = [
       { ...pause, name: "set", inputs: [{ name: "a", type: "uint" }] },
       { ...pause, name: "set", inputs: [{ name: "a", type: "address" }] },
@@ -272,7 +272,7 @@ describe("calls by ABI", () => {
     expect(named).toBe(codec.encodeCall("set((int64))", [[-3]]));
   });
 
-  it("finds a function by name in JSON and in human-readable lines, whatever else stands there", () => {
+  it("finds a function by name in JSON and in human-readable lines, among other entries", () => {
     const odd = { ...pause, name: "odd", inputs: [{ type: "function" }] };
     expect(codec.encodeCall({ abi: [odd, transfer], function: "transfer" }, [LOWER, 1])).toBe(expected);
     const lines = ["function transfer(address,uint256)", "function approve(address,uint256)"];
@@ -302,7 +302,7 @@ describe("calls by ABI", () => {
     expect(complaint(() => codec.encodeCall(abi, [])).path).toBe("function");
   });
 
-  it("names the argument and its type, and `abi` where the mistake is there", () => {
+  it("names the argument and its type, and `abi` if the mistake is there", () => {
     const odd = { ...pause, name: "odd", inputs: [{ type: "bool" }, { name: "x", type: "uint265" }] };
     const message = "argument 1 (x): `uint265` is no Solidity type; did you mean `uint256`?";
     expect(complaint(() => codec.encodeCall([odd], [true, 1]))).toEqual({ path: "function", message });
@@ -328,7 +328,7 @@ describe("calls by ABI", () => {
     expect(complaint(() => codec.encodeCall([{ ...pause, inputs: [input] }], [[]])).path).toBe("function");
   });
 
-  it("takes uint for uint256 in JSON too: the selector is the long form's", () => {
+  it("treats uint as uint256 in JSON too: the selector uses the long form", () => {
     const short = { ...transfer, inputs: [{ type: "address" }, { type: "uint" }] };
     expect(codec.encodeCall([short], [LOWER, 1])).toBe(expected);
   });
@@ -337,13 +337,13 @@ describe("calls by ABI", () => {
 describe("deployments", () => {
   const init = { type: "constructor", inputs: [{ name: "owner", type: "address" }], stateMutability: "nonpayable" };
 
-  it("appends the constructor's arguments, and nothing where there are none", () => {
+  it("append the constructor's arguments, and nothing if there are none", () => {
     expect(codec.encodeDeploy("0x60AA", undefined, [])).toBe("0x60aa");
     expect(codec.encodeDeploy("0x6000", [], [])).toBe("0x6000");
     expect(codec.encodeDeploy("0x6000", [init], [LOWER])).toBe(`0x6000${"0".repeat(24)}${LOWER.slice(2)}`);
   });
 
-  it("refuses bytecode with holes and arguments without a constructor", () => {
+  it("refuse bytecode with unlinked libraries, and arguments without a constructor", () => {
     expect(complaint(() => codec.encodeDeploy("0x", undefined, [])).path).toBe("bytecode");
     expect(complaint(() => codec.encodeDeploy("0x600", undefined, [])).path).toBe("bytecode");
     expect(complaint(() => codec.encodeDeploy("0x60__$abc$__", undefined, [])).path).toBe("bytecode");

@@ -57,7 +57,7 @@ async function floorsOf({ chain, clock, telemetry }: EvmBench): Promise<readonly
 const PROVED = LANES_OF_ALL.map(() => ({ status: "fulfilled", value: USED }));
 
 describe("fifty new lanes in one poll", () => {
-  it("are asked for in one request an endpoint, its head once for all of them", async () => {
+  it("are read in one request per endpoint, with one head for all", async () => {
     const opened = await open();
     expect(await floorsOf(opened)).toEqual(PROVED);
     // Each lane for itself took 51 requests and 200 calls.
@@ -66,7 +66,7 @@ describe("fifty new lanes in one poll", () => {
     }
   });
 
-  it("are asked for in the pieces that an endpoint takes, each behind a head of its own", async () => {
+  it("are read in the batch sizes that an endpoint accepts, each after its own head", async () => {
     const opened = await open();
     opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
     expect(await floorsOf(opened)).toEqual(PROVED);
@@ -76,7 +76,7 @@ describe("fifty new lanes in one poll", () => {
     expect(again.map(([first]) => first?.method)).toEqual(again.map(() => "eth_blockNumber"));
   });
 
-  it("leave the others alone where one of them is refused", async () => {
+  it("do not fail together if one of them is refused", async () => {
     const opened = await open();
     const [refused] = LANES_OF_ALL as [OwnedLane];
     opened.other.on("eth_getTransactionCount", ([address]) => {
@@ -94,13 +94,13 @@ describe("fifty new lanes in one poll", () => {
   });
 });
 
-describe("a count that does not fit into the request that asks for the endpoint's head", () => {
+describe("a count that does not fit into the request with the endpoint's head", () => {
   const TOO_LARGE = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } };
 
   it.each([
     ["no batches", 1],
     ["two calls at once", 2],
-  ])("is never older than that head, of an endpoint that takes %s", async (_, longest) => {
+  ])("is never older than that head, for an endpoint that accepts %s", async (_, longest) => {
     const { chain, server } = await bench();
     server.refuseBatches(TOO_LARGE, longest);
     // Block 8 holds one more transaction of each signer. It comes while the head is asked for, once a count was given.

@@ -19,7 +19,7 @@ describe("an error of the caller's ABI", () => {
   it.each([
     ["JSON", abi],
     ["human-readable lines", LINES],
-  ])("is named, its arguments as JSON: %s", (_, given) => {
+  ])("is decoded by name, with arguments as JSON: %s", (_, given) => {
     expect(decodeError(given, short)).toEqual({ name: "Short", args: [who, "1", String(2n ** 200n)] });
     expect(decodeError(given, encodeErrorResult({ abi, errorName: "Nothing" }))).toEqual({ name: "Nothing", args: [] });
     const placed = encodeErrorResult({
@@ -42,7 +42,7 @@ describe("an error of the caller's ABI", () => {
     ["no ABI", [], short],
     ["an ABI of nonsense", [null, 1, "x"], short],
     ["an ABI that lies about itself", [{ type: "error", name: "Short", inputs: "all" }], short],
-  ])("is none where it does not fit: %s", (_, given, data) => {
+  ])("is null if it does not match: %s", (_, given, data) => {
     expect(decodeError(given, data as `0x${string}`)).toBeNull();
   });
 });

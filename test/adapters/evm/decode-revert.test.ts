@@ -8,7 +8,7 @@ const word = (value: bigint) => value.toString(16).padStart(64, "0");
 const bytes = fc.uint8Array({ maxLength: 200 }).map((array): Hex => `0x${Buffer.from(array).toString("hex")}`);
 
 describe("revert data", () => {
-  it("gives every reason back, in any script", () => {
+  it("decodes every reason, in any script", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (reason) => {
         const encoded = encodeAbiParameters([{ type: "string" }], [reason]);
@@ -18,7 +18,7 @@ describe("revert data", () => {
     );
   });
 
-  it("keeps characters that no text column takes, or that cannot be read, out of the reason", () => {
+  it("replaces characters that PostgreSQL refuses or that cannot be decoded", () => {
     const reverted = (reason: string) => {
       const encoded = encodeAbiParameters([{ type: "string" }], [reason]);
       return decodeRevert(`0x08c379a0${encoded.slice(2)}`).message;

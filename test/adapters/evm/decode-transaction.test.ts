@@ -22,20 +22,20 @@ const envelopes: readonly [string, TransactionSerializable, object][] = [
 ];
 
 describe("a signed payload", () => {
-  it.each(envelopes)("of type %s is read back as it was signed", async (envelope, transaction, fees) => {
+  it.each(envelopes)("of type %s is decoded to the signed fields", async (envelope, transaction, fees) => {
     const raw = await account.signTransaction(transaction);
     const decoded = await decodeTransaction(raw);
     expect(decoded).toMatchObject({ envelope, signer: SIGNER, unsigned: { ...common, fees } });
     expect(decoded.unsigned.accessList).toEqual(envelope === "legacy" ? [] : accessList);
   });
 
-  it("of a deployment has no target", async () => {
+  it("of a deployment has no receiver", async () => {
     const { to: _, ...deployment } = common;
     const raw = await account.signTransaction({ ...deployment, type: "legacy", gasPrice: 1n });
     expect((await decodeTransaction(raw)).unsigned.to).toBeNull();
   });
 
-  it("of a delegation names its envelope, so that it is not signed again as something else", async () => {
+  it("of a delegation names its envelope, so that it is not signed again as another type", async () => {
     const authorization = await account.signAuthorization({ address: TO, chainId: 31337, nonce: 8 });
     const raw = await account.signTransaction({
       ...common,
@@ -47,7 +47,7 @@ describe("a signed payload", () => {
     expect(await decodeTransaction(raw)).toMatchObject({ envelope: "eip7702", signer: SIGNER });
   });
 
-  it("with blobs beside it has the hash that blocks know: theirs are not in it", async () => {
+  it("with blob sidecars has the hash that blocks use, without the sidecars", async () => {
     const blob = {
       blob: `0x${"00".repeat(131_072)}`,
       commitment: `0x${"c0".repeat(48)}`,

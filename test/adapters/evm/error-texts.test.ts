@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { shorten } from "../../../src/adapters/evm/error-texts.ts";
 
-describe("a node's own words", () => {
+describe("a node's error text", () => {
   it("can always be stored: no control character, no lone surrogate, at most 300 characters", () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "\u0000", "\n", "\ud83d", "\ude00", "😀", "ü"),
@@ -19,7 +19,7 @@ describe("a node's own words", () => {
     );
   });
 
-  it("are kept as they are where they are short", () => {
+  it("is unchanged if it is short", () => {
     expect(shorten("nonce too low: next nonce 5, tx nonce 3")).toBe("nonce too low: next nonce 5, tx nonce 3");
     expect(shorten("x".repeat(301))).toBe(`${"x".repeat(299)}…`);
   });

@@ -64,8 +64,8 @@ function pin(proxy: RpcProxy, head: number): Rule {
   });
 }
 
-describe("of two endpoints of a real chain", () => {
-  it("the preferred one that stands still is passed over after a minute, and preferred again when it is back", async () => {
+describe("with two endpoints of a real chain,", () => {
+  it("a preferred endpoint with a stuck head is skipped after a minute, and used again when it has caught up", async () => {
     const { preferred, chain, pass, secondsUntil, alerts } = await stage();
     await pass(5);
     const still = pin(preferred, 5);
@@ -77,7 +77,7 @@ describe("of two endpoints of a real chain", () => {
     await secondsUntil(async () => isRead());
   });
 
-  it("a spare that stands still is asked for no second opinion after a minute", async () => {
+  it("a spare with a stuck head gives no second opinion after a minute", async () => {
     const { spare, chain, pass, secondsUntil } = await stage();
     await pass(25);
     pin(spare, 5);
@@ -90,7 +90,7 @@ describe("of two endpoints of a real chain", () => {
     expect(await chain.secondOpinion(20)).toEqual({ kind: "none" });
   });
 
-  it("one that claims to be a thousand blocks ahead does not put the other one out of use", async () => {
+  it("an endpoint that claims to be a thousand blocks ahead does not put the other out of use", async () => {
     const { preferred, chain, pass, alerts } = await stage();
     preferred.rule({ methods: ["eth_blockNumber"] }, async (_, next) => {
       const reply = await next();

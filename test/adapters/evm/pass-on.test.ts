@@ -29,8 +29,8 @@ async function bench(...chainIds: readonly number[]) {
 const healthy = (endpoints: Endpoints) => endpoints.usable().every(({ state }) => state === "up");
 const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
 
-describe("a question that is passed on", () => {
-  it("is put in its own words, and counted under one name whatever it is called", async () => {
+describe("a caller's forwarded JSON-RPC request", () => {
+  it("is sent unchanged, and counted under one metric label for every method", async () => {
     const { first, telemetry, ask } = await bench(CHAIN);
     first.on("eth_made_up", (params) => params);
     expect(await ask("eth_made_up", [{ a: 1 }, "x"])).toEqual({ kind: "result", result: [{ a: 1 }, "x"] });
@@ -39,7 +39,7 @@ describe("a question that is passed on", () => {
     expect(new Set(methods)).toEqual(new Set(["eth_chainId", "passed_through"]));
   });
 
-  it("is answered with the error of the first that answers; another is not asked", async () => {
+  it("gets the error of the first endpoint that answers, without asking another", async () => {
     const { first, second, ask } = await bench(CHAIN, CHAIN);
     first.on("eth_call", () => {
       throw new Refusal(3, "execution reverted", "0x08c379a0");
@@ -53,7 +53,7 @@ describe("a question that is passed on", () => {
     expect(second.requests).toEqual([]);
   });
 
-  it("goes to the next where the first is gone, limits the rate, or serves another chain", async () => {
+  it("goes to the next endpoint if the first is gone, limits the rate, or serves another chain", async () => {
     for (const fault of [DOWN, { kind: "cut" }, { kind: "status", status: 429 }] as const) {
       const { first, ask } = await bench(CHAIN, CHAIN);
       first.failAlways(fault);
@@ -63,14 +63,14 @@ describe("a question that is passed on", () => {
     expect(await ask()).toEqual({ kind: "result", result: 1 });
   });
 
-  it("that none answers is unavailable", async () => {
+  it("fails with UNAVAILABLE if no endpoint answers", async () => {
     const { first, second, ask } = await bench(CHAIN, CHAIN);
     first.failAlways(DOWN);
     second.failAlways(DOWN);
     await expect(ask()).rejects.toThrow(ChainUnavailable);
   });
 
-  it("costs no endpoint its health: not by taking too long, nor by too large an answer", async () => {
+  it("does not change an endpoint's health, neither by a timeout nor by too large an answer", async () => {
     const { first, second, endpoints, clock, ask } = await bench(CHAIN, CHAIN);
     expect(await ask()).toMatchObject({ result: 0 });
     for (let asked = 0; asked < 5; asked++) {
@@ -95,8 +95,8 @@ describe("a question that is passed on", () => {
   });
 });
 
-describe("what a stranger signed", () => {
-  it("does not leave where a stop comes while it waits for a connection, and no other endpoint is given it", async () => {
+describe("a forwarded transaction that somebody else signed", () => {
+  it("is not sent if a stop comes while it waits for a connection, and goes to no other endpoint", async () => {
     const { first, second, endpoints } = await bench(CHAIN, CHAIN);
     const sent: unknown[] = [];
     for (const server of [first, second]) server.on("eth_sendRawTransaction", (params) => sent.push(params));

@@ -27,7 +27,7 @@ const shown = (logs: unknown, given: object = {}) =>
   fetchOutcome(endpoint({ eth_getTransactionReceipt: result(receipt(logs, given)) }).ask, { txHash: TX, replay: null });
 
 describe("the logs of a mined transaction", () => {
-  it("are told by the events that everybody knows, and raw where the words do not fit", async () => {
+  it("are decoded if they are well-known events, and raw if topics or data do not match", async () => {
     const outcome = await shown([
       log(),
       log({ topics: [TRANSFER, FROM, TO, `0x${word(9)}`], data: "0x" }),
@@ -46,7 +46,7 @@ describe("the logs of a mined transaction", () => {
     expect(outcome).toMatchObject({ blockHash: BLOCK, more: 0, revert: null });
   });
 
-  it("are a hundred at most, and of each a thousand bytes: whoever wrote them chose how many", async () => {
+  it("are limited to a hundred, and to a thousand bytes each: the contract chooses how many there are", async () => {
     const data = `0x${"ab".repeat(5_000)}`;
     const outcome = await shown(Array.from({ length: 1_000 }, () => log({ data })));
     expect([outcome?.logs.length, outcome?.more]).toEqual([100, 900]);
@@ -64,25 +64,25 @@ describe("the logs of a mined transaction", () => {
     ["half a byte", [log({ data: "0xabc" })], {}],
     ["another transaction's", [log()], { transactionHash: BLOCK }],
     ["no block", [log()], { blockHash: null }],
-  ])("that are %s are no answer", async (_, logs, given) => {
+  ])("that are %s are refused as a bad answer", async (_, logs, given) => {
     await expect(shown(logs, given)).rejects.toBeInstanceOf(ChainUnavailable);
   });
 
-  it("are not there where the endpoint knows no such receipt, which is not the same as no answer", async () => {
+  it("are null if the endpoint knows no such receipt, unlike no answer", async () => {
     const question = { txHash: TX, replay: null };
     expect(await fetchOutcome(endpoint({ eth_getTransactionReceipt: result(null) }).ask, question)).toBeNull();
     await expect(fetchOutcome(endpoint({}).ask, question)).rejects.toBeInstanceOf(ChainUnavailable);
   });
 });
 
-describe("why a transaction reverted", () => {
+describe("the revert reason of a mined transaction", () => {
   const call = { from: TOKEN, to: TOKEN, data: "0x1234", value: 5n, gas: 90_000n } as const;
   const question = { txHash: TX, replay: { call, onBlock: 41 } };
   const of = (answer: PassedAnswer) => endpoint({ eth_getTransactionReceipt: result(receipt([])), eth_call: answer });
   const reverted = (data: unknown): PassedAnswer => ({ kind: "error", code: 3, message: "execution reverted", data });
   const REASON = `0x08c379a0${word(32)}${word(3)}${Buffer.from("no!").toString("hex").padEnd(64, "0")}`;
 
-  it("is what the same call says on the state before its block", async () => {
+  it("comes from the same call on the state before its block", async () => {
     const node = of(reverted(REASON));
     expect(await fetchOutcome(node.ask, question)).toMatchObject({
       revert: { name: "Error", message: "no!", data: REASON },
@@ -91,13 +91,13 @@ describe("why a transaction reverted", () => {
     expect(node.asked).toContainEqual(["eth_call", [sent, "0x29"]]);
   });
 
-  it("keeps the bytes of an error of the contract's own, and no more of them than are of use", async () => {
+  it("keeps the bytes of a custom error, up to a limit", async () => {
     const data = `0xdeadbeef${"00".repeat(4_000)}`;
     const outcome = await fetchOutcome(of(reverted(data)).ask, question);
     expect(outcome?.revert).toMatchObject({ name: null, message: null, data: data.slice(0, 2_050) });
   });
 
-  it("is unknown where the call does not revert now, and in the node's words where it gives no bytes", async () => {
+  it("is unknown if the call does not revert now, and the node's text if there are no bytes", async () => {
     expect((await fetchOutcome(of(result("0x")).ask, question))?.revert).toBeNull();
     const words = await fetchOutcome(
       of({ kind: "error", code: -32000, message: "no state\u0000 of that block" }).ask,

@@ -24,8 +24,8 @@ function node(answers: Readonly<Record<string, (params: readonly unknown[]) => u
   return { asked, batch };
 }
 
-describe("what waits in a node's pool", () => {
-  it("is read from txpool_contentFrom, pending and queued", async () => {
+describe("a sender's transactions in a node's pool", () => {
+  it("are read from txpool_contentFrom, pending and queued", async () => {
     const rpc = node({
       txpool_contentFrom: () => ({
         pending: { "5": { hash: HASH.toUpperCase().replace("0X", "0x") } },
@@ -36,16 +36,16 @@ describe("what waits in a node's pool", () => {
     expect(rpc.asked).toEqual(["txpool_contentFrom"]);
   });
 
-  it("is asked nonce by nonce where there is no such method", async () => {
+  it("are read nonce by nonce if there is no such method", async () => {
     const rpc = node({ eth_getTransactionBySenderAndNonce: ([, nonce]) => (nonce === "0x5" ? { hash: HASH } : null) });
     expect(await fetchPooled(rpc, ADDRESS, [5, 6])).toEqual([HASH, null]);
   });
 
-  it("is null where the node has neither", async () => {
+  it("are null if the node has neither method", async () => {
     expect(await fetchPooled(node({}), ADDRESS, [5])).toBeNull();
   });
 
-  it("is no answer where it is no pool", async () => {
+  it("are refused as a bad answer if the result is no pool", async () => {
     for (const lie of [[], "pool", 7, { pending: { "5": {} } }, { pending: { "5": { hash: "0x12" } } }]) {
       await expect(fetchPooled(node({ txpool_contentFrom: () => lie }), ADDRESS, [5])).rejects.toBeInstanceOf(
         BadAnswer,
@@ -53,7 +53,7 @@ describe("what waits in a node's pool", () => {
     }
   });
 
-  it("passes on that a node failed, instead of calling the pool empty", async () => {
+  it("are an error, not empty, if the node fails", async () => {
     const failing = {
       batch: async (): Promise<readonly RpcReply[]> => [{ ok: false, error: new RpcErrorAnswer(-32000, "busy") }],
     };

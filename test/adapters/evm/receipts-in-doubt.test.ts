@@ -27,7 +27,7 @@ const LISTS: readonly (readonly [string, readonly unknown[]])[] = [
 ];
 
 describe("the receipts of a block", () => {
-  it.each(LISTS)("are asked for one by one where the list holds %s", async (_, list) => {
+  it.each(LISTS)("are fetched one by one if the list has %s", async (_, list) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => list);
     server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
@@ -39,7 +39,7 @@ describe("the receipts of a block", () => {
     ["is more than the node gives", new Refusal(-32008, "Response is too big")],
     ["is more than the node gives, in other words", new Refusal(-32003, "response too large")],
     ["takes the node too long", new Refusal(-32002, "request timed out")],
-  ])("are asked for one by one where the list %s", async (_, trouble) => {
+  ])("are fetched one by one if the list %s", async (_, trouble) => {
     const { server, chain } = await bench();
     await chain.head("latest");
     server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash)));
@@ -50,23 +50,26 @@ describe("the receipts of a block", () => {
     expect(hashesOf(await chain.receiptsInBlock(block(7), BOTH))).toEqual(BOTH);
   });
 
-  it.each(CONTRADICTIONS)("are not believed of an endpoint that gives one %s, and another is asked", async (_, lie) => {
-    const { server, other, chain } = await bench({ endpoints: 2 });
-    server.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2, lie)]);
-    server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash), hash === hashOf(2) ? lie : {}));
-    other.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2)]);
-    const found = await chain.receiptsInBlock(block(7), BOTH);
-    expect(found.map(({ blockNumber, transactionIndex }) => [blockNumber, transactionIndex])).toEqual([
-      [7, 0],
-      [7, 1],
-    ]);
-    other.failAlways({ kind: "status", status: 502 });
-    await expect(chain.receiptsInBlock(block(7), BOTH)).rejects.toThrow(ChainUnavailable);
-  });
+  it.each(CONTRADICTIONS)(
+    "are not believed if the endpoint returns one %s, and another endpoint is asked",
+    async (_, lie) => {
+      const { server, other, chain } = await bench({ endpoints: 2 });
+      server.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2, lie)]);
+      server.on("eth_getTransactionReceipt", ([hash]) => receiptJson(Number(hash), hash === hashOf(2) ? lie : {}));
+      other.on("eth_getBlockReceipts", () => [receiptJson(1), receiptJson(2)]);
+      const found = await chain.receiptsInBlock(block(7), BOTH);
+      expect(found.map(({ blockNumber, transactionIndex }) => [blockNumber, transactionIndex])).toEqual([
+        [7, 0],
+        [7, 1],
+      ]);
+      other.failAlways({ kind: "status", status: 502 });
+      await expect(chain.receiptsInBlock(block(7), BOTH)).rejects.toThrow(ChainUnavailable);
+    },
+  );
 });
 
 describe("a receipt by hash", () => {
-  it.each(CONTRADICTIONS)("with %s is no answer: its block is looked at", async (_, lie) => {
+  it.each(CONTRADICTIONS)("with %s is refused as a bad answer: its block is read", async (_, lie) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", () => receiptJson(2, lie));
@@ -75,14 +78,14 @@ describe("a receipt by hash", () => {
     expect(hashesOf(await chain.receipts([hashOf(2)]))).toEqual([hashOf(2)]);
   });
 
-  it("counts its place in its own way, as chains with transactions of a second kind do", async () => {
+  it("may have any index, as on chains with system transactions", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", () => receiptJson(2, { transactionIndex: "0x5" }));
     expect(await chain.receipts([hashOf(2)])).toMatchObject([{ txHash: hashOf(2), transactionIndex: 5 }]);
   });
 
-  it("of a block that does not hold the transaction is no answer, nor is one of a block that is not there", async () => {
+  it("is refused if its block does not contain the transaction, or does not exist", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(2));
     server.on("eth_getBlockByHash", () => blockJson(7, { transactions: [hashOf(1), hashOf(3)] }));
@@ -95,7 +98,7 @@ describe("a receipt by hash", () => {
     await expect(chain.receipts([hashOf(2)])).rejects.toThrow(/a block that it does not have/);
   });
 
-  it("costs one look at each block, however many of its transactions are asked for", async () => {
+  it("costs one read of each block, however many of its transactions are asked for", async () => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
     server.on("eth_getTransactionReceipt", ([hash]) => (hash === hashOf(9) ? null : receiptJson(Number(hash))));
@@ -105,10 +108,13 @@ describe("a receipt by hash", () => {
     expect(server.calls("eth_getBlockByHash")).toHaveLength(1);
   });
 
-  it.each(["0x7fffffffffffffff1", `0x${"f".repeat(64)}`])("with gas of %s is no answer", async (gasUsed) => {
-    const { server, chain } = await bench();
-    server.on("eth_getBlockByHash", () => blockJson(7));
-    server.on("eth_getTransactionReceipt", () => receiptJson(2, { gasUsed }));
-    await expect(chain.receipts([hashOf(2)])).rejects.toThrow(ChainUnavailable);
-  });
+  it.each(["0x7fffffffffffffff1", `0x${"f".repeat(64)}`])(
+    "with gas of %s is refused as a bad answer",
+    async (gasUsed) => {
+      const { server, chain } = await bench();
+      server.on("eth_getBlockByHash", () => blockJson(7));
+      server.on("eth_getTransactionReceipt", () => receiptJson(2, { gasUsed }));
+      await expect(chain.receipts([hashOf(2)])).rejects.toThrow(ChainUnavailable);
+    },
+  );
 });

@@ -16,7 +16,7 @@ for (const endpoints of [1, 2, 3] as const) {
   describeSettlingContract({ name, endpoints, start: () => startLyingEndpoints(endpoints) });
 }
 
-it("a tagged block that one of three makes up is outvoted, also at the same height", async () => {
+it("a tagged block that one of three endpoints invents is outvoted, also at the same height", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(3);
   try {
     await mine();
@@ -32,7 +32,7 @@ it("a tagged block that one of three makes up is outvoted, also at the same heig
   }
 });
 
-it("a tagged block has no number that one of two makes up, beside its real hash", async () => {
+it("a tagged block never gets a number that one of two endpoints invents for its real hash", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -53,7 +53,7 @@ it.each([
   [-32_601, "the method is not available for this tag"],
   [-32_602, "invalid argument 0"],
   [-32_603, "internal error"],
-])("an endpoint that answers a tag with %i (%s), and never otherwise, has no vote on it", async (code, message) => {
+])("an endpoint that always answers a tag with %i (%s) has no vote on it", async (code, message) => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -64,7 +64,7 @@ it.each([
   }
 });
 
-it("an endpoint that has shown a tag and is now in trouble with it is waited for", async () => {
+it("an endpoint that has shown a tag and fails now is waited for", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -78,7 +78,7 @@ it("an endpoint that has shown a tag and is now in trouble with it is waited for
   }
 });
 
-it("an endpoint that went away and came back without a tag, another machine perhaps, has no vote on it any more", async () => {
+it("an endpoint that reconnects without a tag, possibly as another machine, has no vote on it any more", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
     await mine();
@@ -93,7 +93,7 @@ it("an endpoint that went away and came back without a tag, another machine perh
   }
 });
 
-it("what one of two endpoints says was paid beside gas counts, and is not sure", async () => {
+it("costs besides gas that one of two endpoints reports count, and are marked unsure", async () => {
   const { chain, proxies, transfers, mine, close } = await startLyingEndpoints(2);
   try {
     await submitFreely(chain, transfers);
@@ -119,7 +119,7 @@ it("what one of two endpoints says was paid beside gas counts, and is not sure",
   }
 });
 
-it("a transaction that others sent decides nothing while one of two endpoints shows other contents of it", async () => {
+it("a foreign transaction decides nothing while one of two endpoints shows other contents", async () => {
   const { chain, proxies, mine, sender, transfers, close } = await startLyingEndpoints(2);
   try {
     await submitFreely(chain, transfers);

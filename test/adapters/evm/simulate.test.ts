@@ -34,7 +34,7 @@ describe("a simulation", () => {
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
   });
 
-  it("tells whether the receiver has code in the same round trip, where that is asked", async () => {
+  it("reports whether the receiver has code in the same round trip, if asked", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -53,7 +53,7 @@ describe("a simulation", () => {
     expect(server.requests.length - before, "six simulations, one request each").toBe(6);
   });
 
-  it.each([null, 7, "", "0x0", "nothing", {}])("makes nothing of code that it cannot read: %j", async (code) => {
+  it.each([null, 7, "", "0x0", "nothing", {}])("ignores code that it cannot read: %j", async (code) => {
     const { server, chain } = await bench();
     server.on("eth_call", () => "0x");
     server.on("eth_getCode", () => code);
@@ -65,7 +65,7 @@ describe("a simulation", () => {
     expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
   });
 
-  it("asks for no block: the head follower knows the newest one's limit", async () => {
+  it("reads no block: the head follower knows the newest gas limit", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     server.on("eth_call", () => "0x");
@@ -74,13 +74,13 @@ describe("a simulation", () => {
     expect(server.calls("eth_getBlockByNumber")).toEqual([]);
   });
 
-  it("that comes out above any limit is no answer", async () => {
+  it("is refused as a bad answer above any gas limit", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x8000000000000000");
     await expect(chain.simulate(CALL)).rejects.toThrow(ChainUnavailable);
   });
 
-  it("leaves `to` out of a deployment, and takes an access list along", async () => {
+  it("omits `to` for a deployment, and includes an access list", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     const accessList = [{ address: CALL.from, storageKeys: [] }];
@@ -93,7 +93,7 @@ describe("a simulation", () => {
     });
   });
 
-  it("judges value against the balance itself: nodes forgive silently", async () => {
+  it("compares value with the balance itself, because some nodes do not", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
     expect((await chain.simulate({ ...CALL, value: 10n ** 18n + 1n })).outcome).toBe("insufficientFunds");
@@ -116,7 +116,7 @@ describe("a simulation", () => {
     ],
     ["zkSync", [3, "execution reverted: no lunch", REASON]],
     ["a wallet's wrapper", [-32603, "Internal JSON-RPC error.", { originalError: { code: 3, data: REASON } }]],
-  ])("decodes a reason as %s tells it", async (_, refused) => {
+  ])("decodes a revert reason in the format of %s", async (_, refused) => {
     expect(await outcomeOf(refused)).toEqual({
       outcome: "revert",
       revert: { name: "Error", message: "no lunch", data: REASON },
@@ -139,7 +139,7 @@ describe("a simulation", () => {
       "insufficient funds for gas",
     ],
     ["in a text that mentions gas", [-32000, "execution reverted: out of gas"], "out of gas"],
-  ])("takes the reason from where a provider left it: %s", async (_, refused, message) => {
+  ])("reads the reason from the provider's text: %s", async (_, refused, message) => {
     const name = message === null ? null : "Error";
     expect(await outcomeOf(refused)).toEqual({ outcome: "revert", revert: { name, message, data: "0x" } });
   });
@@ -169,7 +169,7 @@ describe("a simulation", () => {
     ["EDR", [-32000, "OutOfOffset", { reason: { Inner: "OutOfOffset" }, data: "0x" }]],
     ["geth", [-32000, "contract address collision"]],
     ["EDR", [-32000, 'PrecompileErrorWithContext("bn254 invalid pair length")', { data: "0x" }]],
-  ])("calls an execution that breaks off a revert without data, as %s tells it", async (_, refused) => {
+  ])("reports an aborted execution as a revert without data, in the format of %s", async (_, refused) => {
     expect(await outcomeOf(refused)).toMatchObject({ outcome: "revert", revert: { name: null, data: "0x" } });
   });
 
@@ -183,7 +183,7 @@ describe("a simulation", () => {
     ["Besu", [-32004, "Upfront cost exceeds account balance"]],
     ["Nethermind", [-32000, "insufficient sender balance"]],
     ["anvil", [-32003, "Insufficient funds for gas * price + value"]],
-  ])("names a lack of funds, as %s tells it", async (_, refused) => {
+  ])("recognises insufficient funds in the text of %s", async (_, refused) => {
     expect((await outcomeOf(refused)).outcome).toBe("insufficientFunds");
   });
 
@@ -196,7 +196,7 @@ describe("a simulation", () => {
     ["EDR", [-32000, "Transaction requires at least 21000 gas but got 20000"]],
     ["Besu", [-32003, "Intrinsic gas exceeds gas limit"]],
     ["Nethermind", [-32015, "VM execution error.", "OutOfGas"]],
-  ])("names too little gas, as %s tells it of a call", async (_, refused) => {
+  ])("recognises too little gas for a call in the text of %s", async (_, refused) => {
     expect((await outcomeOf(refused, 25_000n)).outcome).toBe("gasTooLow");
   });
 
@@ -205,7 +205,7 @@ describe("a simulation", () => {
     ["anvil", [-32003, "Out of gas: gas required exceeds allowance: 30000000"]],
     ["EDR", [-32000, "Transaction ran out of gas"]],
     ["Nethermind", [-32000, "Cannot estimate gas, gas spent exceeded transaction and block gas limit: out of gas"]],
-  ])("names an estimate that no block can hold, as %s tells it", async (_, refused) => {
+  ])("recognises an estimate over the block's limit in the text of %s", async (_, refused) => {
     expect((await outcomeOf(refused)).outcome).toBe("gasOverBlock");
   });
 
@@ -222,19 +222,19 @@ describe("a simulation", () => {
     await expect(outcomeOf(refused, 25_000n)).rejects.toThrow(ChainUnavailable);
   });
 
-  it.each(["hang up", "0x", null, {}, 7])("is unavailable where the estimate is %j", async (value) => {
+  it.each(["hang up", "0x", null, {}, 7])("is unavailable if the estimate is %j", async (value) => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => value);
     await expect(chain.simulate(CALL)).rejects.toThrow(ChainUnavailable);
   });
 
-  it.each([null, "0x1", 7])("is unavailable where a call returns %j", async (value) => {
+  it.each([null, "0x1", 7])("is unavailable if a call returns %j", async (value) => {
     const { server, chain } = await bench();
     server.on("eth_call", () => value);
     await expect(chain.simulate({ ...CALL, gas: 25_000n })).rejects.toThrow(ChainUnavailable);
   });
 
-  it("asks another endpoint where the first cannot say, but takes its word where it can", async () => {
+  it("asks another endpoint if the first cannot tell, but accepts its answer if it can", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_estimateGas", () => "0x5208");
     server.on("eth_estimateGas", () => {
@@ -248,10 +248,10 @@ describe("a simulation", () => {
   });
 });
 
-describe("a transfer whose cost is known where its receiver has no code", () => {
+describe("a transfer of known cost to a receiver without code", () => {
   const PLAIN: Call = { ...CALL, value: 1n, gasWithoutCode: 21_000n };
 
-  it("costs that, whatever the estimate says, and asks for it in the same request", async () => {
+  it("has that cost, whatever the estimate, in the same request", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xd88a42");
     server.on("eth_getCode", () => "0x");
@@ -277,14 +277,14 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
       },
     ],
     ["something that is no code", () => null],
-  ])("is estimated where the receiver is %s", async (_, code) => {
+  ])("is estimated if the receiver is %s", async (_, code) => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xafc8");
     server.on("eth_getCode", code);
     expect(await chain.simulate(PLAIN)).toMatchObject({ outcome: "ok", gas: 45_000n });
   });
 
-  it("is not asked about where the caller brought the gas", async () => {
+  it("is not simulated if the caller gave the gas", async () => {
     const { server, chain } = await bench();
     server.on("eth_call", () => "0x");
     expect(await chain.simulate({ ...PLAIN, gas: 50_000n })).toMatchObject({ outcome: "ok", gas: 50_000n });
@@ -293,7 +293,7 @@ describe("a transfer whose cost is known where its receiver has no code", () => 
 });
 
 describe("a second opinion on a simulation", () => {
-  it("is what every endpoint that is up says, each for itself, also while one of them fails", async () => {
+  it("has the answer of every endpoint that is up, also while one fails", async () => {
     const says = (gas: bigint) => ({ kind: "says", answer: expect.objectContaining({ outcome: "ok", gas }) });
     const alone = await bench();
     alone.server.on("eth_estimateGas", () => "0x5208");
@@ -306,7 +306,7 @@ describe("a second opinion on a simulation", () => {
     expect(await chain.simulateEverywhere(CALL)).toEqual([{ kind: "silent" }, says(21_000n)]);
   });
 
-  it("comes with head and market of each endpoint, the head asked for first", async () => {
+  it("has head and market of each endpoint, the head read first", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     for (const [each, gas] of [
       [server, "0xd88a42"],

@@ -38,8 +38,8 @@ const DOWN = { kind: "status", status: 502, body: "<html>" } as const;
 const answers = async (bench: EvmBench, list: readonly Hex[]) =>
   (await submitFreely(bench.chain, list)).map((each) => each.answer);
 
-describe("submitting", () => {
-  it("sends in order, in one request, and says what became of each", async () => {
+describe("a submission", () => {
+  it("sends in order, in one request, and returns a result for each", async () => {
     const b = await bench();
     b.server.on("eth_sendRawTransaction", ([raw]) => {
       if (raw === "0x0101") throw new Refusal(-32000, "nonce too low: next nonce 5, tx nonce 3");
@@ -56,7 +56,7 @@ describe("submitting", () => {
     expect(b.server.requests.filter((each) => each.calls.length === 4)).toHaveLength(1);
   });
 
-  it("answers unknown where the reply is lost, and already known when the same bytes come again", async () => {
+  it("is unknown if the reply is lost, and already known when the same bytes are sent again", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "swallow" });
@@ -80,7 +80,7 @@ describe("submitting", () => {
     }
   });
 
-  it("never throws: neither does a timeout, or an endpoint that is gone", async () => {
+  it("never throws, neither for a timeout nor for an endpoint that is gone", async () => {
     const b = await bench({ timeoutMs: 1_000 });
     await b.chain.head("latest");
     const before = b.server.requests.length;
@@ -93,7 +93,7 @@ describe("submitting", () => {
     expect(await answers(b, raws(1))).toEqual(["unknown"]);
   });
 
-  it("keeps the answers of a batch that has a hole", async () => {
+  it("keeps the answers of a batch in which one is missing", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "omit", at: 1 });
@@ -109,12 +109,14 @@ describe("submitting", () => {
     },
   );
 
-  it("says something even where the node has no words", async () => {
+  it("has a detail even if the node gives no message", async () => {
     const b = await bench();
     b.server.on("eth_sendRawTransaction", () => {
       throw new Refusal(-32099, "");
     });
-    expect(await submitFreely(b.chain, raws(1))).toEqual([{ answer: "unknown", detail: "error -32099 without words" }]);
+    expect(await submitFreely(b.chain, raws(1))).toEqual([
+      { answer: "unknown", detail: "error -32099 without a message" },
+    ]);
   });
 
   it("keeps the order over several requests, and stops at the first that is lost", async () => {
@@ -128,7 +130,7 @@ describe("submitting", () => {
     expect(await answers(b, raws(250))).toEqual([...Array(200).fill("alreadyKnown"), ...Array(50).fill("accepted")]);
   });
 
-  it("does not send to an endpoint of another chain", async () => {
+  it("is not sent to an endpoint of another chain", async () => {
     const b = await bench();
     await b.chain.head("latest");
     b.server.failNext({ kind: "cut" });
@@ -140,15 +142,15 @@ describe("submitting", () => {
   });
 });
 
-describe("submitting to several endpoints", () => {
-  it("hands what the first one lost to the second", async () => {
+describe("a submission to several endpoints", () => {
+  it("goes to the second if the first did not answer", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.failAlways(DOWN);
     expect(await answers(b, raws(3))).toEqual(["accepted", "accepted", "accepted"]);
     expect(sent(b.other)).toEqual(raws(3));
   });
 
-  it("hands nothing on once somebody has ordered to stop", async () => {
+  it("goes to no further endpoint after a stop", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.failAlways(DOWN);
@@ -159,7 +161,7 @@ describe("submitting to several endpoints", () => {
     expect(sent(b.other)).toEqual([]);
   });
 
-  it("hands over only what got no answer, in order", async () => {
+  it("is repeated only for transactions without an answer, in order", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.failNext({ kind: "reorder" }, { kind: "swallow" });
@@ -167,14 +169,14 @@ describe("submitting to several endpoints", () => {
     expect(sent(b.other)).toEqual(raws(150).slice(100));
   });
 
-  it("takes the first one's refusal as it is: a word is an answer", async () => {
+  it("accepts the first endpoint's temporary refusal: it is an answer", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", refusing("some new wording"));
     expect(await answers(b, raws(2))).toEqual(["unknown", "unknown"]);
     expect(sent(b.other)).toEqual([]);
   });
 
-  it("has a refusal for good confirmed by the second endpoint, and by no other", async () => {
+  it("has a final rejection confirmed by the second endpoint, and by no other", async () => {
     const b = await bench({ endpoints: 2 });
     const [first, second, third] = raws(3);
     const refuse = refusing("transaction type not supported");
@@ -191,14 +193,14 @@ describe("submitting to several endpoints", () => {
     // It was not given what comes before: what it says of that is about us, not about the lane.
     ["too early", "nonce too high", "rejected"],
     ["beyond words", "hmm", "rejected"],
-  ])("weighs a refusal for good against a second one that finds it %s", async (_, words, answer) => {
+  ])("compares a final rejection with a second endpoint that finds it %s", async (_, words, answer) => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", refusing("oversized data"));
     b.other.on("eth_sendRawTransaction", refusing(words));
     expect(await answers(b, raws(1))).toEqual([answer]);
   });
 
-  it("leaves a refusal for good open while the second one is silent, and takes it once that is known to be down", async () => {
+  it("leaves a rejection open while the second endpoint is silent, and accepts it once that one is down", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
     b.server.on("eth_sendRawTransaction", refusing("oversized data"));
@@ -208,7 +210,7 @@ describe("submitting to several endpoints", () => {
     expect(result).toMatchObject({ answer: "rejected", detail: expect.stringContaining("oversized data") });
   });
 
-  it("reaches every endpoint where that is asked for: the first one may take bytes and drop them, for ever", async () => {
+  it("goes to every endpoint if asked: the first may accept bytes and drop them", async () => {
     const b = await bench({ endpoints: 2 });
     await submitFreely(b.chain, raws(2));
     expect(sent(b.other)).toEqual([]);
@@ -217,7 +219,7 @@ describe("submitting to several endpoints", () => {
     expect([sent(b.server), sent(b.other)]).toEqual([[...raws(2), ...raws(2)], raws(2)]);
   });
 
-  it("gives private transactions to private endpoints alone, everywhere or not, and nothing to those that are only read", async () => {
+  it("gives private transactions only to private endpoints, and nothing to read-only ones", async () => {
     const [hidden, open, read] = [await startFaultyRpc(), await startFaultyRpc(), await startFaultyRpc()];
     const urls = [`${read.url}#send=never`, open.url, `${hidden.url}#send=only`];
     for (const server of [hidden, open, read]) takeAll(server);
@@ -236,7 +238,7 @@ describe("submitting to several endpoints", () => {
     }
   });
 
-  it("gives a private payload that a node is to sign to no public endpoint, whatever became of the private one", async () => {
+  it("gives a private payload that a node signs to no public endpoint, whatever the private one did", async () => {
     const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
     const { chain } = await bench({ urls: [open.url, `${hidden.url}#send=only`] });
     try {
@@ -252,7 +254,7 @@ describe("submitting to several endpoints", () => {
     }
   });
 
-  it("is unknown where all are down", async () => {
+  it("is unknown if all endpoints are down", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.failAlways(DOWN);
     b.other.failAlways({ kind: "cut" });
@@ -262,7 +264,7 @@ describe("submitting to several endpoints", () => {
   });
 });
 
-describe("broadcasting to all", () => {
+describe("a broadcast to all endpoints", () => {
   const everywhere = true;
 
   it.each([
@@ -287,18 +289,18 @@ describe("broadcasting to all", () => {
     for (const server of [b.server, b.other]) expect(server.requests.length).toBeGreaterThan(0);
   });
 
-  it("reaches every endpoint with everything", async () => {
+  it("gives every transaction to every endpoint", async () => {
     const b = await bench({ endpoints: 2 });
     await submitFreely(b.chain, raws(120), { everywhere });
     expect([sent(b.server), sent(b.other)]).toEqual([raws(120), raws(120)]);
   });
 });
 
-describe("a refusal that names the most gas of one transaction", () => {
+describe("a refusal that names a gas cap per transaction", () => {
   const tooHigh = (cap: number) => refusing(`transaction gas limit too high (cap: ${cap}, tx: 20000000)`);
   const gasCap = async (b: EvmBench) => (await submitFreely(b.chain, raws(1)))[0]?.gasCap;
 
-  it("is passed on with that number", async () => {
+  it("is returned with that cap", async () => {
     const b = await bench();
     b.server.on("eth_sendRawTransaction", tooHigh(16_777_216));
     expect(await submitFreely(b.chain, raws(1))).toEqual([
@@ -306,7 +308,7 @@ describe("a refusal that names the most gas of one transaction", () => {
     ]);
   });
 
-  it("lowers nothing by the word of a private endpoint that was asked alone while others are up", async () => {
+  it("has no cap if a private endpoint was asked alone while others are up", async () => {
     const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
     hidden.on("eth_sendRawTransaction", tooHigh(1_500_000));
     const { chain } = await bench({ urls: [`${hidden.url}#send=only`, open.url] });
@@ -319,7 +321,7 @@ describe("a refusal that names the most gas of one transaction", () => {
     }
   });
 
-  it("counts with two endpoints where both name one, and then the higher: one alone lowers nothing", async () => {
+  it("has a cap with two endpoints only if both name one, and then the higher", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", tooHigh(1_500_000));
     b.other.on("eth_sendRawTransaction", tooHigh(16_777_216));

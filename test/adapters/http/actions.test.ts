@@ -18,7 +18,7 @@ function post(app: ReturnType<typeof httpApp>, url: string, payload: unknown, se
 
 describe("operator actions", () => {
   it.each(["resubmit", "reprice", "cancel", "replace", "resolve", "suspend", "resume"] as const)(
-    "%s: the body as it came, who asked, and 202 with the transaction",
+    "%s: forwards body and caller, and answers 202 with the transaction",
     async (action) => {
       const orders: TransactionOrder[] = [];
       const act = async (order: TransactionOrder) => {
@@ -48,7 +48,7 @@ describe("operator actions", () => {
     expect(orders).toEqual([{ action, signer: SIGNER_EIP55, request: { reason: "r" }, actor: "operator:anonymous" }]);
   });
 
-  it("carry the key that the caller named them by, where one is given", async () => {
+  it("carry the caller's idempotency key if one is given", async () => {
     const orders: unknown[] = [];
     const app = httpApp({
       act: async ({ idempotencyKey }) => {
@@ -72,7 +72,7 @@ describe("operator actions", () => {
     expect(orders).toHaveLength(2);
   });
 
-  it("losing the race is 409 and says what was mined", async () => {
+  it("that come too late are 409 and name the mined transaction", async () => {
     const mined = sampleHash(3);
     const act = () =>
       Promise.reject(new FencepostError("CONFLICT", "it was mined in block 12", { txId, txHash: mined }));
@@ -86,7 +86,7 @@ describe("operator actions", () => {
     });
   });
 
-  it("another node's lane: 409 with the owner, in body and header", async () => {
+  it("on another node's lane are 409 with the owner in body and header", async () => {
     const ownerUrl = "http://10.0.0.8:3000";
     const act = () => Promise.reject(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
     const response = await post(httpApp({ act }), `/api/v1/tx/${txId}/cancel`, { reason: "r" });
@@ -94,7 +94,7 @@ describe("operator actions", () => {
     expect(response.headers["fencepost-owner"]).toBe(ownerUrl);
   });
 
-  it("wants a key, a body, an id that is one, and POST", async () => {
+  it("require an API key, a body, a valid id, and POST", async () => {
     const app = httpApp({}, { apiKeys: KEYS });
     expect((await post(app, `/api/v1/tx/${txId}/cancel`, { reason: "r" })).statusCode).toBe(401);
     expect((await post(app, `/api/v1/signers/${SIGNER_EIP55}/suspend`, { reason: "r" })).statusCode).toBe(401);
@@ -108,7 +108,7 @@ describe("operator actions", () => {
   });
 });
 
-it("shows who decided a step in the history", async () => {
+it("the history of a transaction shows who decided a step", async () => {
   const at = new Date("2026-01-01T00:00:00.000Z");
   const step = { ordinal: 2, fromState: "TRACKING", state: "TRACKING", subState: "PENDING", count: 1 } as const;
   const times = { firstAt: at, lastAt: at };

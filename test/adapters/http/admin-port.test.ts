@@ -52,8 +52,8 @@ function pathOf(route: string): readonly [string, string] {
 const isNoRoute = ({ status, text }: { readonly status: number; readonly text: string }): boolean =>
   status === 404 && text.includes("there is no route");
 
-describe("a node with a port of its own for operators", () => {
-  it("answers what is theirs there alone, and everything else in both places", async () => {
+describe("a node with an admin port", () => {
+  it("serves operators' routes only there, and everything else on both ports", async () => {
     const { operators, callers, ask } = await serve();
     const hidden: string[] = [];
     for (const route of Object.keys(ROUTE_SCOPES)) {
@@ -65,7 +65,7 @@ describe("a node with a port of its own for operators", () => {
   });
 
   it.each(["/internal/v1/creates", "/internal/v1/actions", "/internal/v1/kills"])(
-    "takes what other nodes ask at %s there alone",
+    "serves other nodes at %s only there",
     async (path) => {
       const { operators, callers, ask } = await serve();
       expect(isNoRoute(await ask(callers, "POST", path))).toBe(true);
@@ -73,7 +73,7 @@ describe("a node with a port of its own for operators", () => {
     },
   );
 
-  it("serves the dashboard there, and what probes and people read in both places", async () => {
+  it("serves the dashboard there, and probes and documentation on both ports", async () => {
     const { operators, callers, ask } = await serve();
     expect((await ask(operators, "GET", "/")).text).toContain("dashboard");
     expect(isNoRoute(await ask(callers, "GET", "/"))).toBe(true);
@@ -82,7 +82,7 @@ describe("a node with a port of its own for operators", () => {
     }
   });
 
-  it("tells nobody else that there is such a route: not by a method, a missing key or a wrong host", async () => {
+  it("hides operators' routes on the main port, also for a wrong method, key or host", async () => {
     const { callers, ask } = await serve({ wire: { hosts: ["relay.example"], origins: [] } });
     for (const path of ["/metrics", "/api/v1/kill", "/internal/v1/kills", "/api/v1/keys/shop"]) {
       for (const method of ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PATCH"]) {
@@ -92,14 +92,14 @@ describe("a node with a port of its own for operators", () => {
     }
   });
 
-  it("asks for keys, and looks at Host and Origin, there as everywhere", async () => {
+  it("checks API key, Host and Origin on both ports", async () => {
     const { operators, ask } = await serve();
     expect((await ask(operators, "GET", "/metrics", { authorization: "Bearer nobody" })).status).toBe(401);
     const foreign = await ask(operators, "POST", "/api/v1/kill", { origin: "https://elsewhere.example" });
     expect(JSON.parse(foreign.text)).toMatchObject({ status: 403, rule: "origin" });
   });
 
-  it("answers everything on one port where there is no other", async () => {
+  it("serves everything on one port if no admin port is set", async () => {
     server = createHttpServer(httpOptions({}, { apiKeys: [MIGHTY] }));
     const { url } = await server.listen("127.0.0.1", 0);
     const authorization = `Bearer ${SECRET}`;

@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Arrivals } from "../../../src/adapters/http/door.ts";
+import { Arrivals } from "../../../src/adapters/http/admission-queue.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { OPEN } from "../../../src/application/admittance.ts";
 import { httpOptions } from "../../support/http-app.ts";
 
 describe("connections", () => {
-  it("keep coming from the second turn in a row that brought one, until a turn brings none", () => {
+  it("count as a burst from the second turn in a row with one, until a turn without", () => {
     let turnEnded: () => void = () => undefined;
     const arrivals = new Arrivals({ soon: (callback) => (turnEnded = callback) });
     const turn = (brings: number) => {
@@ -27,16 +27,16 @@ describe("connections", () => {
     ]);
   });
 
-  it("that are opened at once are served together, although a turn of the event loop accepts one of them", async () => {
+  it("opened at once are served together, although a turn of the event loop accepts only one", async () => {
     const waiting: number[] = [];
-    const door = {
+    const queue = {
       admittance: () => OPEN,
       turnMs: Number.POSITIVE_INFINITY,
       limit: 1_000,
       onRefused: () => undefined,
       onWaiting: (count: number) => void waiting.push(count),
     };
-    const server = createHttpServer(httpOptions({}, { door, clock: systemClock }));
+    const server = createHttpServer(httpOptions({}, { admission: queue, clock: systemClock }));
     onTestFinished(() => server.close(0));
     const { url } = await server.listen("127.0.0.1", 0);
     const asked = Array.from({ length: 50 }, () => fetch(`${url}/api/v1/tx`, { method: "POST", body: "{}" }));

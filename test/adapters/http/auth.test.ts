@@ -53,7 +53,7 @@ describe("API keys", () => {
     expect(response.body).not.toContain("horse");
   });
 
-  it("asks for the key before it reads a body", async () => {
+  it("are checked before a body is read", async () => {
     const response = await guarded.inject({ method: "POST", url: "/api/v1/tx", payload: "x".repeat(300 * 1024) });
     expect(response.statusCode).toBe(401);
   });
@@ -68,7 +68,7 @@ describe("API keys", () => {
     ["/api/v1/nodes"],
     ["/api/v1/leases"],
     ["/metrics"],
-  ])("%s is closed", async (url) => {
+  ])("are required by %s", async (url) => {
     expect((await get(url)).statusCode).toBe(401);
     expect((await guarded.inject({ method: "HEAD", url })).statusCode).toBe(401);
   });
@@ -80,23 +80,23 @@ describe("API keys", () => {
     },
   );
 
-  it("says 404, not 401, for what is not there", async () => {
+  it("are not required for a 404", async () => {
     expect((await get("/api/v1/nothing")).statusCode).toBe(404);
   });
 
-  it("with no key configured lets no caller in", async () => {
+  it("with an empty list admit no caller", async () => {
     const closed = httpApp(script, { apiKeys: [] });
     expect((await closed.inject("/api/v1/signers")).statusCode).toBe(401);
   });
 
-  it('with "none" lets every caller in', async () => {
+  it('set to "none" admit every caller', async () => {
     const open = httpApp(script, { apiKeys: "none" });
     expect((await open.inject("/api/v1/signers")).statusCode).toBe(200);
     expect((await open.inject("/metrics")).statusCode).toBe(200);
   });
 });
 
-it("a key that stands in a path can look and send, if it can, and nothing else", () => {
+it("an API key in a path may only read and send", () => {
   const scopes = (...own: readonly Scope[]) => [...inPath({ ...ANYBODY, name: "boss", scopes: new Set(own) }).scopes];
   expect(scopes(...SCOPES)).toEqual(["read", "submit"]);
   expect(scopes("submit", "admin")).toEqual(["submit"]);

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
 import { scopeOf } from "../../../src/adapters/http/auth.ts";
 import type { ApiKey, Refusal } from "../../../src/adapters/http/options.ts";
-import type { FencepostApi } from "../../../src/application/api.ts";
+import type { FencepostApi } from "../../../src/application/operations/calls.ts";
 import { ROUTES, type Route } from "../../../src/contract/routes.ts";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
 import { SCOPES, type Scope } from "../../../src/domain/principal.ts";
@@ -92,7 +92,7 @@ function isAllowed({ method, path }: Route, scope: Scope, whose: string): boolea
 }
 
 describe("every route, with a key of one scope", () => {
-  it("lets in whom its line in src/contract/scopes.ts names, and nobody else", async () => {
+  it("admits exactly the scopes of its line in src/contract/scopes.ts", async () => {
     expect(cases.length).toBeGreaterThan(400);
     const { app, state } = world();
     for (const { route, scope, whose } of cases) {
@@ -120,7 +120,7 @@ describe("every route, with a key of one scope", () => {
     }
   });
 
-  it("has a scope, and every scope has its route: one without cannot be registered", () => {
+  it("has a scope, and every scope has its route: a route without one cannot be registered", () => {
     const written = guarded.map(({ method, path }) => `${method} ${path}`);
     expect(Object.keys(ROUTE_SCOPES).sort()).toEqual(written.sort());
     expect(() => scopeOf({ method: "POST", url: "/api/v1/tx/:txId/burn" })).toThrow(
@@ -144,7 +144,7 @@ it("every route that is not open, without a key, is 401, and nothing is looked u
 });
 
 describe("a key", () => {
-  it("without scopes looks and creates, and does nothing else", async () => {
+  it("without scopes may only read and create", async () => {
     const { app, state } = world();
     state.owner = "other";
     for (const route of guarded) {
@@ -154,7 +154,7 @@ describe("a key", () => {
     }
   });
 
-  it("may not replace somebody else's transaction, nor its own: that takes operate", async () => {
+  it("without the scope operate may replace no transaction, also not its own", async () => {
     for (const owner of ["mine", "other", null]) {
       const act = vi.fn(async () => sampleTransaction());
       const transaction = async () => sampleTransaction({ owner });
@@ -167,7 +167,7 @@ describe("a key", () => {
     }
   });
 
-  it("that is limited is refused item by item in a batch, and each refusal is noted", async () => {
+  it("that is limited is refused item by item in a batch, and each refusal is audited", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "mine", secret: SECRET, signers: [RECIPIENT] }];
     const createBatch: FencepostApi["createBatch"] = async (requests, owner, limits) => {

@@ -58,14 +58,14 @@ describe("content encoding", () => {
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-encoding" });
   });
 
-  it("identity is none", async () => {
+  it("identity is accepted", async () => {
     expect((await encoded("identity")).statusCode).toBe(202);
   });
 });
 
 describe("query strings", () => {
   it.each(["requestId=%ff", "requestId=%", "requestId=a%2", "requestId=%zz", "%ff=1"])(
-    "%s is refused: it would be read as other text than was meant",
+    "%s is refused, because it would be decoded as another text",
     async (query) => {
       const list = vi.fn(() => Promise.resolve({ items: [], next: null }));
       const response = await httpApp({ transactions: list }).inject({ method: "GET", url: `/api/v1/tx?${query}` });
@@ -103,7 +103,7 @@ describe("JSON", () => {
     expect(reached).toBe(0);
   });
 
-  it("refuses bytes that are not UTF-8, which would otherwise melt different ids into one", async () => {
+  it("that is not UTF-8 is refused, because decoding could make different ids equal", async () => {
     const body = Buffer.concat([Buffer.from('{"requestId":"a'), Buffer.from([0xff]), Buffer.from('"}')]);
     const { response, reached } = await post(body);
     expect(response.statusCode).toBe(400);
@@ -124,12 +124,12 @@ describe("JSON", () => {
     expect(({} as Record<string, unknown>).signer).toBeUndefined();
   });
 
-  it("lets harmless names through that only look dangerous", async () => {
+  it("with harmless names that look dangerous is accepted", async () => {
     const { response } = await post('{"metadata":{"constructor":{"prototype":1},"toString":"x","hasOwnProperty":1}}');
     expect(response.statusCode).toBe(202);
   });
 
-  it("takes the last of two members with one name, always", async () => {
+  it("with a duplicate member uses the last one", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     await httpApp({ create }).inject({
       method: "POST",
@@ -143,7 +143,7 @@ describe("JSON", () => {
   it.each([
     ["arrays", "[".repeat(100_000) + "]".repeat(100_000)],
     ["objects", `${'{"a":'.repeat(40_000)}1${"}".repeat(40_000)}`],
-  ])("refuses %s nested without end, instead of running out of stack", async (_, deep) => {
+  ])("with endlessly nested %s is refused without a stack overflow", async (_, deep) => {
     const { response, reached } = await post(`{"metadata":${deep}}`);
     expect(response.statusCode).toBe(400);
     expect(response.json().detail).toContain("nested deeper than 64 levels");
@@ -151,7 +151,7 @@ describe("JSON", () => {
     expect(reached).toBe(0);
   });
 
-  it("takes 63 levels", async () => {
+  it("of 63 levels is accepted", async () => {
     const { response } = await post(`{"metadata":${"[".repeat(62)}${"]".repeat(62)}}`);
     expect(response.statusCode).toBe(202);
   });
@@ -160,18 +160,18 @@ describe("JSON", () => {
 describe("size", () => {
   const bodyOf = (bytes: number) => `{"metadata":"${"x".repeat(bytes - '{"metadata":""}'.length)}"}`;
 
-  it("takes 256 KiB to the byte", async () => {
+  it("of exactly 256 KiB is accepted", async () => {
     expect((await post(bodyOf(256 * 1024))).response.statusCode).toBe(202);
   });
 
-  it("refuses one byte more", async () => {
+  it("of one byte more is refused", async () => {
     const { response, reached } = await post(bodyOf(256 * 1024 + 1));
     expect(response.statusCode).toBe(413);
     expect(response.json()).toMatchObject({ code: "PAYLOAD_TOO_LARGE", status: 413 });
     expect(reached).toBe(0);
   });
 
-  it("refuses a length that is not the body's", async () => {
+  it("that differs from Content-Length is refused", async () => {
     const response = await httpApp().inject({
       method: "POST",
       url: "/api/v1/tx",
@@ -182,13 +182,13 @@ describe("size", () => {
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "content-length" });
   });
 
-  it("refuses a batch over 8 MiB whole", async () => {
+  it("of a batch over 8 MiB is refused as a whole", async () => {
     const { response, reached } = await post(bodyOf(8 * 1024 * 1024 + 1), JSON_TYPE, "/api/v1/tx/batch");
     expect(response.statusCode).toBe(413);
     expect(reached).toBe(0);
   });
 
-  it("takes a batch of just under 8 MiB", async () => {
+  it("of a batch just under 8 MiB is accepted", async () => {
     const item = { metadata: "x".repeat(200 * 1024) };
     const transactions = Array.from({ length: 40 }, () => item);
     const app = httpApp({ createBatch: (requests) => Promise.resolve(requests.map(() => sampleCreated())) });
@@ -285,7 +285,7 @@ describe("methods", () => {
     expect(response.json()).toMatchObject({ code: "METHOD_NOT_ALLOWED", status: 405 });
   });
 
-  it("QUERY of a route that does not exist, without a content type, is the caller's mistake", async () => {
+  it("such as QUERY without a route and a content type are a client error", async () => {
     const error = vi.fn();
     const request = { method: "QUERY" as "GET", url: "/nothing" };
     const response = await httpApp({}, { logger: { error } }).inject(request);
@@ -301,12 +301,12 @@ describe("query parameters", () => {
     ["/api/v1/tx?hash=0x1", "hash", "did you mean `txHash`?"],
     ["/api/v1/tx/completions?cursor=1", "cursor", "did you mean `after`?"],
     ["/api/v1/tx/by-request?request_id=1", "request_id", "did you mean `requestId`?"],
-  ])("%s is refused with the name that is meant", async (url, path, hint) => {
+  ])("%s is refused with the right name", async (url, path, hint) => {
     const response = await httpApp({}).inject(url);
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path, hint });
   });
 
-  it("that must be there are named, and those that do not exist are told from the ones that do", async () => {
+  it("are named if they are missing or unknown", async () => {
     const missing = await httpApp({}).inject(`/api/v1/tx/by-request?signer=0x${"1".repeat(40)}`);
     expect(missing.json()).toMatchObject({
       path: "requestId",
@@ -320,7 +320,7 @@ describe("query parameters", () => {
 });
 
 describe("the envelope of a batch", () => {
-  it("by another name is told its own", async () => {
+  it("with another name is refused with the right one", async () => {
     const request = { method: "POST", url: "/api/v1/tx/batch", payload: { requests: [] } } as const;
     const response = await httpApp({}).inject(request);
     expect(response.json()).toMatchObject({ path: "requests", hint: "did you mean `transactions`?" });

@@ -1,12 +1,12 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it } from "vitest";
-import { ClusterNodes, LaneLeases } from "../../../src/contract/cluster.ts";
+import { ClusterNodes, LaneLeases } from "../../../src/contract/calls/cluster.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { CHAIN_ID, RECIPIENT, SIGNER_EIP55, sampleInstance, sampleLease } from "../../support/scripted-api.ts";
 
 describe("GET /api/v1/nodes", () => {
-  it("writes a node as the contract does, in the order it was given", async () => {
+  it("returns nodes by the contract's schema, in order", async () => {
     const embedded = sampleInstance({ nodeId: "node-b", url: "", mode: "basic", lanes: 0 });
     const app = httpApp({ nodes: () => Promise.resolve([sampleInstance(), embedded]) });
     const response = await app.inject("/api/v1/nodes");
@@ -27,7 +27,7 @@ describe("GET /api/v1/nodes", () => {
     ]);
   });
 
-  it("is 503 where the database does not answer", async () => {
+  it("is 503 if the database does not answer", async () => {
     const app = httpApp({ nodes: () => Promise.reject(unavailable("the database does not answer")) });
     const response = await app.inject("/api/v1/nodes");
     expect(response.statusCode).toBe(503);
@@ -36,7 +36,7 @@ describe("GET /api/v1/nodes", () => {
 });
 
 describe("GET /api/v1/leases", () => {
-  it("writes a lease as the contract does", async () => {
+  it("returns a lease by the contract's schema", async () => {
     const response = await httpApp({ leases: () => Promise.resolve([sampleLease()]) }).inject("/api/v1/leases");
     expect(response.statusCode).toBe(200);
     expect([...Compile(LaneLeases).Errors(response.json())]).toEqual([]);

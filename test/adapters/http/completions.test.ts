@@ -15,7 +15,7 @@ function feed(answer: CompletionsPage = page) {
 }
 
 describe("GET /api/v1/tx/completions", () => {
-  it("answers the page as the contract writes it", async () => {
+  it("returns a page by the contract's schema", async () => {
     const completions = feed();
     const response = await httpApp({ completions }).inject("/api/v1/tx/completions?after=7&epoch=2&limit=2");
     expect(response.statusCode).toBe(200);
@@ -39,7 +39,7 @@ describe("GET /api/v1/tx/completions", () => {
     expect(body.items[1]).toMatchObject({ seq: 9, state: "REORGED", settled: false, txHash: null });
   });
 
-  it("begins at the beginning where nothing else is said", async () => {
+  it("starts at the beginning by default", async () => {
     const completions = feed();
     await httpApp({ completions }).inject("/api/v1/tx/completions");
     expect(completions).toHaveBeenCalledExactlyOnceWith({ after: 0 });
@@ -48,19 +48,19 @@ describe("GET /api/v1/tx/completions", () => {
   it.each([
     ["30", 30_000],
     ["0.25", 250],
-  ])("waits %s seconds under a signal", async (wait, waitMs) => {
+  ])("waits %s seconds with an abort signal", async (wait, waitMs) => {
     const completions = feed();
     await httpApp({ completions }).inject(`/api/v1/tx/completions?wait=${wait}`);
     expect(completions).toHaveBeenCalledExactlyOnceWith({ after: 0, waitMs, signal: expect.any(AbortSignal) });
   });
 
-  it("does not hold a request that asks for no wait", async () => {
+  it("answers at once without wait", async () => {
     const completions = feed();
     await httpApp({ completions }).inject("/api/v1/tx/completions?wait=0");
     expect(completions).toHaveBeenCalledExactlyOnceWith({ after: 0 });
   });
 
-  it("tells a changed epoch and where to go on", async () => {
+  it("reports a changed epoch and the position to continue at", async () => {
     const completions = () =>
       Promise.reject(new FencepostError("EPOCH_CHANGED", "the feed is in epoch 3", { epoch: 3, resumeAfter: 1000 }));
     for (const wait of ["", "&wait=5"]) {
@@ -70,7 +70,7 @@ describe("GET /api/v1/tx/completions", () => {
     }
   });
 
-  it("tells a truncated feed", async () => {
+  it("reports a truncated feed", async () => {
     const completions = () =>
       Promise.reject(new FencepostError("FEED_TRUNCATED", "kept from 500", { resumeAfter: 500 }));
     const response = await httpApp({ completions }).inject("/api/v1/tx/completions?after=1");

@@ -20,7 +20,7 @@ function creator(answer: Created | FencepostError = sampleCreated()) {
 }
 
 describe("POST /api/v1/tx", () => {
-  it("answers 202 with the transaction, and says where it is", async () => {
+  it("answers 202 with the transaction and its location", async () => {
     const create = creator();
     const response = await httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload: intent });
     expect(response.statusCode).toBe(202);
@@ -37,7 +37,7 @@ describe("POST /api/v1/tx", () => {
     expect(create).toHaveBeenCalledExactlyOnceWith(intent);
   });
 
-  it("belongs to the key that asked: its name goes along, alone and in a batch", async () => {
+  it("passes the API key's name on, alone and in a batch", async () => {
     const create = creator();
     const createBatch = vi.fn(async () => [sampleCreated()]);
     const app = httpApp({ create, createBatch }, { apiKeys: [{ name: "shop", secret: "correct-horse" }] });
@@ -48,7 +48,7 @@ describe("POST /api/v1/tx", () => {
     expect(createBatch).toHaveBeenCalledExactlyOnceWith([intent], "shop", expect.anything());
   });
 
-  it("answers 200 where the request had been accepted before", async () => {
+  it("answers 200 if the request was accepted before", async () => {
     const create = creator(sampleCreated({ outcome: "existing", state: "CONFIRMED" }));
     const response = await httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload: intent });
     expect(response.statusCode).toBe(200);
@@ -56,19 +56,19 @@ describe("POST /api/v1/tx", () => {
     expect(response.json()).toMatchObject({ state: "CONFIRMED" });
   });
 
-  it("keeps null where there is no nonce and no request id", async () => {
+  it("returns null without a nonce and a request id", async () => {
     const create = creator(sampleCreated({ nonce: null, requestId: null, state: "CREATED" }));
     const response = await httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload: intent });
     expect(response.json()).toMatchObject({ nonce: null, requestId: null, state: "CREATED" });
   });
 
-  it("writes nonces and ids without loss", async () => {
+  it("returns nonces and ids without loss", async () => {
     const create = creator(sampleCreated({ nonce: Number.MAX_SAFE_INTEGER, requestId: 'a"b\\c\u2028ünï' }));
     const response = await httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload: intent });
     expect(response.json()).toMatchObject({ nonce: Number.MAX_SAFE_INTEGER, requestId: 'a"b\\c\u2028ünï' });
   });
 
-  it("hands unknown fields on: the create stage refuses them by name", async () => {
+  it("forwards unknown fields, which the create stage refuses by name", async () => {
     const create = creator(invalid("colour", "is not a field"));
     const response = await httpApp({ create }).inject({
       method: "POST",
@@ -80,7 +80,7 @@ describe("POST /api/v1/tx", () => {
     expect(response.json()).toMatchObject({ code: "INVALID_REQUEST", path: "colour" });
   });
 
-  it("asks for each signer's checksum once, however many answers name it", async () => {
+  it("computes each signer's checksum once for all answers", async () => {
     const checksum = vi.fn(sampleChecksum);
     const app = httpApp({ create: creator() }, { checksum });
     for (let i = 0; i < 5; i++) await app.inject({ method: "POST", url: "/api/v1/tx", payload: intent });
@@ -109,7 +109,7 @@ describe("Idempotency-Key", () => {
   const send = (create: (request: CreateRequest) => Promise<Created>, payload: object, key: string) =>
     httpApp({ create }).inject({ method: "POST", url: "/api/v1/tx", payload, headers: { "idempotency-key": key } });
 
-  it("stands in for a request id that is not given", async () => {
+  it("is used if no request id is given", async () => {
     const create = creator();
     const { requestId: _, ...withoutId } = intent;
     expect((await send(create, withoutId, "order-42")).statusCode).toBe(202);
@@ -134,7 +134,7 @@ describe("Idempotency-Key", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("does not hide a null request id", async () => {
+  it("does not replace a null request id", async () => {
     const create = creator();
     expect((await send(create, { ...intent, requestId: null }, "order-42")).statusCode).toBe(400);
     expect(create).not.toHaveBeenCalled();
@@ -201,7 +201,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(results[3]).toMatchObject({ reason: "REVERT", revert: { name: "Error", message: "no" } });
   });
 
-  it("answers an empty batch without asking the application", async () => {
+  it("answers an empty batch without calling the application", async () => {
     const createBatch = vi.fn();
     const response = await post(createBatch, { transactions: [] });
     expect(response.statusCode).toBe(200);
@@ -209,7 +209,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(createBatch).not.toHaveBeenCalled();
   });
 
-  it("gives items that are no objects their own 400, and lets the others through", async () => {
+  it("answers items that are no objects with 400, and creates the others", async () => {
     createAll.mockClear();
     const response = await post(createAll, { transactions: [items(1)[0], null, [intent], "x", 7, items(2)[1]] });
     const { results } = response.json();
@@ -218,7 +218,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(createAll).toHaveBeenCalledExactlyOnceWith(items(2));
   });
 
-  it("gives an item over 256 KiB its own 413", async () => {
+  it("answers an item over 256 KiB with 413", async () => {
     createAll.mockClear();
     const fat = { ...intent, requestId: "1", payload: { to: RECIPIENT_EIP55, data: `0x${"ab".repeat(131_072)}` } };
     const response = await post(createAll, { transactions: [items(1)[0], fat, { ...intent, requestId: "2" }] });
@@ -250,7 +250,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(createBatch).not.toHaveBeenCalled();
   });
 
-  it("refuses an Idempotency-Key, which cannot mean every item", async () => {
+  it("refuses an Idempotency-Key, which cannot apply to every item", async () => {
     const response = await httpApp({ createBatch: createAll }).inject({
       method: "POST",
       url: "/api/v1/tx/batch",
@@ -261,7 +261,7 @@ describe("POST /api/v1/tx/batch", () => {
     expect(response.json()).toMatchObject({ path: "idempotency-key" });
   });
 
-  it("does not guess when answers are missing", async () => {
+  it("fails if answers are missing", async () => {
     const error = vi.fn();
     const app = httpApp({ createBatch: () => Promise.resolve([sampleCreated()]) }, { logger: { error } });
     const response = await app.inject({ method: "POST", url: "/api/v1/tx/batch", payload: { transactions: items(2) } });

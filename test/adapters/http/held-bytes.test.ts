@@ -66,7 +66,7 @@ async function isAnswered(port: number, name: string): Promise<void> {
   expect(await answered('"result"')).toContain("HTTP/1.1 200 ");
 }
 
-describe("bodies that are announced and not sent", () => {
+describe("announced bodies that are not sent", () => {
   it("are refused beyond the bytes of their key, typed and with Retry-After; other keys are answered", async () => {
     const port = await serve();
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE);
@@ -84,7 +84,7 @@ describe("bodies that are announced and not sent", () => {
     expect(await (await begin(port, "weak", LARGE, "/rpc")).answered('"code"')).toContain("HTTP/1.1 429 ");
   });
 
-  it("are given back when their connection ends, or their answer is sent", async () => {
+  it("are released when their connection ends, or their answer is sent", async () => {
     const port = await serve();
     const begun = await Promise.all([1, 2, 3, 4].map(() => begin(port, "weak", LARGE)));
     begun[0]?.socket.destroy();
@@ -102,7 +102,7 @@ describe("bodies that are announced and not sent", () => {
     expect(await (await begin(port, "weak", LARGE)).answered('"code"')).toContain("HTTP/1.1 429 ");
   });
 
-  it("are paid for as they arrive where their length is not announced", async () => {
+  it("are counted as they arrive if they have no Content-Length", async () => {
     const port = await serve();
     const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${" ".repeat(bytes)}\r\n`;
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE.replace(String(8 * MIB), String(8 * MIB - 2 ** 18)));
@@ -125,7 +125,7 @@ describe("bodies that are announced and not sent", () => {
   });
 });
 
-describe("bytes that are held", () => {
+describe("reserved bytes", () => {
   const refusalOf = (work: () => unknown): FencepostError => {
     try {
       work();
@@ -135,7 +135,7 @@ describe("bytes that are held", () => {
     throw new Error("it was not refused");
   };
 
-  it("are bounded by key and by node, and free again when they are released, once", () => {
+  it("are limited by key and by node, and released once", () => {
     const held = new HeldBytes({ ofKey: 100, ofNode: 250 });
     const first = held.by("a");
     first.grow(60);
@@ -155,7 +155,7 @@ describe("bytes that are held", () => {
     expect(refusalOf(() => third.grow(1)).code).toBe("QUEUE_FULL");
   });
 
-  it("of nobody in particular are bounded by the node alone: where no key is asked for", () => {
+  it("are limited by the node only if no API keys are required", () => {
     const held = new HeldBytes({ ofKey: 100, ofNode: 250 });
     held.by(null).grow(250);
     expect(refusalOf(() => held.by(null).grow(1)).code).toBe("QUEUE_FULL");

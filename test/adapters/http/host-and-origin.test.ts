@@ -20,7 +20,7 @@ async function statusOf(wire: WireOptions, headers: Readonly<Record<string, stri
 
 const OPEN_NODE: WireOptions = { hosts: { own: ["10.0.0.7", "relay.example"] }, origins: [] };
 
-describe("the name that a request is for", () => {
+describe("the Host header", () => {
   it.each([
     ["localhost:3000", 200],
     ["LocalHost", 200],
@@ -34,7 +34,7 @@ describe("the name that a request is for", () => {
     ["localhost@attacker.example", 403],
     ["127.0.0.1.attacker.example", 403],
     ["10.0.0.8", 403],
-  ])("of an open node: %s is answered %i", async (host, status) => {
+  ])("of a node without API keys: %s is answered with %i", async (host, status) => {
     const response = await ask(OPEN_NODE, { host });
     expect(response.statusCode).toBe(status);
     if (status === 403) expect(response.json()).toMatchObject({ code: "FORBIDDEN", rule: "host" });
@@ -44,7 +44,7 @@ describe("the name that a request is for", () => {
     ["10.9.9.9:3000", 200],
     ["[fd00::1]:3000", 200],
     ["attacker.example", 403],
-  ])("of an open node that listens everywhere: %s is answered %i", async (host, status) => {
+  ])("of a node without API keys on a wildcard address: %s is answered with %i", async (host, status) => {
     expect(await statusOf({ hosts: { own: ["0.0.0.0"] }, origins: [] }, { host })).toBe(status);
   });
 
@@ -57,7 +57,7 @@ describe("the name that a request is for", () => {
     ["plain.example", 200],
     ["plain.example:80", 200],
     ["[::1]:3000", 200],
-  ])("is one of those that are configured: %s is answered %i", async (host, status) => {
+  ])("must be a configured one: %s is answered with %i", async (host, status) => {
     expect(
       await statusOf(
         { hosts: ["Relay.example", "inner.example:3000", "plain.example:80", "[0:0:0:0:0:0:0:1]"], origins: [] },
@@ -66,7 +66,7 @@ describe("the name that a request is for", () => {
     ).toBe(status);
   });
 
-  it("is not looked at where keys are asked for and none is configured", async () => {
+  it("is not checked if API keys are required and no hosts are configured", async () => {
     expect(await statusOf({ hosts: "any", origins: [] }, { host: "anything.example" })).toBe(200);
   });
 
@@ -74,7 +74,7 @@ describe("the name that a request is for", () => {
     expect(await statusOf(OPEN_NODE, { host: "10-1-2-3.pod.example" }, url)).toBe(200);
   });
 
-  it("matters to every other route, also to the dashboard and to methods that no route takes", async () => {
+  it("is checked on every other route, also for the dashboard and unknown methods", async () => {
     const host = "attacker.example";
     expect(await statusOf(OPEN_NODE, { host }, "/")).toBe(403);
     const app = httpApp(script, { wire: OPEN_NODE, files });
@@ -96,7 +96,7 @@ describe("a web page", () => {
     ["a sandboxed frame or a file", { host: "localhost:3000", origin: "null" }, 403],
     ["a listed site", { host: "localhost:3000", origin: "https://wallet.example" }, 200],
     ["a listed name under another scheme", { host: "localhost:3000", origin: "http://wallet.example" }, 403],
-  ])("%s is answered by its origin", async (_, headers, status) => {
+  ])("%s is answered according to its origin", async (_, headers, status) => {
     const response = await ask(wire, headers);
     expect(response.statusCode).toBe(status);
     if (status === 403) expect(response.json()).toMatchObject({ code: "FORBIDDEN", rule: "origin" });
@@ -114,13 +114,13 @@ describe("a web page", () => {
     expect([response.statusCode, created]).toEqual([403, 0]);
   });
 
-  it("of another site may see what needs no key", async () => {
+  it("of another site may read routes that need no key", async () => {
     const headers = { host: "localhost:3000", origin: "https://attacker.example" };
     expect(await statusOf(wire, headers, "/openapi.json")).toBe(200);
     expect((await ask(wire, headers, "/openapi.json")).headers["access-control-allow-origin"]).toBeUndefined();
   });
 
-  it("of a listed site is told that it may read the answer, and asks before it sends", async () => {
+  it("of a listed site gets CORS headers and preflight answers", async () => {
     const headers = { host: "localhost:3000", origin: "https://wallet.example" };
     const answer = await ask(wire, headers);
     expect(answer.headers).toMatchObject({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
-import type { FencepostApi } from "../../../src/application/api.ts";
 import { LiveKeys } from "../../../src/application/live-keys.ts";
+import type { FencepostApi } from "../../../src/application/operations/calls.ts";
 import { NO_QUOTAS, type Principal } from "../../../src/domain/principal.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
@@ -26,7 +26,7 @@ async function withKeys<T>(
 }
 
 describe("/api/v1/keys", () => {
-  it("makes a key, tells its secret once, lists it without, and revokes it", async () => {
+  it("creates a key, returns its secret once, lists it without, and revokes it", async () => {
     await withKeys(async (app) => {
       const payload = {
         name: "shop",
@@ -55,7 +55,7 @@ describe("/api/v1/keys", () => {
     });
   });
 
-  it("takes a second secret on the same terms, and neither a third nor one on others", async () => {
+  it("adds a second secret with the same limits, but no third one and none with others", async () => {
     await withKeys(async (app) => {
       const post = (payload: object) => app.inject({ method: "POST", url: "/api/v1/keys", headers, payload });
       const statuses = [];
@@ -88,7 +88,7 @@ describe("/api/v1/keys", () => {
     });
   });
 
-  it("is revoked by a name: what is none is the caller's mistake, and the database is not asked", async () => {
+  it("refuses to revoke an invalid name without calling the database", async () => {
     await withKeys(async (app) => {
       const revoked = await app.inject({ method: "DELETE", url: "/api/v1/keys/%00", headers });
       expect(revoked.statusCode).toBe(400);
@@ -96,7 +96,7 @@ describe("/api/v1/keys", () => {
     });
   });
 
-  it("is not for a key with limits: it could give itself more than it has", async () => {
+  it("refuses a limited key, which could extend its own limits", async () => {
     const apiKeys = [{ ...ROOT, signers: [SIGNER] }];
     await withKeys(
       async (app) => {
@@ -110,7 +110,7 @@ describe("/api/v1/keys", () => {
 });
 
 describe("a key of the database", () => {
-  it("is let in by its digest, beside those of the configuration, and what it may do is its own", async () => {
+  it("is found by its digest beside the configured ones, with its own permissions", async () => {
     const { hash } = await import("node:crypto");
     const digest = hash("sha256", "a-secret-of-the-database", "hex");
     const limits = { signers: new Set([RECIPIENT]), chains: null };
@@ -129,7 +129,7 @@ describe("a key of the database", () => {
     );
   });
 
-  it("is 503 while a node starts, and not 401; those of the configuration are let in by then", async () => {
+  it("is 503 and not 401 while a node starts; configured keys work by then", async () => {
     const liveKeys = new LiveKeys({ clock: createManualClock(), trustedMs: 1_000, quotas: NO_QUOTAS });
     await withKeys(
       async (app) => {

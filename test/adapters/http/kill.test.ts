@@ -25,7 +25,7 @@ function bench(options: Partial<HttpServerOptions> = {}) {
 }
 
 describe("the kill switch over HTTP", () => {
-  it("stops everything or one signer, in the name of the key that was shown", async () => {
+  it("stops everything or one signer, with the API key's name", async () => {
     const { ask, kill } = bench();
     const answer = await ask("POST", "/kill", { reason: "stolen" });
     expect(answer.statusCode).toBe(200);
@@ -35,7 +35,7 @@ describe("the kill switch over HTTP", () => {
     expect(kill.mock.calls).toEqual([[{ ...order, signer: null }], [{ ...order, signer: SIGNER }]]);
   });
 
-  it("needs no body: nobody is sent back for want of a sentence", async () => {
+  it("needs no body and no reason", async () => {
     const { ask, kill, endKill } = bench();
     expect((await ask("POST", "/kill")).statusCode).toBe(200);
     expect((await ask("DELETE", "/kill")).json()).toEqual(over);
@@ -44,7 +44,7 @@ describe("the kill switch over HTTP", () => {
     }
   });
 
-  it("is ended by DELETE on the same", async () => {
+  it("is ended by DELETE on the same path", async () => {
     const { ask, kill, endKill } = bench();
     expect((await ask("DELETE", `/signers/${SIGNER}/kill`, { reason: "a false alarm" })).statusCode).toBe(200);
     expect(endKill).toHaveBeenCalledExactlyOnceWith({
@@ -55,7 +55,7 @@ describe("the kill switch over HTTP", () => {
     expect(kill).not.toHaveBeenCalled();
   });
 
-  it("answers 202 where the order is in force and not durable yet", async () => {
+  it("answers 202 if the kill is in force but not durable yet", async () => {
     const { ask, kill } = bench();
     kill.mockResolvedValueOnce({ ...inForce, durable: false });
     const answer = await ask("POST", "/kill");
@@ -63,20 +63,20 @@ describe("the kill switch over HTTP", () => {
     expect(answer.json()).toMatchObject({ durable: false });
   });
 
-  it("answers 200 where an order has ended, also while another is not durable yet: the end is", async () => {
+  it("answers 200 when a kill has ended, even if another one is not durable yet", async () => {
     const { ask, endKill } = bench();
     endKill.mockResolvedValueOnce({ ...inForce, durable: false });
     const answer = await ask("DELETE", "/kill");
     expect([answer.statusCode, answer.json().durable]).toEqual([200, false]);
   });
 
-  it("answers 503 where the end of an order could not be written down", async () => {
+  it("answers 503 if the end of a kill could not be stored", async () => {
     const { ask, endKill } = bench();
     endKill.mockRejectedValueOnce(unavailable("the database is away"));
     expect((await ask("DELETE", "/kill")).statusCode).toBe(503);
   });
 
-  it("is for those with a key, and takes no query", async () => {
+  it("requires an API key, and accepts no query", async () => {
     const { ask, kill, endKill } = bench();
     for (const method of ["POST", "DELETE"] as const) {
       expect((await ask(method, "/kill", undefined, "Bearer stranger")).statusCode).toBe(401);
@@ -85,7 +85,7 @@ describe("the kill switch over HTTP", () => {
     expect([kill.mock.calls, endKill.mock.calls]).toEqual([[], []]);
   });
 
-  it("is ordered with operate or admin, and ended with admin alone", async () => {
+  it("is started with operate or admin, and ended only with admin", async () => {
     const apiKeys = SCOPES.map((scope) => ({ name: scope, secret: scope, scopes: [scope] }));
     const { ask } = bench({ apiKeys });
     const allowed = async (method: "POST" | "DELETE", path: string) => {
@@ -100,7 +100,7 @@ describe("the kill switch over HTTP", () => {
     }
   });
 
-  it("is let in under overload: it does not wait behind what it is to stop", async () => {
+  it("is admitted under overload, before waiting requests", async () => {
     const full = {
       admittance: () => OPEN,
       turnMs: 0,
@@ -108,7 +108,7 @@ describe("the kill switch over HTTP", () => {
       onRefused: () => undefined,
       onWaiting: () => undefined,
     };
-    const { ask, kill } = bench({ door: full });
+    const { ask, kill } = bench({ admission: full });
     expect((await ask("POST", `/signers/${SIGNER}/suspend`, { reason: "x" })).statusCode).toBe(429);
     expect((await ask("POST", "/kill")).statusCode).toBe(200);
     expect(kill).toHaveBeenCalledTimes(1);

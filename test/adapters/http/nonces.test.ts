@@ -1,6 +1,6 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
-import { NonceReservation } from "../../../src/contract/nonces.ts";
+import { NonceReservation } from "../../../src/contract/calls/nonces.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Reservation } from "../../../src/domain/reservations.ts";
 import { httpApp } from "../../support/http-app.ts";
@@ -37,7 +37,7 @@ const seen = {
 };
 
 describe("POST /api/v1/nonces", () => {
-  it("answers 201 with what is reserved and where to find it, in the shape that src/contract gives", async () => {
+  it("answers 201 with the reservation and its location, by the contract's schema", async () => {
     const reserveNonce = vi.fn(async () => ({ outcome: "created" as const, reservation: reservation() }));
     const payload = { signer: SIGNER, ttl: "30s", requestId: "payout" };
     const response = await httpApp({ reserveNonce }).inject({ method: "POST", url: "/api/v1/nonces", payload });
@@ -48,7 +48,7 @@ describe("POST /api/v1/nonces", () => {
     expect(reserveNonce).toHaveBeenCalledWith(payload);
   });
 
-  it("answers 200 with what the same request had reserved before, whatever became of it", async () => {
+  it("answers 200 with the earlier reservation of the same request, in any state", async () => {
     const existing = { outcome: "existing" as const, reservation: reservation({ state: "EXPIRED" }) };
     const app = httpApp({ reserveNonce: async () => existing });
     const response = await app.inject({ method: "POST", url: "/api/v1/nonces", payload: { signer: SIGNER } });
@@ -86,7 +86,7 @@ describe("a reservation", () => {
     expect(use).toHaveBeenCalledWith(ID, payload);
   });
 
-  it("is released without a body, or with an empty one, and takes nothing else", async () => {
+  it("is released without a body or with an empty one", async () => {
     const releaseNonce = vi.fn(async () => reservation({ state: "RELEASED" }));
     const app = httpApp({ releaseNonce });
     const release = (more: object) => app.inject({ method: "POST", url: `${PATH}/release`, ...more });
@@ -96,7 +96,7 @@ describe("a reservation", () => {
     expect(releaseNonce).toHaveBeenCalledTimes(2);
   });
 
-  it("says what cannot be done with it any more, and which transaction has it", async () => {
+  it("reports a conflict with the transaction that uses it", async () => {
     const over = new FencepostError("CONFLICT", "it is SUBMITTED", { txId: sampleTxId(5) });
     const app = httpApp({ releaseNonce: async () => Promise.reject(over) });
     const response = await app.inject({ method: "POST", url: `${PATH}/release` });
@@ -104,7 +104,7 @@ describe("a reservation", () => {
     expect(response.json()).toMatchObject({ code: "CONFLICT", txId: sampleTxId(5) });
   });
 
-  it("takes blobs, and no more than that", async () => {
+  it("accepts a blob transaction, and no larger body", async () => {
     const submitReserved = vi.fn(async () => sampleCreated());
     const app = httpApp({ submitReserved });
     const submit = (bytes: number) =>

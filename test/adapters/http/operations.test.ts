@@ -11,19 +11,19 @@ const ready = {
 };
 
 describe("/healthz", () => {
-  it("needs nothing but the process", async () => {
+  it("answers without database and chain", async () => {
     const response = await httpApp().inject("/healthz");
     expect(response.statusCode).toBe(200);
     expect(response.json()).toEqual({ status: "ok", version: "1.2.3" });
   });
 
-  it("answers HEAD, which load balancers like to send", async () => {
+  it("answers HEAD, which load balancers send", async () => {
     expect((await httpApp().inject({ method: "HEAD", url: "/healthz" })).statusCode).toBe(200);
   });
 });
 
 describe("/readyz", () => {
-  it("is 200 when everything is there", async () => {
+  it("is 200 if database and chains are available", async () => {
     const response = await httpApp({ readiness: () => Promise.resolve(ready) }).inject("/readyz");
     expect(response.statusCode).toBe(200);
     expect(response.headers["cache-control"]).toBe("no-store");
@@ -34,7 +34,7 @@ describe("/readyz", () => {
     ["the database", { ...ready, ready: false, database: false }],
     ["a chain", { ...ready, ready: false, chains: [{ chainId: 31337, reachable: false, head: null, signersAway: 0 }] }],
     ["a node that leaves", { ...ready, ready: false, draining: true }],
-  ])("is 503 and says which part is missing: %s", async (_, readiness) => {
+  ])("is 503 and names the missing part: %s", async (_, readiness) => {
     const response = await httpApp({ readiness: () => Promise.resolve(readiness) }).inject("/readyz");
     expect(response.statusCode).toBe(503);
     expect(response.json()).toEqual(readiness);
@@ -49,7 +49,7 @@ describe("/readyz", () => {
     expect(response.json()).toEqual({ ...ready, ready: false, draining: true });
   });
 
-  it("is asked about one chain with ?chain=", async () => {
+  it("reports on one chain with ?chain=", async () => {
     const readiness = vi.fn((_?: number) => Promise.resolve(ready));
     const app = httpApp({ readiness });
     expect((await app.inject("/readyz?chain=31337")).statusCode).toBe(200);
@@ -57,7 +57,7 @@ describe("/readyz", () => {
     expect(readiness.mock.calls).toEqual([[31337], [undefined]]);
   });
 
-  it("is a problem that says so where that chain is not configured, or is no chain id", async () => {
+  it("is a problem if that chain is unknown or no chain id", async () => {
     const unknown = new FencepostError("UNKNOWN_CHAIN", "chain 5 is not configured here");
     const app = httpApp({ readiness: () => Promise.reject(unknown) });
     const response = await app.inject("/readyz?chain=5");
@@ -80,7 +80,7 @@ describe("/readyz", () => {
 });
 
 describe("/metrics", () => {
-  it("passes on what the registry wrote", async () => {
+  it("returns the registry's text", async () => {
     const response = await httpApp().inject("/metrics");
     expect(response.statusCode).toBe(200);
     expect(response.headers["content-type"]).toBe("text/plain; version=0.0.4");
@@ -102,12 +102,12 @@ describe("/openapi.json and /docs", () => {
     expect(response.json()).toMatchObject({ openapi: "3.1.0", info: { version: "1.2.3" } });
   });
 
-  it("has an anchor for each code, because problem documents link there", async () => {
+  it("have an anchor for each code, which problem documents link to", async () => {
     const { body } = await httpApp().inject("/docs");
     for (const code of Object.keys(ERROR_CATALOGUE)) expect(body).toContain(`id="${code}"`);
   });
 
-  it("shows every route, and leads every link to a place on the page", async () => {
+  it("show every route, and have no broken link", async () => {
     const app = httpApp();
     const { body } = await app.inject("/docs");
     const { paths } = (await app.inject("/openapi.json")).json();
@@ -118,7 +118,7 @@ describe("/openapi.json and /docs", () => {
     expect(links.filter((link) => !ids.has(link))).toEqual([]);
   });
 
-  it("asks no other host for anything, and runs no script", async () => {
+  it("load nothing from other hosts, and run no script", async () => {
     const response = await httpApp().inject("/docs");
     expect(response.headers["content-security-policy"]).toContain("default-src 'none'");
     expect(response.body).not.toMatch(/<script|(src|href)="(https?:)?\/\//);
@@ -134,7 +134,7 @@ describe("static files", () => {
     ["/dashboard/logo.bin", { contentType: "application/octet-stream", body: Buffer.from([0, 255]) }],
   ]);
 
-  it("come as they are, under a strict policy", async () => {
+  it("are served unchanged, with a strict CSP", async () => {
     const response = await httpApp({}, { files }).inject("/");
     expect(response.body).toBe("<!doctype html>");
     expect(response.headers).toMatchObject({
@@ -149,7 +149,7 @@ describe("static files", () => {
     expect(binary.rawPayload).toEqual(Buffer.from([0, 255]));
   });
 
-  it("are not sent twice to a caller that has them", async () => {
+  it("are answered with 304 if the caller has them", async () => {
     const app = httpApp({}, { files });
     const { etag } = (await app.inject("/")).headers;
     const again = await app.inject({ url: "/", headers: { "if-none-match": String(etag) } });
@@ -160,7 +160,7 @@ describe("static files", () => {
   });
 
   it.each([["/dashboard"], ["/dashboard/"], ["/dashboard/%2e%2e/package.json"], ["/dashboard/nothing.js"]])(
-    "are only those named: %s",
+    "are served only from the list: %s",
     async (url) => {
       expect((await httpApp({}, { files }).inject(url)).statusCode).toBe(404);
     },

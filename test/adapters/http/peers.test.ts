@@ -44,8 +44,8 @@ function bench(
 
 const sound = { creates: [{ txId: sampleTxId(1), owner: "shop", request: { signer: "0x00" } }], repeat: false };
 
-describe("who is let in", () => {
-  it("a node whose signature is known, under whatever name it reached us", async () => {
+describe("the authentication of another node", () => {
+  it("accepts a known signature under any host name", async () => {
     const { post, create } = bench(undefined, { wire: { hosts: ["relay.example"], origins: [] } });
     expect((await post(sound)).statusCode).toBe(200);
     expect(create).toHaveBeenCalledExactlyOnceWith(sound.creates, false);
@@ -65,24 +65,24 @@ describe("who is let in", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("no one with another body than the one that was signed", async () => {
+  it("refuses a body other than the signed one", async () => {
     const { post, create } = bench();
     expect((await post({ ...sound, altered: true })).statusCode).toBe(401);
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("no one else, even where callers need no key", async () => {
+  it("refuses everybody else, even if callers need no key", async () => {
     const { post } = bench(undefined, { apiKeys: "none" });
     expect((await post(sound, "")).statusCode).toBe(401);
   });
 
-  it("before any of the body is read", async () => {
+  it("precedes reading the body", async () => {
     const { post } = bench();
     expect((await post("x".repeat(17 * MEBIBYTE), "")).statusCode).toBe(401);
     expect((await post("not JSON", "")).statusCode).toBe(401);
   });
 
-  it("for the route that was signed", async () => {
+  it("is valid for the signed route only", async () => {
     const routes: string[] = [];
     const noting: PeerReceiver["admit"] = (route, authorization) => {
       routes.push(route);
@@ -96,20 +96,20 @@ describe("who is let in", () => {
     expect(routes).toEqual([PATH, "/internal/v1/actions"]);
   });
 
-  it("opens nothing else", async () => {
+  it("gives no access to other routes", async () => {
     const { app } = bench();
     for (const url of ["/api/v1/signers", "/api/v1/nodes", "/metrics"]) {
       expect((await app.inject({ url, headers: { authorization: AUTHORIZATION } })).statusCode).toBe(401);
     }
   });
 
-  it("no one where no receiver is configured: there is no such route", async () => {
+  it("is a 404 without a receiver", async () => {
     const response = await httpApp().inject({ method: "POST", url: PATH, headers: { authorization: AUTHORIZATION } });
     expect(response.statusCode).toBe(404);
     expect(response.json()).toMatchObject({ code: "NOT_FOUND" });
   });
 
-  it("nobody yet while this node is starting: 503, which sends peers elsewhere", async () => {
+  it("is 503 while this node starts, so that other nodes are tried", async () => {
     const starting = () => Promise.reject(unavailable("this node is starting"));
     const { post } = bench(undefined, { peer: { admit: starting, create: async () => [], act: done, kill: nothing } });
     const response = await post(sound);
@@ -118,7 +118,7 @@ describe("who is let in", () => {
   });
 });
 
-describe("what is taken", () => {
+describe("a forwarded create", () => {
   it.each([
     ["a list", []],
     ["no creates", { repeat: false }],
@@ -145,7 +145,7 @@ describe("what is taken", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("no name of a key: that of a node which does not know of owners yet, or whose caller needed none", async () => {
+  it("may lack an owner, from an older node or a caller without a key", async () => {
     const { post, create } = bench();
     const { owner: _, ...unnamed } = sound.creates[0] as (typeof sound.creates)[number];
     expect((await post({ ...sound, creates: [unnamed] })).statusCode).toBe(200);
@@ -156,13 +156,13 @@ describe("what is taken", () => {
     });
   });
 
-  it("a field that only a newer node knows, and passes it over", async () => {
+  it("may have fields of a newer node, which are ignored", async () => {
     const { post, create } = bench();
     expect((await post({ ...sound, trace: "abc" })).statusCode).toBe(200);
     expect(create).toHaveBeenCalledExactlyOnceWith(sound.creates, false);
   });
 
-  it("up to 16 MiB, which is beyond any batch of a caller", async () => {
+  it("may have up to 16 MiB, more than any caller's batch", async () => {
     const { post } = bench();
     const filled = (bytes: number) => ({ ...sound, padding: "x".repeat(bytes - JSON.stringify(sound).length - 13) });
     expect((await post(filled(16 * MEBIBYTE))).statusCode).toBe(200);
@@ -171,7 +171,7 @@ describe("what is taken", () => {
     expect(response.json()).toMatchObject({ code: "PAYLOAD_TOO_LARGE" });
   });
 
-  it("metadata that is nested deeper than a caller's body may be: what the first node took, the second takes", async () => {
+  it("may have metadata that is nested deeper than in a caller's body", async () => {
     const nested = (depth: number) => {
       const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`;
       return `{"creates":[{"txId":"${sampleTxId(1)}","request":{"metadata":{"a":${deep}}}}],"repeat":false}`;
@@ -182,14 +182,14 @@ describe("what is taken", () => {
     expect(create).toHaveBeenCalledTimes(1);
   });
 
-  it("POST alone", async () => {
+  it("is accepted by POST only", async () => {
     const response = await bench().app.inject({ url: PATH, headers: { authorization: AUTHORIZATION } });
     expect(response.statusCode).toBe(405);
     expect(response.headers.allow).toBe("POST");
   });
 });
 
-describe("what is answered", () => {
+describe("the answer to forwarded creates", () => {
   it("is one result per create, in order", async () => {
     const { post } = bench(async () => [
       sampleCreated(),
@@ -203,7 +203,7 @@ describe("what is answered", () => {
     ]);
   });
 
-  it("is a 500, never 'nothing was done', once the receiver had the creates", async () => {
+  it("is a 500, never a claim that nothing was done, after the receiver has the creates", async () => {
     const error = vi.fn();
     const { post } = bench(() => Promise.reject(unavailable("the database does not answer")), { logger: { error } });
     const response = await post(sound);
@@ -212,17 +212,17 @@ describe("what is answered", () => {
     expect(error).toHaveBeenCalledTimes(1);
   });
 
-  it("is a 500 where answers are missing", async () => {
+  it("is a 500 if results are missing", async () => {
     expect((await bench(async () => []).post(sound)).statusCode).toBe(500);
   });
 });
 
-describe("what is asked of a lane's owner", () => {
+describe("a forwarded action", () => {
   const ACTIONS = "/internal/v1/actions";
   const lane = { chainId: 5, signer: `0x${"ab".repeat(20)}` };
   const asked = { lane, action: "suspend", body: { reason: "because" } };
 
-  it("is let in by a signature alone", async () => {
+  it("is accepted only with a signature", async () => {
     const { post, act } = bench();
     expect((await post(asked, "Bearer key", ACTIONS)).statusCode).toBe(401);
     expect(act).not.toHaveBeenCalled();
@@ -231,7 +231,7 @@ describe("what is asked of a lane's owner", () => {
     expect(act).toHaveBeenCalledExactlyOnceWith(lane, { action: "suspend", body: { reason: "because" }, owner: null });
   });
 
-  it("is refused inside of an answer, and a failure of ours is no refusal", async () => {
+  it("is refused inside a 200 answer, and an internal failure is no refusal", async () => {
     const { post, act } = bench();
     act.mockResolvedValueOnce(unavailable("the database is away"));
     const refused = await post(asked, AUTHORIZATION, ACTIONS);
@@ -255,18 +255,18 @@ describe("what is asked of a lane's owner", () => {
   });
 });
 
-describe("an order to stop", () => {
+describe("a forwarded kill", () => {
   const KILLS = "/internal/v1/kills";
   const order = { killId: sampleTxId(1), signer: `0x${"ab".repeat(20)}`, actor: "operator:a", reason: "because" };
 
-  it("is taken from another node, about one signer or everything", async () => {
+  it("is accepted from another node, for one signer or everything", async () => {
     const { post, kill } = bench();
     expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
     expect((await post({ ...order, signer: null }, AUTHORIZATION, KILLS)).statusCode).toBe(200);
     expect(kill.mock.calls).toEqual([[order], [{ ...order, signer: null }]]);
   });
 
-  it("is taken from nobody else", async () => {
+  it("is accepted from nobody else", async () => {
     const { post, kill } = bench();
     expect((await post(order, "Bearer key", KILLS)).statusCode).toBe(401);
     expect(kill).not.toHaveBeenCalled();
@@ -283,7 +283,7 @@ describe("an order to stop", () => {
     expect(kill).not.toHaveBeenCalled();
   });
 
-  it("does not wait at the door behind what it is to stop", async () => {
+  it("is not queued behind the requests that it stops", async () => {
     const full = {
       admittance: () => OPEN,
       turnMs: 0,
@@ -291,7 +291,7 @@ describe("an order to stop", () => {
       onRefused: () => undefined,
       onWaiting: () => undefined,
     };
-    const { post, kill } = bench(undefined, { door: full });
+    const { post, kill } = bench(undefined, { admission: full });
     expect((await post(sound)).statusCode).toBe(503);
     expect((await post(order, AUTHORIZATION, KILLS)).statusCode).toBe(200);
     expect(kill).toHaveBeenCalledTimes(1);

@@ -8,7 +8,7 @@ const changed = { version: 3, changedAt: since, changedBy: "operator:alice", rea
 const told = { ...changed, changedAt: since.toISOString(), hash: "0x01", policies: { signers: {} } };
 
 describe("the routes of policies", () => {
-  it("check a create for whoever asks, or for the key that is named", async () => {
+  it("check a create for the caller's key, or for a named one", async () => {
     const asked: unknown[] = [];
     const app = httpApp({
       checkPolicy: async (request, owner) => {
@@ -29,7 +29,7 @@ describe("the routes of policies", () => {
     expect((await check({ signer: SIGNER, payload, key: 5 })).statusCode).toBe(400);
   });
 
-  it("are 403 for a key without operate that names another, and that is noted with the rule", async () => {
+  it("are 403 for a key without operate that names another, and audited with the rule", async () => {
     const refusals: Refusal[] = [];
     const secrets = { submit: "s".repeat(22), operate: "o".repeat(22) };
     const apiKeys: ApiKey[] = [
@@ -52,7 +52,7 @@ describe("the routes of policies", () => {
     expect(checkPolicy).toHaveBeenCalledExactlyOnceWith(expect.anything(), "payments", expect.anything());
   });
 
-  it("show what is in force, and what is used in wei as digits", async () => {
+  it("show the policies in force, and the usage in decimal wei", async () => {
     const window = { value: 1n, cost: 2n, maxValue: null, maxCost: 10n ** 18n };
     const app = httpApp({
       policies: async () => ({ ...changed, hash: "0x01", policies: { signers: {} } }),
@@ -74,7 +74,7 @@ describe("the routes of policies", () => {
     expect((await app.inject("/api/v1/policy/usage?signer=0x1")).statusCode).toBe(400);
   });
 
-  it("change the document for a key with admin, under its name, and for no other key", async () => {
+  it("change the document only with the scope admin, with the key's name", async () => {
     const secrets = { operate: "o".repeat(22), admin: "a".repeat(22), part: "p".repeat(22) };
     const apiKeys: ApiKey[] = [
       { name: "on-call", secret: secrets.operate, scopes: ["read", "submit", "operate", "approve"] },

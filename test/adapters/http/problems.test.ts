@@ -45,12 +45,12 @@ describe("problem documents", () => {
     expect([...Compile(Problem).Errors(response.json())]).toEqual([]);
   });
 
-  it("says in whole seconds when to come back", async () => {
+  it("have Retry-After in whole seconds", async () => {
     const response = await failing(new FencepostError("QUEUE_FULL", "full", { retryAfterSeconds: 1.2 }));
     expect(response.headers["retry-after"]).toBe("2");
   });
 
-  it("names the owner in a header", async () => {
+  it("have the owner in a header", async () => {
     const ownerUrl = "http://10.0.0.7:3000";
     const response = await failing(new FencepostError("NOT_LEADER", "elsewhere", { ownerUrl }));
     expect(response.headers["fencepost-owner"]).toBe(ownerUrl);
@@ -80,7 +80,7 @@ describe("problem documents", () => {
     expect(logger.error.mock.calls[0]?.[0]).toMatchObject({ method: "GET", route: "/api/v1/signers" });
   });
 
-  it("does not log what a caller did wrong", async () => {
+  it("of caller errors are not logged", async () => {
     const logger = { error: vi.fn() };
     await failing(new FencepostError("NOT_FOUND", "no"), logger);
     await httpApp({}, { logger }).inject("/nothing");

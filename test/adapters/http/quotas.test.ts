@@ -30,7 +30,7 @@ function bench() {
 }
 
 describe("a key with a rate", () => {
-  it("creates that many at once, then is told 429 and when to come back, and by then may again", async () => {
+  it("creates that many at once, then gets 429 with Retry-After, and may create again after it", async () => {
     const { clock, refusals, create, post } = bench();
     const answers = [];
     for (let each = 0; each < 4; each++) answers.push(await post(SLOW));
@@ -53,7 +53,7 @@ describe("a key with a rate", () => {
     expect((await post(SLOW)).headers.ratelimit).toBe('"createsPerSecond";r=2;t=1');
   });
 
-  it("has it once, whichever of its secrets is shown; other keys have theirs, or none", async () => {
+  it("has one quota for all its secrets, separate from other keys", async () => {
     const { post } = bench();
     for (let each = 0; each < 3; each++) await post(each === 0 ? SLOW : "o".repeat(22));
     expect((await post(SLOW)).statusCode).toBe(429);
@@ -64,7 +64,7 @@ describe("a key with a rate", () => {
     expect(free.headers).not.toHaveProperty("ratelimit-policy");
   });
 
-  it("is counted by the items of a batch: the first are taken, those beyond are refused one by one", async () => {
+  it("is charged per item of a batch: the first are accepted, the rest refused one by one", async () => {
     const { refusals, createBatch, post } = bench();
     const items = [1, 2, 3, 4, 5].map((value) => ({ ...intent, payload: { to: RECIPIENT_EIP55, value: `${value}` } }));
     const batch = await post(SLOW, "/api/v1/tx/batch", { transactions: ["no object", ...items] });
@@ -79,7 +79,7 @@ describe("a key with a rate", () => {
     expect(createBatch).toHaveBeenCalledOnce();
   });
 
-  it("counts dry runs too: each asks the chain as a create does", async () => {
+  it("is charged for dry runs too, because each calls the chain like a create", async () => {
     const { checkPolicy, post } = bench();
     const answers = [];
     for (let each = 0; each < 4; each++) answers.push(await post(SLOW, "/api/v1/policy/check"));
@@ -92,7 +92,7 @@ describe("a key with a rate", () => {
     expect((await post(FREE, "/api/v1/policy/check")).headers).not.toHaveProperty("ratelimit");
   });
 
-  it("counts reservations too; a quota of theirs is told beside it", async () => {
+  it("is charged for reservations too, whose own quota is reported beside it", async () => {
     const { post } = bench();
     const refused = await post(SLOW, "/api/v1/nonces", { signer: SIGNER_EIP55 });
     expect(refused.statusCode).toBe(429);
@@ -106,7 +106,7 @@ describe("a key with a rate", () => {
     expect(tooFast.json()).toMatchObject({ status: 429, rule: "createsPerSecond" });
   });
 
-  it("says nothing of it where nothing is counted", async () => {
+  it("has no quota headers on routes that are not counted", async () => {
     const { post } = bench();
     const read = await post(SLOW, `/api/v1/tx/${sampleTxId(1)}/cancel`, { reason: "changed my mind" });
     expect(read.headers).not.toHaveProperty("ratelimit");

@@ -14,7 +14,7 @@ function bench() {
 }
 
 describe("the log of refusals", () => {
-  it("says the first at once, and how many followed when the stretch is over", async () => {
+  it("logs the first at once, and the number of the rest after the interval", async () => {
     const { clock, said, note } = bench();
     for (let each = 0; each < 1_000; each++) note(REFUSAL);
     expect(said).toEqual([{ ...REFUSAL, times: 1 }]);
@@ -29,7 +29,7 @@ describe("the log of refusals", () => {
     expect(said).toHaveLength(3);
   });
 
-  it("keeps kinds apart", async () => {
+  it("distinguishes kinds", async () => {
     const { clock, said, note } = bench();
     const other = { ...REFUSAL, key: "wallet" };
     for (const refusal of [REFUSAL, other, other]) note(refusal);
@@ -41,7 +41,7 @@ describe("the log of refusals", () => {
     ]);
   });
 
-  it("grows by a bounded number of lines, however many kinds there are and however long it goes on", async () => {
+  it("has a bounded number of lines for any number of kinds and refusals", async () => {
     const { clock, said, note } = bench();
     const STRETCHES = 6;
     let noted = 0;
@@ -55,8 +55,8 @@ describe("the log of refusals", () => {
   });
 });
 
-describe("what is noted of a refusal", () => {
-  it("is the key's name and the rule, and of a secret that nobody has, that it was shown", async () => {
+describe("the audit of a refusal", () => {
+  it("has the key's name and the rule, or that an unknown secret was used", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "shop", secret: "s".repeat(22) }];
     const app = httpApp({}, { apiKeys, onRefused: (refusal) => void refusals.push(refusal) });

@@ -5,7 +5,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
 import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
 import { createHttpServer, type HttpServer, serverLike } from "../../../src/adapters/http/server.ts";
-import type { CompletionsQuery, FencepostApi } from "../../../src/application/api.ts";
+import type { CompletionsQuery } from "../../../src/application/api.ts";
+import type { FencepostApi } from "../../../src/application/operations/calls.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { deferred } from "../../support/deferred.ts";
 import { httpOptions } from "../../support/http-app.ts";
@@ -44,7 +45,7 @@ function silentFeed() {
 }
 
 describe("long polls", () => {
-  it("end when the client goes away, without an error", async () => {
+  it("end without an error when the client disconnects", async () => {
     const feed = silentFeed();
     const logger = { error: vi.fn() };
     const { url } = await serve({ completions: feed.completions }, { logger });
@@ -57,7 +58,7 @@ describe("long polls", () => {
     expect(logger.error).not.toHaveBeenCalled();
   });
 
-  it("do not end while the client is there, whatever else happens on its connection", async () => {
+  it("do not end while the client is connected", async () => {
     const answered = deferred();
     const seen: boolean[] = [];
     const { url } = await serve({
@@ -74,7 +75,7 @@ describe("long polls", () => {
     expect(seen).toEqual([false]);
   });
 
-  it("are answered with what there is when the node drains", async () => {
+  it("are answered with the current data when the node drains", async () => {
     const feed = silentFeed();
     const { server, url } = await serve({ completions: feed.completions });
     const poll = fetch(`${url}/api/v1/tx/completions?wait=30`);
@@ -87,7 +88,7 @@ describe("long polls", () => {
 });
 
 describe("a body", () => {
-  it("in the middle of which the client hangs up is no failure of the node's", async () => {
+  it("whose client disconnects in the middle is not logged as a failure", async () => {
     const logger = { error: vi.fn() };
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     const { server, url } = await serve({ create }, { logger });
@@ -106,7 +107,7 @@ describe("a body", () => {
 });
 
 describe("drain and close", () => {
-  it("a draining node still takes requests, and tells callers to close their connections", async () => {
+  it("of a node: while draining it still serves requests, and closes their connections", async () => {
     const { server, url } = await serve({
       create: () => Promise.resolve(sampleCreated()),
       completions: ({ after }) => Promise.resolve({ epoch: 1, items: [], next: after }),
@@ -125,7 +126,7 @@ describe("drain and close", () => {
     expect((await fetch(`${url}/api/v1/tx/completions?wait=30`)).status).toBe(200);
   });
 
-  it("close lets the request in hand finish, refuses the next, and may be called twice", async () => {
+  it("of a node: close finishes open requests, refuses new ones, and may be called twice", async () => {
     const entered = deferred();
     const finish = deferred();
     const { server, url } = await serve({
@@ -149,7 +150,7 @@ describe("drain and close", () => {
     await closed;
   });
 
-  it("close cuts what has not finished when the grace is over", async () => {
+  it("of a node: close aborts requests that are still open after the grace period", async () => {
     const clock = createManualClock();
     const entered = deferred();
     const { server, url } = await serve(
@@ -174,7 +175,7 @@ describe("drain and close", () => {
     await cut;
   });
 
-  it("says so when the port is taken", async () => {
+  it("of a node: a port in use is reported", async () => {
     const { url } = await serve();
     const second = createHttpServer(httpOptions());
     await expect(second.listen("127.0.0.1", Number(new URL(url).port))).rejects.toMatchObject({ code: "EADDRINUSE" });
@@ -182,8 +183,8 @@ describe("drain and close", () => {
   });
 });
 
-describe("the wire", () => {
-  it("named under two hosts is refused with 400 (RFC 9112, 3.2), on whichever route", async () => {
+describe("HTTP on the wire", () => {
+  it("with two Host headers is refused with 400 (RFC 9112, 3.2), on every route", async () => {
     const { url } = await serve();
     for (const path of ["/healthz", "/rpc", "/nothing"]) {
       const head = `GET ${path} HTTP/1.1\r\nhost: x\r\nHOST: x\r\nconnection: close\r\n\r\n`;
@@ -204,7 +205,7 @@ describe("the wire", () => {
     return answer;
   }
 
-  it("an endless URL is told as that, not as a bad body", async () => {
+  it("with an endless URL is refused as that, not as a bad body", async () => {
     const { url } = await serve();
     const answer = await raw(url, `GET /?x=${"y".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
     expect(JSON.parse(answer.split("\r\n\r\n")[1] ?? "")).toMatchObject({ status: 400, path: "url" });
@@ -214,7 +215,7 @@ describe("the wire", () => {
     ["not HTTP at all", "HELLO THERE\r\n\r\n"],
     ["a header without end", `GET /healthz HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(20_000)}\r\n\r\n`],
     ["two lengths", "POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}"],
-  ])("%s gets a problem document, on a port of its own as on a shared one", async (_, bytes) => {
+  ])("with %s is answered with a problem document, on exclusive and shared ports", async (_, bytes) => {
     const { url, server } = await serve();
     for (const port of [url, (await server.listenShared("127.0.0.1", 0)).url]) {
       const answer = await raw(port, bytes);
@@ -225,12 +226,12 @@ describe("the wire", () => {
     }
   });
 
-  it("gives a request on a shared port no more time to arrive than one on its own", () => {
+  it("has the same request timeout on a shared port", () => {
     const { app } = createHttpApp(httpOptions());
     expect(serverLike(app.server).requestTimeout).toBe(30_000);
   });
 
-  it("a body that breaks off creates nothing", async () => {
+  it("with an incomplete body creates nothing", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     const { url, server } = await serve({ create });
     const head =
@@ -240,7 +241,7 @@ describe("the wire", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("a body over the limit is 413 also where its length is not announced", async () => {
+  it("with a chunked body over the limit is 413", async () => {
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
     const { url } = await serve({ create });
     const outgoing = request(`${url}/api/v1/tx`, { method: "POST", headers: { "content-type": "application/json" } });
@@ -254,7 +255,7 @@ describe("the wire", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("a body over the limit is 413 where its length is announced", async () => {
+  it("with a Content-Length over the limit is 413", async () => {
     const { url } = await serve();
     const response = await fetch(`${url}/api/v1/tx`, {
       method: "POST",
@@ -268,29 +269,26 @@ describe("the wire", () => {
   it.each([
     ["is announced", "content-length: 900000", "x".repeat(500_000), "x".repeat(400_000)],
     ["is not", "transfer-encoding: chunked", `7a120\r\n${"x".repeat(500_000)}\r\n`, "3\r\nxxx\r\n0\r\n\r\n"],
-  ])(
-    "who is still writing when a body is too large hears it, and is not cut off, where its length %s",
-    async (...how) => {
-      const [, length, begin, rest] = how;
-      const { url } = await serve();
-      const socket = connect(Number(new URL(url).port), "127.0.0.1");
-      let answer = "";
-      socket.setEncoding("utf8").on("data", (chunk) => {
-        answer += chunk;
-      });
-      const heard = async (status: string) => {
-        while (!answer.includes(status)) await once(socket, "data");
-      };
-      const head = `POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
-      socket.write(head + begin);
-      await heard("HTTP/1.1 413 ");
-      socket.write(`${rest}GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
-      await heard("HTTP/1.1 200 ");
-      socket.destroy();
-    },
-  );
+  ])("with a body that is too large is answered while the client still sends, if its length %s", async (...how) => {
+    const [, length, begin, rest] = how;
+    const { url } = await serve();
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (chunk) => {
+      answer += chunk;
+    });
+    const heard = async (status: string) => {
+      while (!answer.includes(status)) await once(socket, "data");
+    };
+    const head = `POST /api/v1/tx HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
+    socket.write(head + begin);
+    await heard("HTTP/1.1 413 ");
+    socket.write(`${rest}GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await heard("HTTP/1.1 200 ");
+    socket.destroy();
+  });
 
-  it("100 requests at once over 8 kept connections each get their own answer", async () => {
+  it("with 100 parallel requests over 8 connections gives each its own answer", async () => {
     const { url } = await serve({
       create: async ({ requestId }) =>
         sampleCreated({ requestId: String(requestId), txId: sampleTxId(Number(requestId)) }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
 import type { AttentionQuery, AttentionView } from "../../../src/application/sight-api.ts";
-import { NOWHERE } from "../../../src/domain/attention/troubles.ts";
+import { NOWHERE } from "../../../src/domain/troubles/rows.ts";
 import { httpApp, httpOptions } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55, sampleTxId, scriptedApi } from "../../support/scripted-api.ts";
 
@@ -29,7 +29,7 @@ const view: AttentionView = {
 };
 
 describe("GET /api/v1/attention", () => {
-  it("tells each trouble in JSON, with the signer as people write it", async () => {
+  it("returns each problem in JSON, with a checksummed signer", async () => {
     const app = httpApp({ attention: async () => view });
     const { json, statusCode } = await app.inject("/api/v1/attention");
     expect(statusCode).toBe(200);
@@ -42,7 +42,7 @@ describe("GET /api/v1/attention", () => {
     expect(json().items[0].actions).toEqual(view.items[0]?.actions);
   });
 
-  it("is held for as long as was said, and only with a revision", async () => {
+  it("is held for the requested time, and only with a revision", async () => {
     const asked: AttentionQuery[] = [];
     const app = httpApp({
       attention: async (query = {}) => {
@@ -65,7 +65,7 @@ describe("GET /api/v1/attention", () => {
     },
   );
 
-  it("lets those who wait go when the node is on its way out, with what there is", async () => {
+  it("answers held polls with the current data when the node drains", async () => {
     const attention = ({ signal }: AttentionQuery = {}) =>
       new Promise<AttentionView>((resolve) => {
         if (signal?.aborted === true) resolve(view);

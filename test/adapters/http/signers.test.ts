@@ -32,7 +32,7 @@ function page(...items: readonly SignerView[]): Promise<SignersAnswer> {
 }
 
 describe("GET /api/v1/signers", () => {
-  it("writes a lane as the contract does", async () => {
+  it("returns a lane by the contract's schema", async () => {
     const clock = createManualClock();
     await clock.advance(90_000);
     const app = httpApp({ signers: () => page(sampleSigner({ holes: [aHole(3), aHole(5)] })) }, { clock });
@@ -81,21 +81,21 @@ describe("GET /api/v1/signers", () => {
     });
   });
 
-  it("hands on where to go on and how far, and tells where the next page begins", async () => {
+  it("forwards cursor and limit, and returns the next cursor", async () => {
     const signers = vi.fn((_?: SignersQuery) => page());
     const response = await httpApp({ signers }).inject("/api/v1/signers?after=there&limit=500");
     expect(signers).toHaveBeenCalledExactlyOnceWith({ after: "there", limit: 500 });
     expect(response.json()).toEqual({ items: [], next: "more" });
   });
 
-  it("fits its schema, also for a lane that was never used", async () => {
+  it("matches its schema, also for an unused lane", async () => {
     const app = httpApp({ signers: () => page(sampleSigner(), unused) });
     const body = (await app.inject("/api/v1/signers")).json();
     expect([...Compile(SignersPage).Errors(body)]).toEqual([]);
     expect(body.items[1]).toMatchObject({ cursor: null, owner: null, lease: null, balance: null, chainCounts: null });
   });
 
-  it("shows no negative age where the clocks differ", async () => {
+  it("returns no negative age if the clocks differ", async () => {
     const ahead = sampleSigner({ oldestPendingAt: new Date("2026-01-01T01:00:00.000Z") });
     const response = await httpApp({ signers: () => page(ahead) }).inject("/api/v1/signers");
     expect(response.json().items[0].oldestPendingAgeSeconds).toBe(0);
@@ -103,7 +103,7 @@ describe("GET /api/v1/signers", () => {
 });
 
 describe("GET /api/v1/signers/{signer}", () => {
-  it("shows what people decided about the lane", async () => {
+  it("returns the operators' decisions about the lane", async () => {
     const by = { action: "suspend", actor: "operator:on-call", reason: "key rotation", nodeId: "node-a" };
     const view = sampleSigner({ decisions: [{ ...by, token: 3, at: LONG_AGO }] });
     const response = await httpApp({ signer: async () => [view] }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
@@ -111,7 +111,7 @@ describe("GET /api/v1/signers/{signer}", () => {
     expect([...Compile(SignerLanes).Errors(response.json())]).toEqual([]);
   });
 
-  it("hands the address on as it came", async () => {
+  it("forwards the address unchanged", async () => {
     const signer = vi.fn((_: string, __?: { fresh?: boolean }) => Promise.resolve([sampleSigner()]));
     const response = await httpApp({ signer }).inject(`/api/v1/signers/${SIGNER_EIP55}`);
     expect(signer).toHaveBeenCalledExactlyOnceWith(SIGNER_EIP55, { fresh: false });

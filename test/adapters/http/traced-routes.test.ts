@@ -32,14 +32,14 @@ async function listen(isTracing: boolean) {
 }
 
 describe("the trace of a request", () => {
-  it("is entered for a create and for a batch, also where the body comes in many pieces", async () => {
+  it("is entered for a create and for a batch, also if the body arrives in many chunks", async () => {
     const { heard, post } = await listen(true);
     expect((await post("/api/v1/tx", intent)).status).toBe(202);
     expect((await post("/api/v1/tx/batch", { transactions: [intent] })).status).toBe(200);
     expect(heard).toEqual([TRACEPARENT, TRACEPARENT]);
   });
 
-  it("is that of its own request alone, while others are under way", async () => {
+  it("is that of its own request during parallel requests", async () => {
     const { heard, post } = await listen(true);
     const headers = Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? TRACEPARENT : null));
     await Promise.all(headers.map((each) => post("/api/v1/tx", intent, each)));
@@ -47,7 +47,7 @@ describe("the trace of a request", () => {
     expect(heard.filter((each) => each === undefined)).toHaveLength(4);
   });
 
-  it("is not looked at where nobody records traces", async () => {
+  it("is not read if tracing is off", async () => {
     const { heard, post } = await listen(false);
     expect((await post("/api/v1/tx", intent)).status).toBe(202);
     expect(heard).toEqual([undefined]);

@@ -1,7 +1,7 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
 import type { TransactionView } from "../../../src/application/api.ts";
-import { Transaction, TransactionPage } from "../../../src/contract/transactions.ts";
+import { Transaction, TransactionPage } from "../../../src/contract/transaction-schema.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";
 import {
@@ -78,7 +78,7 @@ function answering(view: TransactionView) {
 }
 
 describe("GET /api/v1/tx/{txId}", () => {
-  it("writes every field the contract promises", async () => {
+  it("returns every field of the contract", async () => {
     const transaction = answering(settled);
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${sampleTxId(1)}?include=history,confirmations`);
     expect(response.statusCode).toBe(200);
@@ -184,12 +184,12 @@ describe("GET /api/v1/tx/{txId}", () => {
         subState: "REJECTED",
       }),
     ],
-  ])("fits its own schema: %s", async (_, view) => {
+  ])("matches its schema: %s", async (_, view) => {
     const response = await httpApp({ transaction: answering(view) }).inject(`/api/v1/tx/${sampleTxId(1)}`);
     expect([...Compile(Transaction).Errors(response.json())]).toEqual([]);
   });
 
-  it("leaves history and confirmations out where they were not asked for", async () => {
+  it("omits history and confirmations unless they are requested", async () => {
     const transaction = answering(sampleTransaction());
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${sampleTxId(1)}`);
     expect(transaction).toHaveBeenCalledExactlyOnceWith(sampleTxId(1), []);
@@ -197,7 +197,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     expect(response.json()).not.toHaveProperty("confirmations");
   });
 
-  it("takes an id in any casing", async () => {
+  it("accepts an id in any casing", async () => {
     const transaction = answering(sampleTransaction());
     await httpApp({ transaction }).inject(`/api/v1/tx/${sampleTxId(10).toUpperCase()}`);
     expect(transaction).toHaveBeenCalledExactlyOnceWith(sampleTxId(10), []);
@@ -210,7 +210,7 @@ describe("GET /api/v1/tx/{txId}", () => {
     [`${sampleTxId(1)}0`],
     ["019a4b7e000070008000000000000001"],
     ["'%20OR%201=1--"],
-  ])("does not ask the database what %s is", async (id) => {
+  ])("does not query the database for %s", async (id) => {
     const transaction = answering(sampleTransaction());
     const response = await httpApp({ transaction }).inject(`/api/v1/tx/${id}`);
     expect(response.statusCode).toBe(404);
@@ -226,7 +226,7 @@ describe("GET /api/v1/tx/{txId}", () => {
 });
 
 describe("GET /api/v1/tx/by-request", () => {
-  it("is not taken for an id, and hands the query on", async () => {
+  it("is not parsed as an id, and forwards the query", async () => {
     const transactionByRequest = answering(sampleTransaction());
     const response = await httpApp({ transactionByRequest }).inject({
       url: "/api/v1/tx/by-request",
@@ -239,7 +239,7 @@ describe("GET /api/v1/tx/by-request", () => {
     );
   });
 
-  it("finds every request id that a create takes: 255 characters, whatever each of them weighs", async () => {
+  it("finds every request id that a create accepts: 255 characters of any byte length", async () => {
     const app = httpApp({ transactionByRequest: answering(sampleTransaction()) });
     const statusOf = async (requestId: string) => {
       const query = { signer: SIGNER_EIP55, requestId };
@@ -251,7 +251,7 @@ describe("GET /api/v1/tx/by-request", () => {
 });
 
 describe("GET /api/v1/tx", () => {
-  it("hands every filter on and answers a page", async () => {
+  it("forwards every filter and returns a page", async () => {
     const transactions = vi.fn((_: unknown) =>
       Promise.resolve({ items: [settled, sampleTransaction({ txId: sampleTxId(2) })], next: "cursor==" }),
     );

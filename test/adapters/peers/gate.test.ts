@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { PeerDirectory } from "../../../src/adapters/peers/directory.ts";
 import type { HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
-import { digestOf, type LetterHead, readHead, signHead } from "../../../src/adapters/peers/letter-head.ts";
+import { digestOf, type RequestHead, readHead, signHead } from "../../../src/adapters/peers/request-head.ts";
 import { createKeyPair } from "../../../src/adapters/system/entropy.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { InstanceRecord } from "../../../src/ports/lease-store.ts";
@@ -33,7 +33,7 @@ function setUp(of: { sender?: Partial<HttpPeersOptions>; receiver?: Partial<Http
 }
 
 /** A head as the sender signs it, but for what is changed before. */
-function signed(changes: Partial<LetterHead> = {}, { route = ROUTE, by = keys.privateKey } = {}): string {
+function signed(changes: Partial<RequestHead> = {}, { route = ROUTE, by = keys.privateKey } = {}): string {
   const head = { from: sender.instanceId, to: own.instanceId, number: 1, heartbeat: sender.counter };
   return signHead(route, { ...head, digest: digestOf(BODY), ...changes }, by);
 }
@@ -57,11 +57,11 @@ async function ask(authorization: string | undefined, { body = BODY, route = ROU
 }
 
 describe("a request of another node", () => {
-  it("is let in where a live instance signed it for this one", async () => {
+  it("is admitted if a live instance signed it for this one", async () => {
     expect(await ask(signed())).toBe("in");
   });
 
-  it("is refused a second time, however soon, and by whomever it is brought", async () => {
+  it("is refused a second time, however soon, and whoever sends it", async () => {
     expect(await ask(signed())).toBe("in");
     expect(await ask(signed())).toBe("replayed");
     rows.register(receiver, "http://receiver");
@@ -72,7 +72,7 @@ describe("a request of another node", () => {
     expect(await ask(signed()), "after somebody has changed the sender's row").toBe("replayed");
   });
 
-  it("may overtake others, and so may eight thousand", async () => {
+  it("may overtake up to eight thousand others", async () => {
     expect(await ask(signed({ number: 8_000 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("replayed");
@@ -86,14 +86,14 @@ describe("a request of another node", () => {
     expect(await ask(signed({ to: other.instanceId }))).toBe("receiver");
   });
 
-  it("is refused by a process that was started in the place of the receiver", async () => {
+  it("is refused by a process that replaced its receiver", async () => {
     const caught = signed();
     receiver = rows.peers();
     rows.register(receiver, "http://receiver");
     expect(await ask(caught)).toBe("receiver");
   });
 
-  it("is let in as long as it names what this process was before: it was sent a moment ago", async () => {
+  it("is admitted if it names an earlier instance of this process: it was sent a moment ago", async () => {
     rows.register(receiver, "http://receiver");
     receiver.know(rows.rows);
     expect(await ask(signed())).toBe("in");
@@ -105,11 +105,11 @@ describe("a request of another node", () => {
     ["its number", () => ask(signed().replace("number=1", "number=2")), "signature"],
     ["its heartbeat", () => ask(signed().replace("heartbeat=6", "heartbeat=7")), "signature"],
     ["its digest", () => ask(signed().replace(digestOf(BODY), digestOf("{}")), { body: "{}" }), "signature"],
-  ])("is refused where %s was altered on the way", async (_, asking, reason) => {
+  ])("is refused if %s was altered on the way", async (_, asking, reason) => {
     expect(await asking()).toBe(reason);
   });
 
-  it("is refused where it names another sender", async () => {
+  it("is refused if it names another sender", async () => {
     const other = rows.register(rows.peers(), "http://other");
     expect(await ask(signed({ from: other.instanceId }))).toBe("signature");
   });
@@ -121,11 +121,11 @@ describe("a request of another node", () => {
     ["a head without a signature", () => signed().replace(/ signature=.*/, "")],
     ["a signature that is cut", () => signed().slice(0, -1)],
     ["two heads", () => `${signed()}, ${signed()}`],
-  ])("is refused where it is signed with %s", async (_, authorization) => {
+  ])("is refused if it is signed with %s", async (_, authorization) => {
     expect(await ask(typeof authorization === "function" ? authorization() : authorization)).toBe("unreadable");
   });
 
-  it("is refused where it was held back for more than ten heartbeats, and not for a few", async () => {
+  it("is refused if it is late by more than ten heartbeats, and not by a few", async () => {
     const [caught, late] = [signed({ number: 1 }), signed({ number: 2 })];
     rows.change(sender.instanceId, { counter: sender.counter + 10 });
     receiver.know(rows.rows);
@@ -135,13 +135,13 @@ describe("a request of another node", () => {
     expect(await ask(caught)).toBe("stale");
   });
 
-  it("is let in where the sender knows of more heartbeats than the receiver has read", async () => {
+  it("is admitted if the sender knows more heartbeats than the receiver has read", async () => {
     expect(await ask(signed({ heartbeat: sender.counter + 100 }))).toBe("in");
   });
 });
 
-describe("an instance that asks", () => {
-  it("is looked for once more where it is not known yet, for strangers ten times a second at most", async () => {
+describe("a sending instance", () => {
+  it("is looked up once more if it is unknown, at most ten times a second for strangers", async () => {
     const readInstances = vi.fn(async () => rows.rows);
     const clock = createManualClock();
     setUp({ receiver: { readInstances, clock } });
@@ -161,13 +161,13 @@ describe("an instance that asks", () => {
     ["let its heartbeat run out", { expired: true }],
     ["is of a release before keys", { publicKey: null }],
     ["has published what is no key", { publicKey: "x" }],
-  ])("is refused where it %s", async (_, change) => {
+  ])("is refused if it %s", async (_, change) => {
     rows.change(sender.instanceId, change);
     receiver.know(rows.rows);
     expect(await ask(signed())).toBe("sender");
   });
 
-  it("is refused again with a used number where the database's clock was set back and it lives once more", async () => {
+  it("is refused with a used number if the database's clock was set back and it is live again", async () => {
     expect(await ask(signed())).toBe("in");
     rows.change(sender.instanceId, { expired: true });
     receiver.know(rows.rows);
@@ -176,7 +176,7 @@ describe("an instance that asks", () => {
     expect(await ask(signed())).toBe("replayed");
   });
 
-  it("is told to come again where the others cannot be read", async () => {
+  it("is asked to retry later if the instances cannot be read", async () => {
     setUp({ receiver: { readInstances: () => Promise.reject(new Error("ECONNREFUSED 10.0.0.1:5432")) } });
     const asking = receiver.gate.admit(ROUTE, signed({ from: crypto.randomUUID() }));
     await expect(asking).rejects.toMatchObject({
@@ -185,14 +185,14 @@ describe("an instance that asks", () => {
     });
   });
 
-  it("is known without the database for as long as that is away", async () => {
+  it("is known without the database while that is away", async () => {
     setUp({ receiver: { readInstances: () => Promise.reject(new Error("the database is away")) } });
     expect(await ask(signed())).toBe("in");
   });
 });
 
 describe("a secret that the nodes share outside the database", () => {
-  it("vouches for a key", async () => {
+  it("proves a key", async () => {
     setUp({ sender: { secrets: [SECRET] }, receiver: { secrets: [SECRET] } });
     expect(await ask(signed())).toBe("in");
     expect(JSON.stringify(rows.rows)).not.toContain(SECRET);
@@ -201,12 +201,12 @@ describe("a secret that the nodes share outside the database", () => {
   it.each([
     ["by another secret", { secrets: [NEXT_SECRET] }],
     ["by none", { secrets: [] }],
-  ])("keeps out whoever is vouched for %s", async (_, options) => {
+  ])("refuses an instance with a proof %s", async (_, options) => {
     setUp({ sender: options, receiver: { secrets: [SECRET] } });
     expect(await ask(signed())).toBe("secret");
   });
 
-  it("keeps out a key of the attacker's own in a row that was vouched for", async () => {
+  it("refuses an attacker's key in a row with a proof", async () => {
     setUp({ sender: { secrets: [SECRET] }, receiver: { secrets: [SECRET] } });
     const forged = createKeyPair();
     const { publicKey } = rows.peers({ keys: forged }).introduce(sender.instanceId, sender.url);
@@ -215,7 +215,7 @@ describe("a secret that the nodes share outside the database", () => {
     expect(await ask(signed({}, { by: forged.privateKey }))).toBe("secret");
   });
 
-  it("keeps requests from a URL that was put into a row later, or into a copy of it", async () => {
+  it("sends nothing to a URL that was put into a row later, or into a copy of it", async () => {
     setUp({ sender: { secrets: [SECRET] } });
     rows.change(sender.instanceId, { url: "http://attacker" });
     const peers = rows.peers({ secrets: [SECRET] });
@@ -225,7 +225,7 @@ describe("a secret that the nodes share outside the database", () => {
     expect(peers.refusals()).toEqual(["secret"]);
   });
 
-  it("is changed node by node without a refusal: add it, put it first, take the old one away", async () => {
+  it("is changed node by node without a refusal: add it, put it first, remove the old one", async () => {
     const steps = [[SECRET], [SECRET, NEXT_SECRET], [NEXT_SECRET, SECRET], [NEXT_SECRET]];
     for (const [index, now] of steps.entries()) {
       for (const next of [now, steps[index + 1] ?? now]) {
@@ -238,8 +238,8 @@ describe("a secret that the nodes share outside the database", () => {
   });
 });
 
-describe("the directory", () => {
-  it("writes as the newest instance that others can know of: a registration that failed is not one", async () => {
+describe("the peer directory", () => {
+  it("signs as the newest instance that others can know: a failed registration is none", async () => {
     const directory = new PeerDirectory({
       keys,
       secrets: [],
@@ -257,7 +257,7 @@ describe("the directory", () => {
     expect((await directory.at("http://sender"))?.instanceId, "of two in one place, the later").toBe(second.instanceId);
   });
 
-  it("reads a head as it was written", () => {
+  it("parses a head as it was written", () => {
     const head = { from: sender.instanceId, to: own.instanceId, number: 12, heartbeat: 34, digest: digestOf("x") };
     expect(readHead(signHead(ROUTE, head, keys.privateKey))).toEqual({ ...head, signature: expect.any(String) });
   });

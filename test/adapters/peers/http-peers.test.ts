@@ -44,8 +44,8 @@ async function answering(status: number, body: unknown, headers: Record<string, 
   return connect().create(peer.url, ONE, ONCE);
 }
 
-describe("what is sent", () => {
-  it("is one POST, signed, and nothing of the caller's own headers", async () => {
+describe("a request to another node", () => {
+  it("is one signed POST, without the caller's own headers", async () => {
     await answering(200, results(anAnswer(aForwarded(1))));
     expect(peer.requests).toHaveLength(1);
     expect(peer.requests[0]).toMatchObject({
@@ -75,7 +75,7 @@ describe("what is sent", () => {
     expect(peer.requests.map(({ url }) => url)).toEqual([path]);
   });
 
-  it("goes over connections that are kept", async () => {
+  it("uses keep-alive connections", async () => {
     peer.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
     const peers = connect();
     for (let n = 0; n < 20; n++) await peers.create(peer.url, ONE, ONCE);
@@ -83,14 +83,14 @@ describe("what is sent", () => {
     expect(peer.connections()).toBeLessThanOrEqual(2);
   });
 
-  it("is nothing where it cannot be JSON", async () => {
+  it("is not sent if it cannot be encoded as JSON", async () => {
     const circle: Record<string, unknown> = {};
     circle.itself = circle;
     expect((await unreachable(connect().create(peer.url, [aForwarded(1, circle)], ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
   });
 
-  it("is all but the one create that is more than the other side takes", async () => {
+  it("includes all creates but one that is too large for the other node", async () => {
     const heard: string[] = [];
     const node = await startPeerServer(rows, async (creates) => {
       heard.push(...creates.map(({ txId }) => txId));
@@ -107,7 +107,7 @@ describe("what is sent", () => {
     expect(heard).toEqual([aForwarded(1).txId, aForwarded(3).txId]);
   });
 
-  it("goes in parts, in order, where there are more than one request may hold", async () => {
+  it("is split into parts, in order, if there are more creates than one request may have", async () => {
     const heard: string[][] = [];
     const node = await startPeerServer(rows, async (creates) => {
       heard.push(creates.map(({ txId }) => txId));
@@ -121,7 +121,7 @@ describe("what is sent", () => {
     expect(Math.max(...heard.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
   });
 
-  it("may have been acted on where a later part finds the node gone", async () => {
+  it("may have been carried out if a later part finds the node gone", async () => {
     const node = await startPeerServer(rows, async (creates) => {
       queueMicrotask(() => void node.stop());
       return creates.map((each) => anAnswer(each));
@@ -131,7 +131,7 @@ describe("what is sent", () => {
   });
 
   it.each([["embedded:"], ["node-a:3000"], ["ftp://node-a"], ["//node-a"]])(
-    "is nothing where the URL is %s",
+    "is not sent if the URL is %s",
     async (url) => {
       expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
     },
@@ -149,7 +149,7 @@ describe("the other nodes", () => {
     expect(readInstances).toHaveBeenCalledTimes(1);
   });
 
-  it("that cannot be read keep everything here, and are read again", async () => {
+  it("get nothing if their rows cannot be read, which are then read again", async () => {
     const clock = createManualClock();
     const readInstances = vi.fn(async () => rows.rows).mockRejectedValueOnce(new Error("the database is away"));
     peer.behave(sound);
@@ -165,13 +165,13 @@ describe("the other nodes", () => {
     ["of an instance that is dead", () => died({ dead: true })],
     ["of one that has expired", () => died({ expired: true })],
     ["of a release before keys", () => died({ publicKey: null })],
-  ])("are sent nothing at a URL %s", async (_, urlOf) => {
+  ])("get nothing at a URL %s", async (_, urlOf) => {
     const url = urlOf();
     expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
   });
 
-  it("are sent nothing at a URL that the pattern does not allow", async () => {
+  it("get nothing at a URL that the pattern does not allow", async () => {
     const peers = connect({ urlPatterns: ["https://node-*.relay.internal:3000"] });
     expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
@@ -180,20 +180,20 @@ describe("the other nodes", () => {
     expect(await connect({ urlPatterns: ["http://127.0.0.1:*"] }).create(peer.url, ONE, ONCE)).toHaveLength(1);
   });
 
-  it("are sent nothing where the common secret does not vouch for them", async () => {
+  it("get nothing if the shared secret does not prove them", async () => {
     const peers = connect({ secrets: [SECRET] });
     expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
     expect(peers.refusals()).toEqual(["secret"]);
   });
 
-  it("are sent nothing that a redirection names", async () => {
+  it("get nothing at the target of a redirect", async () => {
     peer.behave({ kind: "answer", status: 307, body: "", headers: { location: "http://127.0.0.1:1/elsewhere" } });
     expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(false);
     expect(peer.requests).toHaveLength(1);
   });
 
-  it("learn no secret from a request or an error", async () => {
+  it("see no secret in a request or an error", async () => {
     rows.rows = [];
     rows.register(rows.peers({ secrets: [SECRET] }), peer.url);
     peer.behave({ kind: "reset" });
@@ -209,7 +209,7 @@ describe("the other nodes", () => {
   }
 });
 
-describe("an answer that certainly did nothing", () => {
+describe("an answer that proves that nothing was done:", () => {
   it.each([
     ["401", 401, problem("UNAUTHENTICATED")],
     ["404 of an older version", 404, problem("NOT_FOUND")],
@@ -223,7 +223,7 @@ describe("an answer that certainly did nothing", () => {
   it.each([
     [400, "INVALID_REQUEST"],
     [413, "PAYLOAD_TOO_LARGE"],
-  ])("%i %s is every create's answer", async (status, code) => {
+  ])("%i %s is the answer to every create", async (status, code) => {
     peer.behave({ kind: "answer", status, body: problem(code, { path: "creates.0.txId" }) });
     const fates = await connect().create(peer.url, TWO, ONCE);
     expect(fates.map((fate) => fate instanceof FencepostError && fate.code)).toEqual([code, code]);
@@ -251,7 +251,7 @@ describe("an answer that certainly did nothing", () => {
   });
 });
 
-describe("an answer after which anything may have happened", () => {
+describe("an answer after which the outcome is unknown:", () => {
   it.each([
     ["502 in HTML", 502, "<html>Bad Gateway</html>"],
     ["503 in HTML", 503, "<html>Service Unavailable</html>"],
@@ -283,7 +283,7 @@ describe("an answer after which anything may have happened", () => {
     expect((await unreachable(answering(status, body))).neverSent).toBe(false);
   });
 
-  it("a redirect, which is never followed: the secret stays with the node that was meant", async () => {
+  it("a redirect, which is never followed: the signature stays with its receiver", async () => {
     const thief = await startFaultyPeer();
     closers.push(() => thief.close());
     thief.behave({ kind: "answer", status: 200, body: results(anAnswer(aForwarded(1))) });
@@ -299,7 +299,7 @@ describe("an answer after which anything may have happened", () => {
     expect((await unreachable(connect().create(peer.url, ONE, ONCE))).neverSent).toBe(false);
   });
 
-  it("silence, after the time that was given and not before", async () => {
+  it("no answer, after the given time and not before", async () => {
     const clock = createManualClock();
     const arrived = peer.nextRequest();
     const call = connect({ clock }).create(peer.url, ONE, { repeat: false, withinMs: 1_700 });
@@ -312,7 +312,7 @@ describe("an answer after which anything may have happened", () => {
     expect(await unreachable(call)).toMatchObject({ neverSent: false, message: expect.stringContaining("1700 ms") });
   });
 
-  it("hanging up ourselves; after that nothing leaves any more", async () => {
+  it("closing this node; after that nothing is sent", async () => {
     const peers = connect();
     const arrived = peer.nextRequest();
     const call = unreachable(peers.create(peer.url, ONE, ONCE));
@@ -331,7 +331,7 @@ describe("problems of single creates", () => {
     return fate as FencepostError;
   };
 
-  it("become errors again, with what the catalogue knows of them", async () => {
+  it("become errors again, with the catalogue's members", async () => {
     const fate = await only(problem("NOT_LEADER", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }));
     expect(fate).toMatchObject({ code: "NOT_LEADER", message: "why", status: 409 });
     expect(fate.extras).toEqual({ ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 });
@@ -346,14 +346,14 @@ describe("problems of single creates", () => {
     },
   );
 
-  it("say what a contract reverted with, by name and arguments", async () => {
+  it("include the name and arguments of a revert", async () => {
     const revert = { name: "Short", message: "Short(1)", data: "0x01", args: ["1", { deep: [true] }] };
     expect((await only(problem("SUBMISSION_REJECTED", { revert }))).extras).toEqual({ revert });
     const none = { ...revert, args: "1" };
     expect((await only(problem("SUBMISSION_REJECTED", { revert: none }))).extras).toEqual({});
   });
 
-  it("lose what this version does not know, and what is not of its kind", async () => {
+  it("drop members that this version does not know, or of another type", async () => {
     const extras = {
       mood: "bad",
       reason: "BOREDOM",
@@ -369,7 +369,7 @@ describe("problems of single creates", () => {
     expect((await only(problem("SUBMISSION_REJECTED", extras))).extras).toEqual({ path: "payload.to" });
   });
 
-  it("have a detail even where none was given", async () => {
+  it("have a detail even if none was given", async () => {
     expect((await only({ code: "CONFLICT" })).message).toBe("CONFLICT");
   });
 });

@@ -104,8 +104,8 @@ async function startNode(name: string, database: MemoryDatabase, chain: Simulate
   return { node: started, url, wire };
 }
 
-describe("two nodes that are each told to ask the other", () => {
-  it("ask once each and never hand on what was handed to them", async () => {
+describe("two nodes that are each configured to forward to the other", () => {
+  it("forward once each, and never forward a forwarded request", async () => {
     const database = new MemoryDatabase(systemClock);
     const store = database.connect();
     const chain = new SimulatedChain({ chainId: CHAIN_ID, recoverSender: senderFromFakeSignature, pool: ROOMY_POOL });

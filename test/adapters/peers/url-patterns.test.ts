@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mayBeAt, URL_PATTERN } from "../../../src/adapters/peers/url-patterns.ts";
 
-describe("where a node may be", () => {
+describe("the pattern of node URLs", () => {
   it.each([
     ["https://node-*.relay.internal:3000", "https://node-a.relay.internal:3000"],
     ["http://10.0.*.*:*", "http://10.0.3.7:49152"],

@@ -1,7 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
-import { readIntake } from "../../../src/adapters/postgres/statements/intake.ts";
+import { beginRequests } from "../../../src/adapters/postgres/statements/left-request.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import type { Store } from "../../contracts/store-subject.ts";
 import { aLane, allocate, anInstance, anIntent, commitOne, holdLane, nonces } from "../../support/lane-samples.ts";
@@ -32,23 +33,25 @@ describe("sending inside the caller's transaction", () => {
 
   it("a sender that stops waiting while its lane's owner decides learns what was decided, and does not overrule it", async () => {
     const lane = aLane();
-    const intent = anIntent(lane);
-    await store.leave([intent]);
-    const [row] = await store.loadIntake([lane], 1);
+    const { instanceId } = anInstance();
+    const leftId = randomUUID();
+    const request = { leftId, lane, action: "create", body: "{}", owner: null, repeatable: true };
+    await store.leaveRequests([request], 60_000);
     await caller.query("BEGIN");
-    expect((await caller.query(readIntake.sql, [[row?.intakeId]])).rows).toMatchObject([{ unanswered: true }]);
-    const accepting = store.accept([intent.txId]);
+    const begun = await caller.query(beginRequests.sql, [[`${lane.chainId} ${lane.signer}`], instanceId, []]);
+    expect(begun.rows).toHaveLength(1);
+    const withdrawing = store.withdrawRequest(leftId, [anIntent(lane)]);
     const waits =
-      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%SET unanswered = false%'";
+      "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DELETE FROM fencepost.left_request%'";
     const isWaiting = async () => {
       // Within a transaction the server shows what it showed at the first look.
       await caller.query("SELECT pg_stat_clear_snapshot()");
       return ((await caller.query(waits)).rowCount ?? 0) > 0;
     };
     await waitUntil(isWaiting, "the sender waits for the owner");
-    await caller.query("DELETE FROM fencepost.intake WHERE intake_id = $1", [row?.intakeId]);
     await caller.query("COMMIT");
-    expect(await accepting).toEqual([]);
+    expect(await withdrawing).toBe(false);
+    expect(await waiting(lane)).toEqual([]);
   });
 
   it("commits with the caller's row, and not before", async () => {

@@ -9,7 +9,7 @@ it("requests that were left for an owner are thrown away a minute after their ti
   const leave = async () => {
     const leftId = randomUUID();
     const words = { action: "act", body: "{}", owner: null, repeatable: true };
-    await store.leaveRequest({ leftId, lane: aLane(), ...words }, 4_000);
+    await store.leaveRequests([{ leftId, lane: aLane(), ...words }], 4_000);
     return leftId;
   };
   const [old, young] = [await leave(), await leave()];

@@ -5,7 +5,7 @@ import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock
 import { openPostgresStore, type PreparedStatements } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createEntropy } from "../../../src/adapters/system/entropy.ts";
-import type { StoreSubject } from "../../contracts/store-subject.ts";
+import type { OlderSender, StoreSubject } from "../../contracts/store-subject.ts";
 import { createTestDatabase } from "../../support/database.ts";
 import { expectKeptCounts } from "../../support/kept-counts.ts";
 import { enforced } from "../../support/policies.ts";
@@ -68,6 +68,7 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       for (const intent of intents) await insertIntake(client, intent);
       await client.query("COMMIT");
     },
+    older: olderSender(client),
     // A server's own identity cannot be changed for a test; what the last registration saw of it can.
     changeHistory: async () => {
       await client.query("UPDATE fencepost.database_history SET system_identifier = 'another'");
@@ -76,6 +77,27 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       await expectKeptCounts(client);
       await client.end();
       await database.drop();
+    },
+  };
+}
+
+function olderSender(client: pg.Client): OlderSender {
+  return {
+    leave: async (...intents) => {
+      await client.query("BEGIN");
+      for (const intent of intents) await insertIntake(client, intent);
+      const ids = intents.map(({ txId }) => txId);
+      await client.query("UPDATE fencepost.intake SET unanswered = true WHERE tx_id = ANY ($1::uuid[])", [ids]);
+      await client.query("COMMIT");
+    },
+    accept: async (...txIds) => {
+      const accept = `UPDATE fencepost.intake SET unanswered = false
+        WHERE tx_id = ANY ($1::uuid[]) AND unanswered AND alias_of IS NULL RETURNING tx_id::text AS id`;
+      return (await client.query<{ id: string }>(accept, [txIds])).rows.map(({ id }) => id);
+    },
+    declined: async (txId) => {
+      const { rows } = await client.query("SELECT problem FROM fencepost.declined WHERE tx_id = $1", [txId]);
+      return rows.length === 0 ? null : JSON.parse(rows[0].problem);
     },
   };
 }

@@ -1,16 +1,19 @@
 /** Statements beside the fence that decide about money and about what is done once: no condition of them is there for nothing. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { acceptIntent, declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
+import { rowsOf } from "../../../src/adapters/postgres/columns.ts";
+import { declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
 import {
   answerRequest,
   beginRequests,
-  leaveRequest,
+  leaveRequests,
   putBackRequest,
   readLeftRequests,
   withdrawRequest,
 } from "../../../src/adapters/postgres/statements/left-request.ts";
 import { findOrderKeys } from "../../../src/adapters/postgres/statements/order-key.ts";
 import { chargeKeys } from "../../../src/adapters/postgres/statements/policy.ts";
+import { intentRow } from "../../../src/adapters/postgres/transaction-fields.ts";
+import { anIntent } from "../../support/lane-samples.ts";
 import { idleConditions, sight, type Topic } from "./idle-conditions.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
@@ -29,6 +32,8 @@ const ALONE = `DELETE FROM fencepost.left_request WHERE left_id = '${OTHER}'`;
 const BEGUN = where(`begun_by = '${OWNER}'`);
 const BEGUN_ELSEWHERE = where(`begun_by = '${TWIN}'`);
 const ANSWERED = `${BEGUN}; ${where("answer = '1'")}`;
+const ACCEPTED = { ...anIntent({ chainId: 1, signer: `0x${"a".repeat(40)}` }), txId: String(TWIN) };
+const LEFT = { place: 0, left_id: TWIN, chain_id: 1, signer: SIGNER, action: "act", body: "{}", repeatable: false };
 const BOTH = [`1 ${SIGNER}`, `2 ${SIGNER}`];
 
 /** Two that are left, for a while yet, for two lanes: nobody has begun either. */
@@ -52,14 +57,15 @@ const LEFT_REQUESTS: Topic = {
   subjects: [
     { statement: answerRequest, values: [ASKED, OWNER, '"done"'] },
     { statement: putBackRequest, values: [ASKED, OWNER] },
-    { statement: withdrawRequest, values: [ASKED] },
+    { statement: withdrawRequest, values: rowsOf(withdrawRequest, [intentRow(ACCEPTED)], ASKED) },
     { statement: beginRequests, values: [[`1 ${SIGNER}`], OWNER, []] },
     { statement: beginRequests, values: [BOTH, OWNER, [ASKED]] },
     { statement: beginRequests, values: [BOTH, OWNER, []] },
     { statement: readLeftRequests, values: [[ASKED]] },
-    { statement: leaveRequest, values: [TWIN, 1, SIGNER, "act", "{}", null, false, 1_000] },
+    { statement: leaveRequests, values: [JSON.stringify([LEFT]), 1_000] },
   ],
-  left: "SELECT left_id, begun_by, answer FROM fencepost.left_request ORDER BY left_id, begun_by",
+  left: `SELECT left_id, begun_by, answer FROM fencepost.left_request
+    UNION ALL SELECT tx_id, NULL, 'accepted' FROM fencepost.intake ORDER BY 1, 2`,
 };
 
 const HOUR = "2026-11-17T10:00:00Z";
@@ -148,7 +154,6 @@ const LEFT_INTENTS: Topic = {
     "a refusal from long ago lies there": "UPDATE fencepost.declined SET at = now() - interval '11 minutes'",
   },
   subjects: [
-    { statement: acceptIntent, values: [ASKED] },
     { statement: declineIntents, values: [JSON.stringify([{ intake_id: 1, problem: "{}" }]), [1], 1] },
     {
       statement: declineIntents,

@@ -88,6 +88,7 @@ const SURVEYS = [
   "forget-notices",
   "list-abandoned-lanes",
   "list-awaiting",
+  "list-ended-reports",
   "list-held",
   "list-instances",
   "list-missing-locks",

@@ -9,7 +9,7 @@ entropyContract("system", () => createEntropy(systemClock));
 entropyContract("system, wall clock standing still", () => createEntropy(createManualClock()));
 
 describe("uuid sequence", () => {
-  it("ascends strictly over any walk of the wall clock, also backwards", () => {
+  it("ascends strictly for any course of the wall clock, also backwards", () => {
     const steps = fc.array(
       fc.record({ jump: fc.integer({ min: -5000, max: 5000 }), ids: fc.integer({ min: 1, max: 40 }) }),
       {

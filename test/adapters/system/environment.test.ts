@@ -7,7 +7,7 @@ describe("the environment of the process", () => {
     expect(readEnvironment()).toMatchObject({ home: homedir(), workingDirectory: process.cwd(), pid: process.pid });
   });
 
-  it("has / for an account that the machine does not know, and is read all the same", () => {
+  it("has / for an account without a home, and is still read", () => {
     const unknown = () => {
       throw Object.assign(new Error("A system error occurred: uv_os_homedir returned ENOENT"), {
         code: "ERR_SYSTEM_ERROR",

@@ -17,7 +17,7 @@ function limited() {
 }
 
 describe("a limit on lines", () => {
-  it("writes the first twenty of a kind, and says how many it left out when the stretch is over", async () => {
+  it("writes the first twenty lines of a kind, and then the number left out", async () => {
     const { clock, said, write } = limited();
     expect(write("down", 1_000)).toBe(20);
     expect(said).toEqual([]);
@@ -28,7 +28,7 @@ describe("a limit on lines", () => {
     expect(said).toHaveLength(1);
   });
 
-  it("keeps kinds apart, and lets nobody make kinds without end", async () => {
+  it("counts kinds separately, up to a limit on kinds", async () => {
     const { clock, said, write } = limited();
     expect(write("a", 20) + write("b", 20)).toBe(40);
     let written = 0;
@@ -52,7 +52,7 @@ describe("the log of a node whose chain is away", () => {
     return { clock, lines, sink: createLogSink({ log, nodeId: "node-1", clock }) };
   }
 
-  it("has a bounded number of lines, however many submissions fail, and says how many there were", async () => {
+  it("has a limited number of lines, however many submissions fail, and reports how many there were", async () => {
     const { clock, lines, sink } = sinkWith();
     const failed: TelemetryEvent = {
       type: "submit.answered",

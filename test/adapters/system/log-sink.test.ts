@@ -46,7 +46,7 @@ function lineFor(event: TelemetryEvent): Line {
 }
 
 describe("log sink", () => {
-  it("tells a critical write at info with the fields that the documentation promises", () => {
+  it("logs a critical write at info with the documented fields", () => {
     const { level, fields, message } = lineFor(transition);
     expect(level).toBe("info");
     expect(message).toBe("sign");
@@ -63,7 +63,7 @@ describe("log sink", () => {
     });
   });
 
-  it("writes JSON by hand that says what is null and what is not there", () => {
+  it("writes hand-made JSON with null and absent fields", () => {
     const { fields } = lineFor({ ...transition, from: null, subState: null, txHash: null, nonce: null, ageMs: 1.5 });
     expect(fields).toEqual({
       event: "tx.transition",
@@ -82,7 +82,7 @@ describe("log sink", () => {
     expect(lineFor(transition).fields).not.toHaveProperty("ageMs");
   });
 
-  it("names lane and token the same way on every event, and never nests the lane", () => {
+  it("names lane and token in the same way on every event, and never nests the lane", () => {
     const { fields } = lineFor({ type: "lease.fenced", lane, token: 8, write: "broadcast", stoppedBy: "database" });
     expect(fields).toEqual({
       event: "lease.fenced",
@@ -112,11 +112,11 @@ describe("log sink", () => {
     [{ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message: "m" }, "warn"],
     [{ type: "alert", severity: "ERROR", code: "NONCE_DRIFT", message: "m" }, "error"],
     [{ type: "alert", severity: "CRITICAL", code: "NONCE_DRIFT", message: "m" }, "fatal"],
-  ])("weighs %o", (event, level) => {
+  ])("chooses the level of %o", (event, level) => {
     expect(lineFor(event).level).toBe(level);
   });
 
-  it("is loud about a refused submission and quiet about a taken one", () => {
+  it("warns about a refused submission, and not about an accepted one", () => {
     const submission = {
       type: "submit.answered",
       lane,
@@ -136,7 +136,7 @@ describe("log sink", () => {
     expect(lineFor({ type: "lanes.taken", acquired: 0, takenOver: 1 }).message).toBe("took 1 lane");
   });
 
-  it("says an alert's message once", () => {
+  it("logs an alert's message once", () => {
     const { fields, message } = lineFor({
       type: "alert",
       severity: "ERROR",
@@ -149,7 +149,7 @@ describe("log sink", () => {
     expect(fields).toMatchObject({ code: "NONCE_DRIFT", chainId: 31337 });
   });
 
-  it("builds nothing for a line that is not logged", () => {
+  it("builds no fields for a line that is not logged", () => {
     const { sink, lines } = capture("warn", () => {
       throw new Error("asked for a field of a silent line");
     });
@@ -157,7 +157,7 @@ describe("log sink", () => {
     expect(lines).toEqual([]);
   });
 
-  it("asks for a checksum once per signer", () => {
+  it("computes a checksum once per signer", () => {
     let asked = 0;
     const { sink, lines } = capture("info", (address) => {
       asked++;

@@ -18,7 +18,7 @@ function capture(settings: Partial<LoggerSettings> = {}) {
 }
 
 describe("logger", () => {
-  it("writes one JSON object a line, with time, level and message", () => {
+  it("writes one JSON object per line, with time, level and message", () => {
     const { log, lines } = capture();
     log.log("info", { txId: "t1", nonce: 7 }, "sign");
     expect(lines).toHaveLength(1);
@@ -28,7 +28,7 @@ describe("logger", () => {
     expect(new Date(time).toISOString()).toBe(time);
   });
 
-  it("keeps to its level, and says beforehand what it would drop", () => {
+  it("respects its level, and reports whether a level is enabled", () => {
     const { log, lines } = capture({ level: "warn" });
     log.log("info", {}, "dropped");
     log.log("error", {}, "kept");
@@ -38,7 +38,7 @@ describe("logger", () => {
     expect(capture({ level: "silent" }).log.enabled("fatal")).toBe(false);
   });
 
-  it("takes members that are JSON already, at the same level and in the same form", () => {
+  it("accepts encoded JSON members, at the same level and in the same form", () => {
     const { log, lines } = capture();
     log.logMembers("info", '"nonce":7,"txHash":null', 'say "when"');
     log.logMembers("debug", '"nonce":8', "dropped");
@@ -47,7 +47,7 @@ describe("logger", () => {
     expect(new Date(time).toISOString()).toBe(time);
   });
 
-  it("masks a secret wherever it turns up, in any casing", () => {
+  it("masks a secret anywhere, in any casing", () => {
     const secrets = ['p"a\\ss-word', "ABCDEF0123456789"];
     const { log, lines } = capture({ mask: createMask(secrets) });
     log.log(
@@ -62,7 +62,7 @@ describe("logger", () => {
     });
   });
 
-  it("masks private keys wherever they stand, also beside and within other secrets", () => {
+  it("masks private keys anywhere, also beside and inside other secrets", () => {
     const [one, two] = ["1a".repeat(32), "2b".repeat(32)];
     const mask = createMask([one, two, "a1a1a1a1", `https://rpc/${one}/token`]);
     expect(mask(`0x${one.toUpperCase()} and ${two}`)).toBe("0x*** and ***");
@@ -124,7 +124,7 @@ describe("logger", () => {
     rmSync(directory, { recursive: true });
   });
 
-  it("leaves short words alone: they would black out the log", () => {
+  it("does not mask short words, which would garble the log", () => {
     expect(createMask(["key", ""])("the key is in the monkey")).toBe("the key is in the monkey");
   });
 });
@@ -145,7 +145,7 @@ describe("readable lines", () => {
     );
   });
 
-  it("have no colours where there are to be none, and are the same otherwise", () => {
+  it("have no colours if they are off, and are otherwise the same", () => {
     const [bright, bare] = [true, false].map((colours) => {
       const { log, lines } = capture({ format: "readable", colours });
       log.log("warn", { nonce: 3 }, "mine");
@@ -156,7 +156,7 @@ describe("readable lines", () => {
     expect(bare?.slice(8)).toBe(plain(bright).slice(8));
   });
 
-  it("show members that were JSON already the same way", () => {
+  it("show encoded JSON members in the same way", () => {
     const { log, lines } = capture({ format: "readable" });
     log.logMembers("info", '"nonce":3,"subState":null', "mine");
     expect(plain(lines[0])).toMatch(/^\d\d:\d\d:\d\d info {2}mine nonce=3\n$/);
@@ -168,7 +168,7 @@ describe("readable lines", () => {
     expect(plain(lines[0])).toContain("*** detail=x *** y");
   });
 
-  it("survive a mask that cut into an escape", () => {
+  it("survive a mask that broke an escape sequence", () => {
     const { log, lines } = capture({ format: "readable", mask: createMask(["nnnnnn"]) });
     log.log("info", { detail: "\nnnnnnn" }, "odd");
     expect(lines).toHaveLength(1);

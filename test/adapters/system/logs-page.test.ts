@@ -18,7 +18,7 @@ describe("docs/logs.md", () => {
     expect(documented.length).toBeGreaterThan(40);
   });
 
-  it("says of every field what it means", () => {
+  it("explains every field", () => {
     const explained = new Set(rows("Fields").flatMap(([field = ""]) => names(field)));
     const fields = [...loggedFields().values()].flat();
     expect(fields.filter((field) => !explained.has(field))).toEqual([]);

@@ -149,7 +149,7 @@ async function value(metrics: Metrics, name: string, labels: Record<string, stri
 }
 
 describe("metrics", () => {
-  it("exposes the Prometheus text format, with the process's own series beside", async () => {
+  it("exposes the Prometheus text format, with the process's own series", async () => {
     const metrics = createMetrics();
     const { contentType, body } = await metrics.expose();
     expect(contentType).toContain("text/plain");
@@ -160,7 +160,7 @@ describe("metrics", () => {
     expect(samples.some((sample) => sample.name === "process_cpu_seconds_total")).toBe(true);
   });
 
-  it("tells how late the event loop is at the scrape, and keeps no timer that wakes the process for it", async () => {
+  it("measures event loop lag at the scrape, without a timer that wakes the process", async () => {
     const { types } = parseExposition((await createMetrics().expose()).body);
     expect([...types.keys()].filter((name) => name.includes("eventloop"))).toEqual(["nodejs_eventloop_lag_seconds"]);
     const timer = vi.spyOn(perfHooks, "monitorEventLoopDelay");
@@ -168,7 +168,7 @@ describe("metrics", () => {
     expect(timer).toHaveBeenCalledWith({ resolution: 3_600_000 });
   });
 
-  it("leaves the process to the host application where asked", async () => {
+  it("leaves out process metrics if the host application reports them", async () => {
     const { types } = parseExposition((await createMetrics({ processMetrics: false }).expose()).body);
     expect([...types.keys()].filter((name) => !name.startsWith("fencepost_"))).toEqual([]);
   });
@@ -196,7 +196,7 @@ describe("metrics", () => {
     }
   });
 
-  it("adds counts, not events, where an event stands for several", async () => {
+  it("adds the count of an event that covers several", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "receipt.checked", chainId: 1, result: "found", count: 40 });
     metrics.sink({ type: "nonce.allocated", lane, first: 3, count: 7 });
@@ -208,7 +208,7 @@ describe("metrics", () => {
     expect(await value(metrics, "writer_batch_size_sum")).toBe(120);
   });
 
-  it("adds what left by retention, by what it was, and tells the age of where the feed begins", async () => {
+  it("adds deletions by retention, by kind, and has the age of the feed's beginning", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const round = { type: "retention.round", keptMs: 9, requestIds: 1, oldestAgeMs: 7_500 } as const;
     metrics.sink({ ...round, transactions: 3, completions: 4 });
@@ -221,7 +221,7 @@ describe("metrics", () => {
     expect(await value(metrics, "retention_oldest_completion_seconds")).toBe(0);
   });
 
-  it("measures to the first taken broadcast only, and to finality where an age is told", async () => {
+  it("measures the time to the first accepted broadcast only, and to finality if an age is given", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink(submission({ answer: "unknown", sinceCreatedMs: 5000 }));
     metrics.sink(submission({ answer: "alreadyKnown", sinceCreatedMs: 250 }));
@@ -237,14 +237,14 @@ describe("metrics", () => {
     expect(await value(metrics, "time_to_finality_seconds_sum")).toBe(12);
   });
 
-  it("shows what a signer holds, as last seen", async () => {
+  it("shows a signer's last known balance", async () => {
     const metrics = createMetrics({ processMetrics: false, checksum: (address) => address.toUpperCase() });
     for (const balance of [5n, 10n ** 18n]) metrics.sink({ type: "signer.balance", lane, balance });
     const labels = { chain_id: String(lane.chainId), signer: lane.signer.toUpperCase() };
     expect(await value(metrics, "signer_balance_wei", labels)).toBe(1e18);
   });
 
-  it("forgets what it knew of a lane that it no longer acts for", async () => {
+  it("drops series of a lane that the node no longer owns", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "signer.balance", lane, balance: 5n });
     metrics.sink({ type: "nonce.drift", lane, cursor: 5, chainCount: 10, proved: false });
@@ -253,7 +253,7 @@ describe("metrics", () => {
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
   });
 
-  it("has every alert from zero, so that the first is seen as an increase", async () => {
+  it("has every alert from zero, so that the first is an increase", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const codes = (await scrape(metrics)).filter(({ name }) => name === "fencepost_alert_total");
     expect(codes.map(({ labels }) => labels.code)).toEqual([...ALERT_CODES]);
@@ -274,7 +274,7 @@ describe("metrics", () => {
     expect(await read(other.signer)).toBe(0);
   });
 
-  it("shows which endpoints are used, by their place in the configuration", async () => {
+  it("shows which endpoints are used, by their position in the configuration", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const read = () => value(metrics, "rpc_endpoint_up", { chain_id: "1", endpoint: "2" });
     for (const [state, up] of [
@@ -294,7 +294,7 @@ describe("metrics", () => {
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
   });
 
-  it("counts calls that travelled together one by one, and their journey once", async () => {
+  it("counts calls of one request singly, and their duration once", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const request = { type: "rpc.request", chainId: 1, endpoint: 0, result: "ok", durationMs: 1 } as const;
     metrics.sink({ ...request, method: "eth_sendRawTransaction", calls: 40 });
@@ -304,7 +304,7 @@ describe("metrics", () => {
     expect(await value(metrics, "rpc_duration_seconds_count", labels)).toBe(2);
   });
 
-  it("bounds the method label", async () => {
+  it("limits the method label", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const request = { type: "rpc.request", chainId: 1, endpoint: 0, result: "ok", calls: 1, durationMs: 1 } as const;
     for (let i = 0; i < 500; i++) metrics.sink({ ...request, method: `evil_${i}` });
@@ -328,8 +328,8 @@ describe("metrics", () => {
   });
 });
 
-describe("gauges read at the scrape", () => {
-  it("ask their source each time", async () => {
+describe("gauges that are read at the scrape", () => {
+  it("read their source each time", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let held = 1;
     const gauges: Gauges = { lanesHeld: () => held };
@@ -341,7 +341,7 @@ describe("gauges read at the scrape", () => {
     expect(await value(metrics, "tx_state", { state: "TRACKING" })).toBe(4);
   });
 
-  it("say zero where nothing is pending, and forget a state that emptied", async () => {
+  it("are zero if nothing is pending, and drop a state that emptied", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let states: Record<string, number> = { STUCK: 1 };
     metrics.connect({ gauge: () => null, cluster: () => aReading(states) });
@@ -351,7 +351,7 @@ describe("gauges read at the scrape", () => {
     expect(await value(metrics, "tx_state", { state: "STUCK" })).toBeUndefined();
   });
 
-  it("are missing, not zero, where the source fails or is not connected; the others stand", async () => {
+  it("are missing, not zero, if the source fails or is not connected; the others stay", async () => {
     const metrics = createMetrics({ processMetrics: false });
     let up = true;
     const database = async <T>(answer: T) => {
@@ -371,7 +371,7 @@ describe("gauges read at the scrape", () => {
   });
 });
 
-it("counts each entry into a final state by its outcome, and nothing that stays in one", async () => {
+it("each entry into a final state is counted by its outcome, and repeats within it are not", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
   const outcome = (state: string, sub_state: string) => value(metrics, "tx_outcome_total", { state, sub_state });
@@ -386,7 +386,7 @@ it("counts each entry into a final state by its outcome, and nothing that stays 
   expect(await outcome("TRACKING", "MINED")).toBeUndefined();
 });
 
-it("shows whether a chain answers, and how high it is", async () => {
+it("metrics show whether a chain answers, and its height", async () => {
   const metrics = createMetrics({ processMetrics: false });
   const up = () => value(metrics, "chain_up", { chain_id: "1" });
   metrics.sink({ type: "chain.head", chainId: 1, number: 7, hash: txHash });
@@ -416,7 +416,7 @@ it.each([
   expect(bounds).toEqual(expect.arrayContaining(edges));
 });
 
-it("counts heads that hold up their lanes, and those that are reported as STUCK", async () => {
+it("heads that block their lanes are counted, and transactions reported as STUCK", async () => {
   const metrics = createMetrics({ processMetrics: false });
   metrics.sink({ type: "lane.blocked", lane, txId: "t", nonce: 1, behind: 2 });
   const move = { type: "tx.transition", lane, txId: "t", nonce: 1, from: "TRACKING", subState: null, txHash } as const;
@@ -454,7 +454,7 @@ describe("docs/metrics.md", () => {
     expect(documented.sort(byName)).toEqual(actual.sort(byName));
   });
 
-  it("says of each whether it is about the node or the cluster", () => {
+  it("states for each metric whether it is about the node or the cluster", () => {
     const lines = metricsPart.split("\n").filter((line) => line.startsWith("| `fencepost_"));
     const unclear = lines.filter((line) => !/^\| `\w+` \| \w+ \|( (`\w+` ?)+)? \| (node|cluster) \| \S/.test(line));
     expect(unclear).toEqual([]);

@@ -6,13 +6,13 @@ import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 const event: TelemetryEvent = { type: "chain.reachable", chainId: 1 };
 
 describe("telemetry", () => {
-  it("hands each event to every sink, in order", () => {
+  it("passes each event to every sink, in order", () => {
     const seen: string[] = [];
     createTelemetry([() => seen.push("a"), () => seen.push("b")], maskOfShapes).emit(event);
     expect(seen).toEqual(["a", "b"]);
   });
 
-  it("survives a sink that throws: the others still hear it", () => {
+  it("survives a sink that throws: the others still get the event", () => {
     const seen: TelemetryEvent[] = [];
     const broken = () => {
       throw new Error("disk full");
@@ -22,7 +22,7 @@ describe("telemetry", () => {
     expect(seen).toEqual([event]);
   });
 
-  it("is quiet without sinks", () => {
+  it("does nothing without sinks", () => {
     expect(() => createTelemetry([], maskOfShapes).emit(event)).not.toThrow();
   });
 });

@@ -58,7 +58,7 @@ const names = (spans: readonly ReadableSpan[]): readonly string[] => spans.map((
 const STAGES = ["fencepost.create", "fencepost.sign", "fencepost.broadcast", "fencepost.receipt", "fencepost.finality"];
 
 describe("a traced transaction", () => {
-  it("has one span for each stage, beneath that of its create, in the caller's trace", async () => {
+  it("has one span for each stage, under that of its create, in the caller's trace", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -86,7 +86,7 @@ describe("a traced transaction", () => {
     expect(node.asked).toEqual([]);
   });
 
-  it("goes on in the same trace on the node that takes its lane over, from what is kept with it", async () => {
+  it("continues in the same trace on the node that takes over its lane, from the stored context", async () => {
     const exporter = registerSdk();
     world = new World();
     const first = await startTraced();
@@ -110,7 +110,7 @@ describe("a traced transaction", () => {
     expect(second.asked).toEqual([txId]);
   });
 
-  it("begins a trace of its own where its caller names none, or names one that is no such thing", async () => {
+  it("begins its own trace if its caller names none, or an invalid one", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -122,7 +122,7 @@ describe("a traced transaction", () => {
     expect(exporter.getFinishedSpans()).toHaveLength(3 * STAGES.length);
   });
 
-  it("says of a failure that it is one: of the create, and of the outcome", async () => {
+  it("marks failures: of the create, and of the outcome", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -130,7 +130,7 @@ describe("a traced transaction", () => {
     expect(exporter.getFinishedSpans()[0]?.status).toMatchObject({ code: api.SpanStatusCode.ERROR });
   });
 
-  it("leaves a caller's own context, and metadata that has no room, as they are", async () => {
+  it("leaves a caller's own context unchanged, and metadata that is full", async () => {
     registerSdk();
     world = new World();
     const node = await startTraced();
@@ -144,7 +144,7 @@ describe("a traced transaction", () => {
     expect(kept[2]).toEqual({ order: 8, traceparent: expect.stringMatching(/^00-4bf92f3577b34da6a3ce929d0e0e4736-/) });
   });
 
-  it("is recorded by nobody where its caller, or the sampler, said so; the pipeline does its work all the same", async () => {
+  it("is not recorded if its caller or the sampler decided so, and is processed all the same", async () => {
     const exporter = registerSdk();
     world = new World();
     const node = await startTraced();
@@ -160,7 +160,7 @@ describe("a traced transaction", () => {
 });
 
 describe("without an SDK", () => {
-  it("nothing is recorded, kept with the transaction, or read from the database", async () => {
+  it("nothing is recorded, stored with the transaction, or read from the database", async () => {
     world = new World();
     const node = await startTraced();
     await createWithin(node, TRACEPARENT);
@@ -169,7 +169,7 @@ describe("without an SDK", () => {
     expect(node.asked).toEqual([]);
   });
 
-  it("and without the API package there is nothing to be had", async () => {
+  it("and without the API package there is no tracing", async () => {
     world = new World();
     expect(await openTracing({ clock: world.clock, version: "1.0.0", api: null })).toBeNull();
   });

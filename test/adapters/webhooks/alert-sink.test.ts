@@ -41,12 +41,12 @@ const message: AlertMessage = {
   txId: sampleTxId(1),
 };
 
-describe("forms", () => {
-  it("plain JSON is the alert itself", () => {
+describe("the format of an alert", () => {
+  it("is the alert itself as plain JSON", () => {
     expect(formatAlert("json", message)).toEqual(message);
   });
 
-  it("Slack, DingTalk and Feishu get a text in their own envelope, with everything in it", () => {
+  it("is a text with all fields in the envelope of Slack, DingTalk or Feishu", () => {
     const slack = formatAlert("slack", message) as { text: string };
     expect(slack.text).toContain("[Fencepost CRITICAL] DEEP_REORG: a &lt; b &amp; c");
     for (const part of [SIGNER_EIP55, sampleTxId(1), "3 times", "node-a"]) expect(slack.text).toContain(part);
@@ -62,7 +62,7 @@ describe("forms", () => {
     ["https://open.feishu.cn/open-apis/bot/v2/hook/x", "feishu"],
     ["https://open.larksuite.com/open-apis/bot/v2/hook/x", "feishu"],
     ["https://alerts.example.com/hooks.slack.com", "json"],
-  ])("%s is %s", (url, format) => {
+  ])("for %s is %s", (url, format) => {
     expect(formatOf(url)).toBe(format);
   });
 
@@ -73,7 +73,7 @@ describe("forms", () => {
     ["feishu", '{"code":19001,"msg":"param invalid"}', "refused it: param invalid"],
     ["slack", "ok", null],
     ["feishu", "<html>", null],
-  ])("%s answering %s with 200 is read for what it says", (format, answer, refusal) => {
+  ])("of %s has its refusal %s read from a 200 response", (format, answer, refusal) => {
     expect(refusalIn(format, answer)).toBe(refusal);
   });
 });
@@ -96,8 +96,8 @@ function quietSink(options: Partial<AlertSinkOptions> = {}) {
   return { alerts, clock, sent, lost };
 }
 
-describe("what is told", () => {
-  it("each alert with who, what and where; other events not at all", async () => {
+describe("the alert webhook", () => {
+  it("gets each alert with node, code and place, and no other events", async () => {
     const { alerts, sent } = quietSink();
     alerts.sink({ type: "chain.reachable", chainId: 1 });
     alerts.sink(anAlert());
@@ -120,7 +120,7 @@ describe("what is told", () => {
     ]);
   });
 
-  it("the same about the same once in a window, then once more with how often, then nothing", async () => {
+  it("gets a repeated alert once per window, then once more with a count, then nothing", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     for (let n = 0; n < 5; n++) alerts.sink(anAlert({ message: `attempt ${n}` }));
     await clock.advance(59_000);
@@ -134,7 +134,7 @@ describe("what is told", () => {
     expect(sent).toHaveLength(3);
   });
 
-  it("another code, lane or transaction is another alert", async () => {
+  it("gets alerts of another code, lane or transaction separately", async () => {
     const { alerts, clock, sent } = quietSink();
     alerts.sink(anAlert());
     alerts.sink(anAlert({ code: "LOW_BALANCE" }));
@@ -144,7 +144,7 @@ describe("what is told", () => {
     expect(sent).toHaveLength(4);
   });
 
-  it("another chain or endpoint is another alert, and named", async () => {
+  it("gets alerts of another chain or endpoint separately, with their names", async () => {
     const { alerts, clock, sent } = quietSink();
     const down = { type: "alert", severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message: "m" } as const;
     alerts.sink({ ...down, chainId: 1, endpoint: 0 });
@@ -158,7 +158,7 @@ describe("what is told", () => {
     ]);
   });
 
-  it("the end of what was told, at once and once, as grave as it was; never of what was not told", async () => {
+  it("gets the resolution of a sent alert at once, once, with its severity, and of no other", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     const over = { type: "alert.resolved", code: "CHAIN_DOWN", message: "chain 1 answers again", chainId: 1 } as const;
     alerts.sink(over);
@@ -183,7 +183,7 @@ describe("what is told", () => {
     );
   });
 
-  it("repeats that were not reported yet are reported at the end", async () => {
+  it("gets pending repeats at the end", async () => {
     const { alerts, sent } = quietSink();
     for (let n = 0; n < 3; n++) alerts.sink(anAlert());
     await alerts.close();
@@ -192,7 +192,7 @@ describe("what is told", () => {
     expect(sent).toHaveLength(2);
   });
 
-  it("no more than a hundred wait: the oldest give way, and that is said", async () => {
+  it("has a queue of a hundred: the oldest are dropped, and that is reported", async () => {
     const never: typeof globalThis.fetch = (_, init) =>
       new Promise((__, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));
     const { alerts, clock, lost } = quietSink({ fetch: never });
@@ -222,7 +222,7 @@ describe("a webhook on a real socket", () => {
     return { alerts, lost };
   }
 
-  it("is asked again while it fails, and then has it", async () => {
+  it("is retried while it fails, and then gets the alert", async () => {
     let failures = 2;
     receiver.answer = (response) => response.writeHead(failures-- > 0 ? 500 : 200).end("{}");
     const { alerts, lost } = realSink();
@@ -232,7 +232,7 @@ describe("a webhook on a real socket", () => {
     expect(lost).toEqual([]);
   });
 
-  it("that refuses, hangs or is not there costs the alert and nothing else", async () => {
+  it("that refuses, hangs or is gone costs the alert and nothing else", async () => {
     receiver.answer = (response) => response.writeHead(400).end();
     const refused = realSink();
     refused.alerts.sink(anAlert());

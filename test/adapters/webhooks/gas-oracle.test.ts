@@ -54,7 +54,7 @@ describe("a gas oracle behind a URL", () => {
       "maxPriorityFeePerGas is not a price",
     ],
     ["inherits what it lacks", { maxFeePerGas: 1, maxPriorityFeePerGas: [] }, "maxPriorityFeePerGas is not a price"],
-  ])("whose answer %s has nothing to say, and that is told once", async (_, body, reason) => {
+  ])("whose answer %s has no advice, and that is reported once", async (_, body, reason) => {
     answering(body);
     const asked = oracle();
     expect(await asked.offer()).toBeNull();
@@ -65,7 +65,7 @@ describe("a gas oracle behind a URL", () => {
     expect(JSON.stringify(alerts)).toContain(reason);
   });
 
-  it("is asked every three seconds at most, and heard again when it is back", async () => {
+  it("is asked every three seconds at most, and used again when it is back", async () => {
     receiver.answer = (response) => response.writeHead(503).end();
     const asked = oracle();
     expect(await asked.offer()).toBeNull();
@@ -80,7 +80,7 @@ describe("a gas oracle behind a URL", () => {
     expect([(over as { chainId?: number }).chainId, more]).toEqual([(said as { chainId?: number }).chainId, []]);
   });
 
-  it("that hangs is given up after two seconds", async () => {
+  it("that hangs is abandoned after two seconds", async () => {
     const heard = new Promise<void>((resolve) => {
       receiver.answer = () => resolve();
     });
@@ -90,7 +90,7 @@ describe("a gas oracle behind a URL", () => {
     expect(await offered).toBeNull();
   });
 
-  it("leads nowhere else: a redirect is not followed", async () => {
+  it("follows no redirect", async () => {
     receiver.answer = (response, { path }) => {
       if (path === "/hook") response.writeHead(302, { location: "/other" }).end();
       else response.end(JSON.stringify({ maxFeePerGas: 1 }));

@@ -57,13 +57,13 @@ describe("an address", () => {
     },
   );
 
-  it("of a network that is named may be connected to, and no other", () => {
+  it("of a configured network may be connected to, and no other", () => {
     const mayConnect = addressGuard(["10.1.0.0/16", "::1"]);
     expect(["10.1.2.3", "::ffff:10.1.2.3", "::1"].map(mayConnect)).toEqual([true, true, true]);
     expect(["10.2.0.1", "127.0.0.1", "::2"].map(mayConnect)).toEqual([false, false, false]);
   });
 
-  it("or a network is written as such", () => {
+  it("or a network has a valid notation", () => {
     expect(["127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8"].map(isNetwork)).toEqual([true, true, true, true]);
     expect(["", "localhost", "10.0.0.0/33", "10.0.0.0/", "10/8", "::/129", "1.1.1.1/8/8"].filter(isNetwork)).toEqual(
       [],
@@ -73,7 +73,7 @@ describe("an address", () => {
 
 describe("a post to a hook", () => {
   it.each([["127.0.0.1"], ["169.254.169.254"], ["fd00::1"], ["::ffff:10.0.0.1"], ["::1"]])(
-    "goes nowhere where its name leads to %s",
+    "is not sent if its name resolves to %s",
     async (address) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
       const reached = post(`http://hook.example:${port}/`, guardedFetch([], resolving(address)));
@@ -82,7 +82,7 @@ describe("a post to a hook", () => {
     },
   );
 
-  it("goes nowhere where one of several addresses is private", async () => {
+  it("is not sent if one of several addresses is private", async () => {
     const { port, asked } = await serve((_, response) => response.end("{}"));
     const fetch = guardedFetch([], resolving("1.1.1.1", "127.0.0.1"));
     await expect(post(`http://hook.example:${port}/`, fetch)).rejects.toThrow("private address");
@@ -90,7 +90,7 @@ describe("a post to a hook", () => {
   });
 
   it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "2130706433", "0x7f.1", "0"])(
-    "goes nowhere where its URL says %s, resolved by the system",
+    "is not sent if its URL has %s, resolved by the system",
     async (host) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
       await expect(post(`http://${host}:${port}/`, guardedFetch([]))).rejects.toThrow("private address");
@@ -98,7 +98,7 @@ describe("a post to a hook", () => {
     },
   );
 
-  it("arrives where the network is named, by name and by address", async () => {
+  it("arrives if the network is configured, by name and by address", async () => {
     const { port } = await serve((_, response) => response.end("taken"));
     const fetch = guardedFetch(["127.0.0.0/8"], resolving("127.0.0.1"));
     expect(await post(`http://hook.example:${port}/`, fetch)).toBe("taken");
@@ -111,7 +111,7 @@ describe("a post to a hook", () => {
     expect(asked()).toBe(1);
   });
 
-  it("reads no endless body, and waits for no slow one", async () => {
+  it("reads no endless body, and does not wait for a slow answer", async () => {
     const endless = await serve((_, response) => {
       const more = () => void response.write("x".repeat(64 * 1024), () => more());
       more();
@@ -122,7 +122,7 @@ describe("a post to a hook", () => {
     await expect(post(`http://127.0.0.1:${slow.port}/`, fetch)).rejects.toThrow("no answer within 1000 ms");
   });
 
-  it("names neither host nor address where nobody is there", async () => {
+  it("names neither host nor address if nobody answers", async () => {
     const fetch = guardedFetch(["127.0.0.1"], (_, __, callback) =>
       callback(Object.assign(new Error("getaddrinfo ENOTFOUND secret.example"), { code: "ENOTFOUND" }), []),
     );

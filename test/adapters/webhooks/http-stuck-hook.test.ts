@@ -46,7 +46,7 @@ function hook(options: { secret?: string } = {}) {
   });
 }
 
-describe("a hook behind HTTP", () => {
+describe("a hook over HTTP", () => {
   it("posts the context, signed, and reads the decision", async () => {
     receiver.answer = (response) => response.end(JSON.stringify(decision));
     expect(await hook({ secret: "s3cret" }).decide(context)).toEqual(decision);
@@ -57,13 +57,13 @@ describe("a hook behind HTTP", () => {
     expect(digest).toBe(createHmac("sha256", "s3cret").update(`${at}.${request?.body}`).digest("hex"));
   });
 
-  it("without a secret signs nothing", async () => {
+  it("signs nothing without a secret", async () => {
     receiver.answer = (response) => response.end(JSON.stringify(decision));
     await hook().decide(context);
     expect(receiver.received[0]?.headers).not.toHaveProperty("fencepost-signature");
   });
 
-  it("asks again after 5xx and 429, as the same question", async () => {
+  it("is retried after 5xx and 429, with the same idempotency key", async () => {
     const statuses = [503, 429];
     receiver.answer = (response) => {
       const status = statuses.shift();
@@ -77,7 +77,7 @@ describe("a hook behind HTTP", () => {
     expect(keys[0]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("gives up after three tries, and at once where it was refused", async () => {
+  it("fails after three tries, and at once if it was refused", async () => {
     receiver.answer = (response) => response.writeHead(502).end("<html>");
     await expect(hook().decide(context)).rejects.toThrow("answered 502");
     expect(receiver.received).toHaveLength(3);
@@ -87,7 +87,7 @@ describe("a hook behind HTTP", () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it("does not wait for ever, believe HTML, swallow any size, or follow elsewhere", async () => {
+  it("has a time limit, accepts no HTML, limits the size, and follows no redirect", async () => {
     receiver.answer = (response) => response.end("<html>");
     await expect(hook().decide(context)).rejects.toThrow("not JSON");
     receiver.answer = (response) => response.end("x".repeat(300 * 1024));

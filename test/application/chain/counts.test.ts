@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type CountFact, Counts } from "../../../src/application/chain/counts.ts";
+import { happened } from "../../../src/application/lane/tracked.ts";
 import { nonceFloor } from "../../../src/application/stages/2-allocate/nonce-floor.ts";
 import type { Address } from "../../../src/domain/lane.ts";
+import { batchFailed } from "../../../src/domain/pace/count-events.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
@@ -118,7 +120,7 @@ describe("what the next nonce is compared with", () => {
     // As old as the count is, not as old as the comparison.
     await bench.clock.advance(1_000);
     await floor();
-    bench.context.counts.of(SIGNER).comparedAtMs = null;
+    happened(lane, batchFailed);
     await floor();
     expect(read).toEqual([0, 29_000, 59_000, 59_000]);
   });
@@ -128,14 +130,13 @@ describe("what the next nonce is compared with", () => {
     bench.simulated.setNonce(SIGNER, 45);
     const before = nonceFloor(bench, bench.context, createOwnedLane({ cursor: 5 }));
     await bench.clock.advance(POLL_MS / 2);
-    bench.context.counts.forget(SIGNER);
     bench.simulated.setNonce(SIGNER, 5);
     const lane = createOwnedLane({ cursor: 5 });
     expect(await nonceFloor(bench, bench.context, lane)).toBeNull();
     bench.simulated.setNonce(SIGNER, 45);
     await bench.clock.advance(POLL_MS);
     expect(await before).toBe(45);
-    expect(bench.context.counts.of(SIGNER).proven).toBe(5);
+    expect(lane.pace.counts.proven).toBe(5);
     expect(await nonceFloor(bench, bench.context, lane)).toBeNull();
   });
 });

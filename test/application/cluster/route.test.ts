@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { NobodyActs } from "../../../src/application/cluster/delivery.ts";
 import { Membership } from "../../../src/application/cluster/membership.ts";
-import { Router } from "../../../src/application/cluster/route.ts";
-import { PutOff } from "../../../src/application/lane/between-owners.ts";
-import type { FencepostError } from "../../../src/domain/errors.ts";
+import { OutOfReach, Router } from "../../../src/application/cluster/route.ts";
+import { BetweenOwners, LeftInDoubt, PutOff } from "../../../src/application/lane/between-owners.ts";
+import { FencepostError, notLeader, outcomeUnknown, queueFull, unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { waitUntil } from "../../support/wait-until.ts";
@@ -12,18 +13,22 @@ interface Lone {
   readonly serves: boolean;
   readonly hasKey: boolean;
   readonly clock?: ManualClock;
+  readonly forwards?: boolean;
+  readonly selfUrl?: string;
 }
 
 const lane = { chainId: CHAIN_ID, signer: SIGNER };
 const unknown = () => expect.unreachable("nothing was told");
 
 /** Of a node that knows of no other live node. */
-function loneRouter({ serves, hasKey, clock = createManualClock() }: Lone): Router {
+function loneRouter({ serves, hasKey, ...more }: Lone): Router {
+  const { clock = createManualClock(), forwards = true, selfUrl = "http://here" } = more;
   return new Router({
     membership: new Membership({ signersOf: async () => [] }),
     telemetry: recordTelemetry(),
     clock,
-    selfUrl: "http://here",
+    forwards,
+    selfUrl,
     selfId: () => "here",
     holds: () => serves,
     hasKey: () => hasKey,
@@ -37,7 +42,8 @@ function loneRouter({ serves, hasKey, clock = createManualClock() }: Lone): Rout
 async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
   const router = loneRouter({ serves: false, hasKey });
   const nowhere = () => Promise.reject(new Error("asked somebody"));
-  const [fate] = await router.run({ lane, items: 1, repeatable: false, locally: nowhere, remotely: nowhere, unknown });
+  const ways = { here: nowhere, at: nowhere, enqueue: nowhere };
+  const [fate] = await router.deliver({ lane, items: 1, repeatable: false, ...ways, unknown });
   return fate as FencepostError;
 }
 
@@ -56,12 +62,13 @@ describe("an order whose lane is read again while it is under way, where no othe
     const clock = createManualClock();
     const router = loneRouter({ serves: true, hasKey: true, clock });
     const answers = [new PutOff(), "done"];
-    const fates = router.run({
+    const nowhere = () => Promise.reject(new Error("asked somebody"));
+    const fates = router.deliver({
       lane,
       items: 1,
       repeatable: false,
-      locally: async () => [answers.shift() as string],
-      remotely: () => Promise.reject(new Error("asked somebody")),
+      here: async () => [answers.shift() as string],
+      ...{ at: nowhere, enqueue: nowhere },
       unknown,
     });
     await waitUntil(async () => {
@@ -69,5 +76,43 @@ describe("an order whose lane is read again while it is under way, where no othe
       return answers.length === 0;
     }, "the order was asked for again");
     expect(await fates).toEqual(["done"]);
+  });
+});
+
+describe("a request is enqueued for the lane's owner", () => {
+  const ENQUEUED = "enqueued";
+
+  async function resultOf(result: string | FencepostError, selfUrl = ""): Promise<string | FencepostError | undefined> {
+    const router = loneRouter({ serves: true, hasKey: true, forwards: false, selfUrl });
+    const here = async () => [result];
+    const at = () => Promise.reject(new Error("asked somebody"));
+    const enqueue = async () => [ENQUEUED];
+    return (await router.deliver<string>({ lane, items: 1, repeatable: true, here, at, enqueue, unknown }))[0];
+  }
+
+  it.each([
+    ["another node has the lane", notLeader("another node acts for this signer")],
+    ["the lane changes hands", new BetweenOwners("this signer is between two owners")],
+    ["no node could be asked", new NobodyActs(null)],
+  ])("where %s", async (_, result) => {
+    expect(await resultOf(result)).toBe(ENQUEUED);
+    expect(await resultOf(result, "http://here"), "not by a node that can be asked itself").toBe(result);
+  });
+
+  it("where its owner is embedded, by any node", async () => {
+    const result = new OutOfReach({ nodeId: "node-1" });
+    expect(await resultOf(result)).toBe(ENQUEUED);
+    expect(await resultOf(result, "http://here")).toBe(ENQUEUED);
+  });
+
+  it.each([
+    ["it may have been accepted, unheard", outcomeUnknown("no answer", { txId: "tx" })],
+    ["the next owner has to say what became of it", new LeftInDoubt(null, { txId: "tx" })],
+    ["the owner has no room for it", queueFull()],
+    ["its chain is away", unavailable("the chain does not answer")],
+    ["the request itself was refused", new FencepostError("SUBMISSION_REJECTED", "it reverts")],
+    ["it was done", "done"],
+  ])("but not where %s", async (_, result) => {
+    expect(await resultOf(result)).toBe(result);
   });
 });

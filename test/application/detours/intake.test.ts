@@ -2,9 +2,11 @@ import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec.ts";
 import { Intake } from "../../../src/application/detours/intake.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
+import { happened } from "../../../src/application/lane/tracked.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
 import { NO_DOUBT } from "../../../src/domain/doubt.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
+import { countCompared } from "../../../src/domain/pace/count-events.ts";
 import {
   type ExistingTransaction,
   type IntakeRow,
@@ -25,7 +27,7 @@ function row(intakeId: number, overrides: Parameters<typeof transfer>[0] = {}): 
 
 async function ready(): Promise<StageBench> {
   const bench = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
-  bench.context.counts.of(SIGNER).comparedAtMs = 0;
+  happened(bench.lane, countCompared, { proven: 0, askedAtMs: 0, after: 0 });
   bench.simulated.mine(3);
   await bench.context.follower.advance();
   return bench;

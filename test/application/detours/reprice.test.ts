@@ -159,7 +159,10 @@ describe("nothing is signed", () => {
   it("where the payload says more than can be signed here", async () => {
     const made = await scene();
     const decoded = await createFakeCodec().decodeTransaction(made.bench.rows.raw({ txId: "", ordinal: 1 }));
-    const codec = { decodeTransaction: async () => ({ ...decoded, envelope: "eip4844" as const }) };
+    const codec = {
+      ...createFakeCodec(),
+      decodeTransaction: async () => ({ ...decoded, envelope: "eip4844" as const }),
+    };
     const { bench, tx } = made;
     const fate = await repriceIfBelow({ ...bench.ports, codec }, { context: bench.context, lane: bench.lane, tx });
     expect(fate).toBe("kept");

@@ -2,9 +2,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Lanes } from "../../../src/application/lane/lanes.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { TermOver } from "../../../src/application/lane/term.ts";
+import { happened } from "../../../src/application/lane/tracked.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { skippedHole } from "../../../src/domain/holes.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
+import { countClaimed, countCompared, countReported, usedBelow } from "../../../src/domain/pace/count-events.ts";
 import { HistoryChanged } from "../../../src/ports/lane-store.ts";
 import { MemoryDatabase, type MemoryStore } from "../../doubles/memory-store.ts";
 import { createChainBench, ENDLESS } from "../../support/chain-bench.ts";
@@ -67,7 +69,7 @@ beforeEach(async () => {
     chains: new Map([[CHAIN_ID, bench.context]]),
     placement: {
       isOurs: () => true,
-      leftLying: async () => [],
+      unownedAmong: async () => [],
       isForAnother: async () => isForAnother,
       refusal: async () => new FencepostError("UNKNOWN_SIGNER", "no live node holds the key"),
     },
@@ -286,12 +288,14 @@ describe("reloading", () => {
   });
 
   it("believes nothing that counts of the chain had told before it was read again", async () => {
-    lanes.reload(await lanes.own(LANE), "an operator lowered the cursor that a lie had raised");
-    const before = bench.context.counts.of(LANE.signer);
-    Object.assign(before, { comparedAtMs: 0, proven: 45, claim: { count: 45, atBlock: 3 }, reported: 45 });
+    const owned = await lanes.own(LANE);
+    happened(owned, countCompared, { proven: 45, askedAtMs: 0, after: 0 });
+    happened(owned, countClaimed, 45, 3);
+    happened(owned, countReported, 45);
+    lanes.reload(owned, "an operator lowered the cursor that a lie had raised");
     await lanes.retryWanted();
-    const { comparedAtMs, claim, usedBelow } = bench.context.counts.of(LANE.signer);
-    expect([comparedAtMs, claim, usedBelow]).toEqual([null, null, 0]);
+    const { pace } = await lanes.own(LANE);
+    expect([pace.counts.comparedAtMs, pace.counts.claim, usedBelow(pace)]).toEqual([null, null, 0]);
   });
 
   it("takes it also where it is for another node by now: in the database it is ours, and no other node can have it", async () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ChainContext } from "../../../src/application/chain/chain-context.ts";
-import { ChainLoop, type ChainLoopPorts } from "../../../src/application/loops/chain-loop.ts";
+import type { WorkPorts } from "../../../src/application/chain/work-ports.ts";
+import { ChainLoop } from "../../../src/application/loops/chain-loop.ts";
 import type { Chain } from "../../../src/ports/chain.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
@@ -31,7 +32,7 @@ async function following() {
     },
   }) as Chain;
   const context = new ChainContext(hinting, { ...CHAIN_SETTINGS, pollIntervalMs: POLL_MS }, { clock, telemetry });
-  const ports = { clock, telemetry, lanesOf: () => [] } as Partial<ChainLoopPorts> as ChainLoopPorts;
+  const ports = { clock, telemetry, lanesOf: () => [] } as Partial<WorkPorts> as WorkPorts;
   loop = new ChainLoop(ports, context);
   loop.start();
   await clock.advance(1);

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { Housekeeping, type HousekeepingPorts, type Retention } from "../../../src/application/loops/housekeeping.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
+import { keptOf } from "../../../src/domain/ledger/index.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { RetentionStore } from "../../../src/ports/retention-store.ts";
 import { noWakeUps } from "../../../src/ports/wake-ups.ts";
@@ -61,7 +62,11 @@ function aHousehold({ lanes = [], requestIdAgeMs = null, store = {} }: Wishes = 
 function anOwnedLane(wishes: Partial<OwnedLane> = {}): Partial<OwnedLane> {
   const lane: Lane = aLane();
   const fence: Fence = { lane, instanceId: "instance", token: 1 };
-  return { lane, fence, reconciled: true, heldByHistory: false, ...wishes };
+  return { lane, fence, ledger: ledgerOf(true), heldByHistory: false, ...wishes };
+}
+
+function ledgerOf(reconciled: boolean): OwnedLane["ledger"] {
+  return keptOf({ cursor: 0, suspendedBy: null, reconciled, holes: [], reservations: [] });
 }
 
 /** Every lane is free, but for those of chain 404. */
@@ -186,7 +191,7 @@ describe("housekeeping", () => {
   it("asks for the lanes that it holds, under their fences, and leaves alone those whose history is in doubt", async () => {
     const [fine, unreconciled, held] = [
       anOwnedLane(),
-      anOwnedLane({ reconciled: false }),
+      anOwnedLane({ ledger: ledgerOf(false) }),
       anOwnedLane({ heldByHistory: true }),
     ];
     const asked: (readonly Fence[])[] = [];

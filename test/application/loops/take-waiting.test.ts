@@ -26,7 +26,7 @@ async function look(waits: WhatWaits): Promise<Look> {
       },
     },
     intakes: { look: taker("intents"), noteNews: () => void asked.push("news") },
-    cluster: { leftRequests: { look: taker("requests") } },
+    cluster: { dequeue: { look: taker("requests") } },
   };
   await takeWaiting({ ...parts, lanes: { all: () => [open, held] } });
   return { asked, lanes };

@@ -1,10 +1,11 @@
 /** The causes that explain.test.ts has no story for, each brought about for real; together they are all there are. */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { explainTransaction } from "../../../src/application/queries/explain.ts";
-import { CAUSE_CODES, type CauseCode, type Explanation } from "../../../src/domain/explain/situation.ts";
+import { explanationOf } from "../../../src/application/queries/explain.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Explanation } from "../../../src/domain/troubles/situation.ts";
+import { CAUSE_CODES, type CauseCode } from "../../../src/domain/troubles/table.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { SimulatedChain } from "../../doubles/simulated-chain/core.ts";
 import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
@@ -200,7 +201,7 @@ const STORIES: Partial<Readonly<Record<CauseCode, () => Promise<Explanation>>>> 
     const txId = await ops.sent(entry);
     const codec = { checksum: (address: Address) => address };
     const elsewhere = { chains: new Map(), lanesOf: () => [], kills: entry.node.kills, codec };
-    return explainTransaction({ store: entry.store, clock: world.clock, ...elsewhere }, txId);
+    return explanationOf({ store: entry.store, clock: world.clock, ...elsewhere }, txId);
   },
   SIGNER_AWAY: async () => {
     const entry = await open();

@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
-import type { Explanation } from "../../../src/domain/explain/situation.ts";
+import type { Explanation } from "../../../src/domain/troubles/situation.ts";
 import { take, type Waiting, WORLDS } from "../../support/explained-worlds.ts";
 
 let waiting: Waiting | null = null;

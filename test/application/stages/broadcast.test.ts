@@ -131,7 +131,7 @@ describe("nothing is sent", () => {
     ["on a lane that is suspended", ({ lane }) => lane.fold([{ kind: "suspension", suspendedBy: "OPERATOR" }])],
     [
       "on a lane that is not reconciled",
-      ({ lane }) => void Object.assign(lane, { kept: { ...lane.ledger, reconciled: false } }),
+      ({ lane }) => void Object.assign(lane, { ledger: { ...lane.ledger, reconciled: false } }),
     ],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     [

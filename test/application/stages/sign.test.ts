@@ -71,7 +71,7 @@ describe("nothing is signed", () => {
     ["on a lane that is suspended", ({ lane }) => lane.fold([{ kind: "suspension", suspendedBy: "OPERATOR" }])],
     [
       "on a lane that is not reconciled",
-      ({ lane }) => void Object.assign(lane, { kept: { ...lane.ledger, reconciled: false } }),
+      ({ lane }) => void Object.assign(lane, { ledger: { ...lane.ledger, reconciled: false } }),
     ],
     ["past our own deadline", ({ control }) => void Object.assign(control, { mayAct: false })],
     ["where nothing waits", ({ lane }) => lane.backlog.signed(lane.backlog.atHand)],

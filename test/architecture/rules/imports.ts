@@ -146,7 +146,7 @@ const APPLICATION = "src/application";
 
 /**
  * The rooms of the application, from the ground up: each may import those before it, and none behind it. Files beside the
- * rooms (the interface, the settings) are the ground itself.
+ * rooms (the types of the interface, the settings) are the ground itself; what every caller passes is the roof.
  */
 const FLOORS: readonly string[] = [
   "requests",
@@ -161,10 +161,12 @@ const FLOORS: readonly string[] = [
   "loops",
 ];
 
+const ROOF: readonly (string | undefined)[] = ["authority.ts"];
+
 /** 0 on the ground; null for a room that has no floor. */
 function floorOf(path: string): number | null {
   const [room, ...inside] = path.slice(APPLICATION.length + 1).split("/");
-  if (inside.length === 0) return 0;
+  if (inside.length === 0) return ROOF.includes(room) ? FLOORS.length + 1 : 0;
   const floor = FLOORS.indexOf(room ?? "");
   return floor < 0 ? null : floor + 1;
 }
@@ -250,13 +252,13 @@ export function loadedBy(entry: string, files: readonly SourceFile[]): readonly 
   return [...seen].filter((path) => !path.startsWith("node:")).sort();
 }
 
-/** Rings of files that load each other. Types do not count: they are gone when the code runs. */
-export function cycles(files: readonly SourceFile[]): readonly string[] {
+/** Rings of files that load each other. With "types", also those that only need each other's types. */
+export function cycles(files: readonly SourceFile[], of: "code" | "types" = "code"): readonly string[] {
   const loads = new Map(
     files.map((file) => [
       file.path,
       importsOf(file)
-        .filter(({ isRelative, isTypeOnly }) => isRelative && !isTypeOnly)
+        .filter(({ isRelative, isTypeOnly, isLazy }) => isRelative && (of === "types" ? !isLazy : !isTypeOnly))
         .map(({ target }) => target),
     ]),
   );
@@ -270,4 +272,19 @@ export function cycles(files: readonly SourceFile[]): readonly string[] {
   };
   for (const path of loads.keys()) visit(path, []);
   return found;
+}
+
+/** Folders that import each other, as `one ↔ other`: neither is the floor of the other. Inside the application, `upwardImports` says more. */
+export function tangledFolders(files: readonly SourceFile[]): readonly string[] {
+  const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/"));
+  const imports = new Set<string>();
+  for (const file of files.filter(({ path }) => !path.startsWith(`${APPLICATION}/`))) {
+    const eager = importsOf(file).filter(({ isRelative, isLazy }) => isRelative && !isLazy);
+    for (const { target } of eager) imports.add(`${folderOf(file.path)} ${folderOf(target)}`);
+  }
+  const pairs = [...imports].map((each) => each.split(" ") as [string, string]);
+  return pairs
+    .filter(([from, to]) => from < to && imports.has(`${to} ${from}`))
+    .map(([from, to]) => `${from} ↔ ${to}`)
+    .sort();
 }

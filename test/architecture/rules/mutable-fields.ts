@@ -79,21 +79,6 @@ function find(files: ReadonlyMap<string, SourceFile>, file: SourceFile | undefin
   return null;
 }
 
-/** Memories kept beside a lane or a transaction: they are fields of it. */
-export function memoriesBeside(file: SourceFile): readonly string[] {
-  const found: string[] = [];
-  walk(file.program, (node) => {
-    const isWeak = nameOf(node.callee ?? node.typeName) === "WeakMap";
-    const [key] = isNode(node.typeArguments) ? nodesIn(node.typeArguments.params) : [];
-    const name = key === undefined ? null : nameOf(key.typeName);
-    if (isWeak && (name === "OwnedLane" || name === "Tracked")) {
-      found.push(`${file.path}:${lineOf(file, node.start)}: a WeakMap by ${name}`);
-    }
-    return undefined;
-  });
-  return found;
-}
-
 const ENDLESS = new Set(["POSITIVE_INFINITY", "NEGATIVE_INFINITY", "MIN_SAFE_INTEGER", "MAX_SAFE_INTEGER"]);
 const KEEPERS = new Set(["AssignmentExpression", "PropertyDefinition", "VariableDeclarator", "Property"]);
 
@@ -109,6 +94,30 @@ export function sentinelTimes(file: SourceFile): readonly string[] {
     return undefined;
   });
   return found;
+}
+
+const ANSWERS: ReadonlyMap<string, string> = new Map([
+  ["ReturnStatement", "argument"],
+  ["ArrowFunctionExpression", "body"],
+  ["PropertyDefinition", "value"],
+  ["AssignmentExpression", "right"],
+]);
+
+/** Infinity that a function answers or a field holds, and dates that are none. As the bound of a parameter it says what it is. */
+export function nonAnswers(file: SourceFile): readonly string[] {
+  const found: string[] = [];
+  walk(file.program, (node) => {
+    const [first] = nodesIn(node.arguments);
+    const isNoDate = node.type === "NewExpression" && nameOf(node.callee) === "Date" && isNotANumber(first);
+    const isAnswer = isEndless(node[ANSWERS.get(node.type) ?? ""]);
+    if (isNoDate || isAnswer) found.push(`${file.path}:${lineOf(file, node.start)}`);
+    return undefined;
+  });
+  return found;
+}
+
+function isNotANumber(value: unknown): boolean {
+  return isNode(value) && nameOf(value.type === "MemberExpression" ? value.property : value) === "NaN";
 }
 
 function isEndless(value: unknown): boolean {

@@ -39,7 +39,7 @@ async function untilOld({ database }: Cluster): Promise<void> {
 
 async function expectNobodyDied(cluster: Cluster, nodes: readonly ClusterNode[]): Promise<void> {
   for (const node of nodes) {
-    expect(node.stderr()).not.toMatch(/declared an instance dead|this instance is over/);
+    expect(node.stderr()).not.toMatch(/declared an instance dead|this instance has ended/);
     expect(await instancesOf(cluster, node)).toBe(1);
   }
 }

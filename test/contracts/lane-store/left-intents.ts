@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import type { Problem } from "../../../src/domain/refusal.ts";
-import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import { aLane, allocate, anIntent, commitOne, holdLane } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
@@ -14,14 +13,13 @@ const REVERTS: Problem = {
   revert: { name: "Error", message: "\0\ud800", data: "0x" },
 };
 
-/** What every store promises of intents that a node leaves for the owner of their lane. */
+/** What every store promises of intents that a node of the release before left for the owner of their lane. */
 export function leftIntentsContract(context: LaneStoreContext): void {
   const rowOf = async (lane: ALane, txId: string) => {
     const row = (await context.store.loadIntake([lane], 100)).find(({ intent }) => intent.txId === txId);
     if (row === undefined) throw new Error("not waiting");
     return row;
   };
-  const became = async (txId: string) => (await context.store.whatBecame([txId]))[0];
   const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
   const refused = (intakeId: number) =>
     ({ intakeId, fate: "refused", event: "refuse", reason: "it reverts", problem: REVERTS }) as const;
@@ -33,39 +31,28 @@ export function leftIntentsContract(context: LaneStoreContext): void {
       anIntent(lane, { payload: { to: null, accessList: [{ address: `0x${"ab".repeat(20)}`, storageKeys: [] }] } }),
       anIntent(lane),
     ];
-    await context.store.leave(intents.map(asIntent));
+    await context.subject.older.leave(...intents.map(asIntent));
     const rows = await context.store.loadIntake([lane], 100);
     expect(rows.map(({ unanswered }) => unanswered)).toEqual([true, true, true]);
     expect(rows.map(({ intent }) => intent)).toEqual(intents.map(asIntent));
-    expect(await context.store.whatBecame(intents.map(({ txId }) => txId))).toEqual(
-      intents.map(({ txId: leftAs }) => ({ leftAs, kind: "waiting" })),
-    );
-  });
-
-  it("are all left or none: one that the database cannot hold", async () => {
-    const lane = aLane();
-    const intents = [anIntent(lane), anIntent(lane, { requestId: "x\0y" })];
-    await expect(context.store.leave(intents)).rejects.toBeInstanceOf(BatchRefused);
-    expect(await context.store.loadIntake([lane], 100)).toEqual([]);
-    expect(await context.store.whatBecame(intents.map(({ txId }) => txId))).toEqual([]);
   });
 
   it("own no request id before they are accepted: nobody is told of what may vanish", async () => {
     const lane = aLane();
     const intent = anIntent(lane, { requestId: "mine" });
-    await context.store.leave([intent]);
+    await context.subject.older.leave(intent);
     const found = () => context.store.findByRequestIds([{ lane, requestIds: ["mine"] }]);
     expect(await found()).toEqual([]);
-    expect(await context.store.accept([intent.txId])).toEqual([intent.txId]);
+    expect(await context.subject.older.accept(intent.txId)).toEqual([intent.txId]);
     expect(await found()).toMatchObject([{ txId: intent.txId, state: "CREATED" }]);
     expect((await rowOf(lane, intent.txId)).unanswered).toBeUndefined();
-    expect(await context.store.accept([intent.txId]), "once").toEqual([]);
+    expect(await context.subject.older.accept(intent.txId), "once").toEqual([]);
   });
 
   it("become transactions, or other names of one", async () => {
     const fence = await holdLane(context.store);
     const [first, second] = [anIntent(fence.lane, { requestId: "same" }), anIntent(fence.lane, { requestId: "same" })];
-    await context.store.leave([first, second]);
+    await context.subject.older.leave(first, second);
     const rows = [await rowOf(fence.lane, first.txId), await rowOf(fence.lane, second.txId)] as const;
     const items = [
       { intent: first, intakeId: rows[0].intakeId },
@@ -75,21 +62,21 @@ export function leftIntentsContract(context: LaneStoreContext): void {
     expect(outcome).toMatchObject({ items: [{ fate: "created" }, { fate: "duplicate" }] });
     const fates = [{ intakeId: rows[1].intakeId, fate: "alias", of: first.txId }] as const;
     await commitOne(context.store, { kind: "settleIntake", fence, fates });
-    const taken = { kind: "taken", txId: first.txId, nonce: 0, state: "ALLOCATED" };
-    expect(await became(first.txId)).toMatchObject({ leftAs: first.txId, ...taken });
-    expect(await became(second.txId)).toMatchObject({ leftAs: second.txId, ...taken });
-    expect(await context.store.accept([first.txId, second.txId])).toEqual([]);
+    const taken = { txId: first.txId, nonce: 0, state: "ALLOCATED" };
+    expect(await context.store.transaction(first.txId)).toMatchObject(taken);
+    expect(await context.store.transaction(second.txId)).toMatchObject(taken);
+    expect(await context.subject.older.accept(first.txId, second.txId)).toEqual([]);
   });
 
   it("are declined without a trace but the reason, word for word, and the request id is free", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { requestId: "free" });
     const { lastSeq } = await context.store.feed(0, 1);
-    await context.store.leave([intent]);
+    await context.subject.older.leave(intent);
     const { intakeId } = await rowOf(fence.lane, intent.txId);
     await commitOne(context.store, { kind: "settleIntake", fence, fates: [refused(intakeId)] });
-    expect(await became(intent.txId)).toEqual({ leftAs: intent.txId, kind: "declined", problem: REVERTS });
-    expect(await context.store.accept([intent.txId])).toEqual([]);
+    expect(await context.subject.older.declined(intent.txId)).toEqual(REVERTS);
+    expect(await context.subject.older.accept(intent.txId)).toEqual([]);
     expect(await context.store.transaction(intent.txId)).toBeNull();
     expect((await context.store.feed(0, 1)).lastSeq).toBe(lastSeq);
     const again = anIntent(fence.lane, { requestId: "free" });
@@ -99,15 +86,15 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   it("that were accepted meanwhile fail for all to see, or go on waiting where only a sender would be told", async () => {
     const fence = await holdLane(context.store);
     const [fails, waits] = [anIntent(fence.lane), anIntent(fence.lane)];
-    await context.store.leave([fails, waits]);
+    await context.subject.older.leave(fails, waits);
     const ids = [
       (await rowOf(fence.lane, fails.txId)).intakeId,
       (await rowOf(fence.lane, waits.txId)).intakeId,
     ] as const;
-    expect(await context.store.accept([fails.txId, waits.txId])).toHaveLength(2);
+    expect(await context.subject.older.accept(fails.txId, waits.txId)).toHaveLength(2);
     const fates = [refused(ids[0]), { ...refused(ids[1]), ifUnanswered: true }] as const;
     await commitOne(context.store, { kind: "settleIntake", fence, fates });
-    expect(await became(fails.txId)).toMatchObject({ kind: "taken", nonce: null, state: "FAILED_FINAL" });
-    expect(await became(waits.txId)).toEqual({ leftAs: waits.txId, kind: "waiting" });
+    expect(await context.store.transaction(fails.txId)).toMatchObject({ nonce: null, state: "FAILED_FINAL" });
+    expect(await rowOf(fence.lane, waits.txId)).toMatchObject({ intent: { txId: waits.txId } });
   });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import type { Lane } from "../../../src/domain/lane.ts";
 import type { LeftRequest } from "../../../src/ports/left-request-store.ts";
-import { aLane } from "../../support/lane-samples.ts";
+import { aLane, anIntent } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const LONG_MS = 60_000;
@@ -22,10 +22,9 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   it("are begun in the order in which they were left, by an owner of their lane alone", async () => {
     const [lane, other] = [aLane(), aLane()];
     const requests = [aRequest(lane), aRequest(lane, { owner: null, repeatable: false }), aRequest(other)];
-    for (const request of requests) {
-      await context.store.leaveRequest(request, LONG_MS);
-      await context.subject.tick();
-    }
+    await context.store.leaveRequests(requests.slice(0, 1), LONG_MS);
+    await context.subject.tick();
+    await context.store.leaveRequests(requests.slice(1), LONG_MS);
     expect(await context.store.whatWaits()).toMatchObject({ requests: true });
     const begun = requests.slice(0, 2).map((request) => ({ ...request, begunBefore: false }));
     expect(await begin(lane)).toEqual(begun);
@@ -39,7 +38,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   it("are answered once, by the one that began them last", async () => {
     const lane = aLane();
     const request = aRequest(lane);
-    await context.store.leaveRequest(request, LONG_MS);
+    await context.store.leaveRequests([request], LONG_MS);
     await begin(lane);
     expect(await begin(lane, second)).toMatchObject([{ leftId: request.leftId, begunBefore: true }]);
     await context.store.answerRequest(request.leftId, first, "late");
@@ -53,18 +52,42 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   it("are withdrawn by their sender, unless somebody has begun them", async () => {
     const lane = aLane();
     const requests = [aRequest(lane), aRequest(lane)] as const;
-    await context.store.leaveRequest(requests[0], LONG_MS);
-    expect(await context.store.withdrawRequest(requests[0].leftId)).toBe(true);
+    await context.store.leaveRequests([requests[0]], LONG_MS);
+    expect(await context.store.withdrawRequest(requests[0].leftId, [])).toBe(true);
     expect(await standing(requests[0])).toBeUndefined();
-    await context.store.leaveRequest(requests[1], LONG_MS);
+    await context.store.leaveRequests([requests[1]], LONG_MS);
     expect(await begin(lane)).toHaveLength(1);
-    expect(await context.store.withdrawRequest(requests[1].leftId)).toBe(false);
+    expect(await context.store.withdrawRequest(requests[1].leftId, [])).toBe(false);
+  });
+
+  it("leave their creates accepted in the intake table, in order, if they are withdrawn, and nothing if they were begun", async () => {
+    const [lane, other] = [aLane(), aLane()];
+    const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
+    const intents = [
+      anIntent(lane, { requestId: "left", owner: "checkout", metadata: { a: [1] }, payload: { data: "0x1234" } }),
+      anIntent(lane, { payload: { to: null, accessList: [{ address: `0x${"ab".repeat(20)}`, storageKeys: [] }] } }),
+      { ...anIntent(lane, { validUntil: new Date(Date.UTC(2096, 0, 1)) }), allowNoCode: true as const },
+    ].map(asIntent);
+    const [late, begun] = [aRequest(lane), aRequest(other)];
+    for (const request of [late, begun]) await context.store.leaveRequests([request], LONG_MS);
+    await begin(other);
+    expect(await context.store.withdrawRequest(begun.leftId, [asIntent(anIntent(other))])).toBe(false);
+    expect(await context.store.loadIntake([other], 100)).toEqual([]);
+    expect(await context.store.withdrawRequest(late.leftId, intents)).toBe(true);
+    const rows = await context.store.loadIntake([lane], 100);
+    expect(rows.map(({ intent }) => intent)).toEqual(intents);
+    expect(rows.map(({ unanswered }) => unanswered)).toEqual([undefined, undefined, undefined]);
+    expect(await context.store.findByRequestIds([{ lane, requestIds: ["left"] }])).toMatchObject([
+      { txId: intents[0]?.txId, state: "CREATED" },
+    ]);
+    expect(await context.store.withdrawRequest(late.leftId, intents), "once").toBe(false);
+    expect(await context.store.loadIntake([lane], 100)).toHaveLength(3);
   });
 
   it("are begun anew after they were put back, as if nobody had", async () => {
     const lane = aLane();
     const request = aRequest(lane);
-    await context.store.leaveRequest(request, LONG_MS);
+    await context.store.leaveRequests([request], LONG_MS);
     await begin(lane);
     await context.store.putBackRequest(request.leftId, second);
     expect(await begin(lane), "another puts nothing back").toMatchObject([{ begunBefore: true }]);
@@ -75,8 +98,8 @@ export function leftRequestsContract(context: LaneStoreContext): void {
   it("are not begun past their time, nor while they are under way", async () => {
     const lane = aLane();
     const [late, busy] = [aRequest(lane), aRequest(lane)];
-    await context.store.leaveRequest(late, 0);
-    await context.store.leaveRequest(busy, LONG_MS);
+    await context.store.leaveRequests([late], 0);
+    await context.store.leaveRequests([busy], LONG_MS);
     await context.subject.tick();
     expect(await begin(lane, first, [busy.leftId])).toEqual([]);
     expect(await begin(lane)).toMatchObject([{ leftId: busy.leftId }]);

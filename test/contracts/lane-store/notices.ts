@@ -34,7 +34,7 @@ export function noticesContract(context: LaneStoreContext): void {
     return { fence, notice };
   };
   const ack = (noticeId: string, more: Partial<AcknowledgeOrder> = {}) =>
-    context.store.acknowledgeNotice({
+    context.store.markAcknowledged({
       ...{ noticeId, by: "operator:ada", why: "our own wallet", times: null, order: null },
       ...more,
     });

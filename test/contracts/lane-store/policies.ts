@@ -188,7 +188,7 @@ export function policiesContract(context: LaneStoreContext): void {
       "created",
       "created",
     ]);
-    const { keys } = await store.policyUsage();
+    const { keys } = await store.allPolicyUse();
     expect(keys.find(({ chainId }) => chainId === 77)).toMatchObject({
       owner: "payments",
       use: { hour: { value: 100n, cost: 100n }, day: { value: 100n, cost: 100n } },
@@ -253,7 +253,7 @@ export function policiesContract(context: LaneStoreContext): void {
       const other = await holdLane(store);
       await allocate(store, other, [spending(other, 1n)]);
       await allocate(store, fence, [spending(fence, 2n, 3n)]);
-      const { signers } = await store.policyUsage();
+      const { signers } = await store.allPolicyUse();
       expect(signers.filter(({ lane }) => lane.signer === other.lane.signer)).toEqual([]);
       expect(signers.find(({ lane }) => lane.signer === fence.lane.signer)).toMatchObject({
         lane: fence.lane,

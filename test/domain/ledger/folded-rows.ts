@@ -36,6 +36,13 @@ export class FoldedRows {
 export function rowIn({ state, subState, attempts = [], acceptedOrdinal, details, ...tx }: LedgerTransaction) {
   const { receipt, submitAttempts, lastError } = details ?? {};
   const bare = attempts.map(({ firstSentAt: _, ...attempt }) => attempt);
-  const time = { held: tx.heldSince !== null, expired: tx.expiredAt !== null };
-  return { status: { state, subState }, attempts: bare, receipt, submitAttempts, acceptedOrdinal, lastError, ...time };
+  const times = { heldSince: tx.heldSince && true, expiredAt: tx.expiredAt && true };
+  return {
+    state,
+    subState,
+    acceptedOrdinal,
+    ...times,
+    attempts: bare,
+    details: { receipt, submitAttempts, lastError },
+  };
 }

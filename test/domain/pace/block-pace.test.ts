@@ -14,19 +14,19 @@ const apart = (...spansMs: readonly number[]): { readonly pace: BlockPace; reado
 const every = (ms: number, times = 20) => apart(...Array.from({ length: times }, () => ms));
 
 describe("a chain's blocks", () => {
-  it("have a usual time once some were seen, whatever one of them took", () => {
+  it("have a usual interval once some were seen, whatever one of them took", () => {
     expect(usualBlockMs(every(12_000, 7).pace)).toBeNull();
     expect(usualBlockMs(every(12_000).pace)).toBe(12_000);
     expect(usualBlockMs(apart(...Array.from({ length: 19 }, () => 12_000), 90_000).pace)).toBe(12_000);
   });
 
-  it("count each of those that one look brings", () => {
+  it("count each block that one look brings", () => {
     let pace = blockSeen(NO_BLOCKS, 0, 0);
     for (let look = 1; look <= 10; look++) pace = blockSeen(pace, 5 * look, 1_000 * look);
     expect(usualBlockMs(pace)).toBe(200);
   });
 
-  it("stall when none has come for ten times that, and for half a minute at least", () => {
+  it("stall if none came for ten intervals, and for half a minute at least", () => {
     const slow = every(12_000);
     expect(isStalled(slow.pace, slow.atMs + 119_000, null)).toBe(false);
     expect(isStalled(slow.pace, slow.atMs + 120_000, null)).toBe(true);
@@ -52,7 +52,7 @@ describe("a chain's blocks", () => {
     expect(isStalled(pace, atMs + 3_600_000, 1_000)).toBe(false);
   });
 
-  it("are not missed before the first was seen", () => {
+  it("do not stall before the first was seen", () => {
     expect(isStalled(NO_BLOCKS, 1e9, 5)).toBe(false);
   });
 });

@@ -8,7 +8,7 @@ const NOW = 1_000;
 const head = (nonce: number, stuck = false, ageMs = 0, sends = 1) => ({ nonce, stuck, ageMs, sends });
 
 describe("a lane that was just taken", () => {
-  it("owes its looks, has the whole window, and has said nothing", () => {
+  it("must check its chain, has the whole window, and has raised no alert", () => {
     expect(lane.isUnsure(NEW)).toBe(true);
     expect(lane.openNonces(NEW, 0)).toBeNull();
     expect(NEW).toMatchObject({
@@ -20,7 +20,7 @@ describe("a lane that was just taken", () => {
 });
 
 describe("the chain behind a lane", () => {
-  it("is doubted with the first sight, for a reason, until two looks in a row find nothing", () => {
+  it("is doubted from the first evidence, with its reason, until two checks in a row find none", () => {
     let pace = NEW;
     const seen = ["once", "twice", null, null].map((evidence) => {
       pace = lane.chainJudged(pace, evidence, NOW);
@@ -31,14 +31,14 @@ describe("the chain behind a lane", () => {
     expect(seen.map(({ doubt }) => doubt.stopped)).toEqual([false, true, true, false]);
   });
 
-  it("is looked at again after a break, and not before its time", () => {
+  it("is checked again after a break, and not before its time", () => {
     const trusted = lane.chainJudged(NEW, null, NOW);
     expect(trusted).toMatchObject({ lookOwed: false, nextLook: { kind: "at", ms: NOW }, doubt: NO_DOUBT });
     expect(lane.isUnsure(lane.chainLookOwed(trusted))).toBe(true);
     expect(lane.chainLookOwed(NEW)).toBe(NEW);
   });
 
-  it("is doubted exactly while there is a reason, whatever is seen", () => {
+  it("is doubted exactly while there is a reason, for any sequence of checks", () => {
     fc.assert(
       fc.property(fc.array(fc.option(fc.constantFrom("one", "other"))), (sights) => {
         const pace = sights.reduce<lane.LanePace>((to, sight) => lane.chainJudged(to, sight, NOW), NEW);
@@ -48,8 +48,8 @@ describe("the chain behind a lane", () => {
   });
 });
 
-describe("the head of the line", () => {
-  it("at the first look has the age that it had; what comes to it later comes to it then", () => {
+describe("the head of the lane", () => {
+  it("at the first look has its earlier age; a later head starts when it becomes head", () => {
     const first = lane.headSeen(NEW, head(1, false, 400), NOW);
     expect(first.head).toMatchObject({ nonce: 1, sinceMs: NOW - 400, seenMs: NOW });
     const next = lane.headSeen(first, head(2, false, 900), NOW + 5);
@@ -58,7 +58,7 @@ describe("the head of the line", () => {
     expect(lane.headSeen(none, head(3, false, 900), NOW + 7).head).toMatchObject({ sinceMs: NOW + 7 });
   });
 
-  it("that is seen again is the same, and once repaired has the lane's patience anew", () => {
+  it("that is seen again is the same, and gets the lane's patience anew once repaired", () => {
     const stuck = lane.headSeen(NEW, head(1, true, 400), NOW);
     expect(lane.headSeen(stuck, head(1, true), NOW + 5)).toBe(stuck);
     const repaired = lane.headSeen(stuck, head(1), NOW + 5);
@@ -66,7 +66,7 @@ describe("the head of the line", () => {
     expect(lane.headSeen(repaired, head(1, true), NOW + 9).head).toMatchObject({ sinceMs: NOW + 5, stuck: true });
   });
 
-  it("counts what is sent again from where its patience began: not while it stood behind others, nor before its repair", () => {
+  it("counts sends from the start of its patience: not those behind others, nor those before its repair", () => {
     expect(lane.headSeen(NEW, head(1, false, 400, 9), NOW).head).toMatchObject({ sentBefore: 1 });
     const first = lane.headSeen(NEW, head(1, false, 0, 0), NOW);
     expect(first.head).toMatchObject({ sentBefore: 0 });
@@ -77,7 +77,7 @@ describe("the head of the line", () => {
     expect(lane.headSeen(stuck, head(2, false, 0, 13), NOW).head).toMatchObject({ sentBefore: 13 });
   });
 
-  it("has patience anew also where it is repaired before the next look", () => {
+  it("gets patience anew also if it is repaired before the next look", () => {
     const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
     const stuck = lane.headStuck(seen, 1);
     expect(lane.headSeen(stuck, head(1, false, 0, 6), NOW + 5).head).toMatchObject({ sinceMs: NOW + 5, sentBefore: 6 });
@@ -85,7 +85,7 @@ describe("the head of the line", () => {
     expect(lane.headStuck(NEW, 1)).toBe(NEW);
   });
 
-  it("is reported once as holding up others", () => {
+  it("is reported once for blocking others", () => {
     const reported = lane.blockReported(lane.headSeen(NEW, head(1), NOW));
     expect(lane.headSeen(reported, head(1), NOW + 1).head).toMatchObject({ blocks: true });
     expect(lane.headSeen(reported, head(2), NOW + 1).head).toMatchObject({ blocks: false });
@@ -93,10 +93,10 @@ describe("the head of the line", () => {
   });
 });
 
-describe("the window", () => {
+describe("the send window", () => {
   const refuse = (pace: lane.LanePace, nowMs: number) => lane.futureRefused(pace, { nowMs, random: 0.5 });
 
-  it("closes to the head, then to one more, and opens when a future nonce is taken", () => {
+  it("closes to the head, then to one more, and opens when a future nonce is accepted", () => {
     const closed = refuse(NEW, 0);
     expect([0, 1_499, 1_500].map((nowMs) => lane.openNonces(closed, nowMs))).toEqual([1, 1, 2]);
     expect(refuse(closed, 10)).toBe(closed);
@@ -104,14 +104,14 @@ describe("the window", () => {
     expect(lane.futureTaken(NEW)).toBe(NEW);
   });
 
-  it("stays closed for longer with each refusal after it was tried", () => {
+  it("stays closed longer with each refusal after a try", () => {
     const again = refuse(refuse(NEW, 0), 1_500);
     expect(again.window).toEqual({ kind: "closed", untilMs: 4_500, closures: 2 });
   });
 });
 
-describe("what was said aloud", () => {
-  it("about money is said once, until a node takes something", () => {
+describe("an alert", () => {
+  it("about missing funds is raised once, until a node accepts something", () => {
     const [first, later] = [new Date(1), new Date(2)];
     const poor = lane.paymentFailed(NEW, first);
     expect(lane.paymentFailed(poor, later).unpaidSince).toBe(first);
@@ -121,7 +121,7 @@ describe("what was said aloud", () => {
 });
 
 describe("holes", () => {
-  it("that the chain has passed keep the block at which that was first seen, for as long as it stays so", () => {
+  it("that the chain has passed keep the block at which that was first seen, while it lasts", () => {
     const passed = lane.holesPassed(lane.holesPassed(NEW, [1, 2], 10), [2, 3], 20).passedHoles;
     expect([...passed]).toEqual([
       [2, 10],
@@ -129,14 +129,14 @@ describe("holes", () => {
     ]);
   });
 
-  it("hold the lane up since the first count that had not passed them", () => {
+  it("block the lane since the first count that had not passed them", () => {
     const blocked = lane.blockedBy(NEW, 4, 100);
     expect(lane.blockedBy(blocked, 4, 200)).toBe(blocked);
     expect(lane.blockedBy(blocked, 5, 200).blocking).toEqual({ nonce: 5, sinceMs: 200 });
     expect(lane.unblocked(blocked).blocking).toBeNull();
   });
 
-  it("are looked at after something above them was mined, until the count was asked", () => {
+  it("are checked after something above them was mined, until the count was read", () => {
     const seen = lane.countSeen(NEW, 7);
     expect(seen).toMatchObject({ usedBelow: 7, holeLookOwed: false });
     expect(lane.holeLookDue(seen).holeLookOwed).toBe(true);

@@ -13,7 +13,7 @@ const looked = tx.looked(resumed, NOW);
 const signed = tx.committed(tx.signedPace(1, "0x01"), tx.lookedAt(NOW));
 const rejected = tx.refused(signed, "rejected", { nowMs: NOW, random: 0 });
 
-describe("a moment", () => {
+describe("a scheduled time", () => {
   it.each([
     ["at once", AT_ONCE, 0, true],
     ["before its time", at(10), 9, false],
@@ -26,7 +26,7 @@ describe("a moment", () => {
   });
 });
 
-describe("what is to be sent", () => {
+describe("the next send", () => {
   it.each<[string, Pace, boolean]>([
     ["signed, and not committed", tx.signedPace(1, "0x01"), false],
     ["signed and committed", signed, true],
@@ -55,25 +55,25 @@ describe("what is to be sent", () => {
     expect(tx.isSendDue(pace, NOW)).toBe(due);
   });
 
-  it.each(SUBMIT_ANSWERS)("after %s is the sender's or the judge's", (answer) => {
+  it.each(SUBMIT_ANSWERS)("after %s belongs to the sender or the judge", (answer) => {
     expect(tx.awaitsVerdict({ ...signed, answer })).toBe(isTaken(answer) || answer === "underpriced");
     expect(tx.awaitsVerdict(tx.judged({ ...signed, answer }))).toBe(false);
   });
 
-  it("after its predecessor was mined is what was refused as a future nonce, and nothing else", () => {
+  it("after its predecessor was mined is a refused future nonce, and nothing else", () => {
     const early = tx.refused(signed, "nonceTooHigh", { nowMs: NOW, random: 0.5 });
     expect(tx.predecessorMined(early).send).toBe(AT_ONCE);
     expect(tx.predecessorMined(rejected)).toBe(rejected);
   });
 
-  it("as other bytes needs them read; as the same ones does not", () => {
+  it("of other bytes needs them read; of the same bytes does not", () => {
     expect(tx.turnedTo(signed, 2)).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
     expect(tx.turnedTo(signed, 1)).toBe(signed);
   });
 });
 
-describe("refusals", () => {
-  it("in a row are counted, those for good by themselves, and forgotten when a node takes it", () => {
+describe("refusals of a transaction", () => {
+  it("in a row are counted, final ones separately, and reset when a node accepts it", () => {
     const again = tx.refused(rejected, "rejected", { nowMs: NOW, random: 0 });
     expect(again).toMatchObject({ failures: 2, rejections: 2, claimed: false });
     expect(tx.refused(again, "unknown", { nowMs: NOW, random: 0 })).toMatchObject({ failures: 3, rejections: 0 });
@@ -85,15 +85,15 @@ describe("refusals", () => {
   });
 });
 
-describe("the turn to be looked for", () => {
-  it("is what is owed, then what is due, then the oldest; behind them what got no answer, the longest ago first", () => {
+describe("the order of receipt looks", () => {
+  it("is required, then due, then oldest; after them those without an answer, the longest ago first", () => {
     const failed = (ms: number) => tx.lookFailed(resumed, ms);
     const inTurn = [resumed, tx.lookWanted(looked), tx.looked(resumed, 1), tx.looked(resumed, 2), failed(3), failed(4)];
     const shuffled = [4, 2, 5, 0, 3, 1].map((index) => inTurn[index] as Pace);
     expect(shuffled.sort(tx.byTurn)).toEqual(inTurn);
   });
 
-  it("has come where it is owed or due, or an interval has passed", () => {
+  it("includes looks that are required, due, or past an interval", () => {
     expect([resumed, tx.lookWanted(looked), looked].map((pace) => tx.isLookDue(pace, NOW + 9, 10))).toEqual([
       true,
       true,
@@ -102,14 +102,14 @@ describe("the turn to be looked for", () => {
     expect(tx.isLookDue(looked, NOW + 10, 10)).toBe(true);
   });
 
-  it("that is owed stays owed when it is wanted again, and when it fails", () => {
+  it("keeps a required look required when it is asked for again, and when it fails", () => {
     expect(tx.lookWanted(resumed)).toBe(resumed);
     expect(tx.lookFailed(resumed, NOW).look).toBe(tx.LOOK_OWED);
   });
 });
 
-describe("a search", () => {
-  it("goes on from when sight was lost, and is over when it is sent anew", () => {
+describe("the search in the gray zone", () => {
+  it("continues from when the hash was lost, and ends when it is sent again", () => {
     const lost = tx.sightLost(signed, NOW);
     expect(tx.searched(lost, NOW + 5).search).toEqual({ sinceMs: NOW, nextMs: NOW + 5 });
     expect(tx.searched(signed, NOW)).toBe(signed);
@@ -155,8 +155,8 @@ const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
   ),
 );
 
-describe("whatever happens", () => {
-  it("a pace has one shape, is never changed in place, and counts what is in a row", () => {
+describe("for any events,", () => {
+  it("a pace has one shape, is immutable, and counts results in a row", () => {
     const shape = Object.keys(resumed);
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
@@ -172,7 +172,7 @@ describe("whatever happens", () => {
     );
   });
 
-  it("nothing is due that is in hand, owes a look, or has nothing of ours to send", () => {
+  it("nothing is due that is in progress, needs a look, or has nothing to send", () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), ms, (events, nowMs) => {
         const pace = events.reduce((before, happens) => happens(before), resumed);
@@ -185,7 +185,7 @@ describe("whatever happens", () => {
     );
   });
 
-  it("looks have an order: each pair is decided one way, and never in a ring", () => {
+  it("looks have a total order", () => {
     const pace = fc
       .array(event, { maxLength: 8 })
       .map((events) => events.reduce((to, happens) => happens(to), resumed));

@@ -19,25 +19,25 @@ function asked(signer: object | null, key: object | null, value: bigint, about: 
   return approvalOf(judges, { chainId: 1, payload: { to: null, data: "0x" }, worst, more: worst, about });
 }
 
-describe("a bound of approval", () => {
+describe("an approval limit", () => {
   it.each([
-    ["at the bound of value", { aboveValue: "5" }, null, 5n, null],
-    ["above it", { aboveValue: "5" }, null, 6n, "signer.requireApproval"],
-    ["at the bound of cost", { aboveCost: "15" }, null, 5n, null],
-    ["above that, by its gas", { aboveCost: "14" }, null, 5n, "signer.requireApproval"],
-    ["above one of two", { aboveValue: "100", aboveCost: "14" }, null, 5n, "signer.requireApproval"],
-    ["above nothing, by a bound of nothing", { aboveValue: "0" }, null, 0n, null],
-    ["above the key's alone", { aboveValue: "100" }, { aboveValue: "5" }, 6n, "key.requireApproval"],
-    ["where there is none", null, null, 10n ** 30n, null],
+    ["is not exceeded by its own value", { aboveValue: "5" }, null, 5n, null],
+    ["is exceeded by a higher value", { aboveValue: "5" }, null, 6n, "signer.requireApproval"],
+    ["is not exceeded by its own cost", { aboveCost: "15" }, null, 5n, null],
+    ["is exceeded by the cost of gas", { aboveCost: "14" }, null, 5n, "signer.requireApproval"],
+    ["is exceeded if one of two is", { aboveValue: "100", aboveCost: "14" }, null, 5n, "signer.requireApproval"],
+    ["of zero is not exceeded by zero", { aboveValue: "0" }, null, 0n, null],
+    ["of the key applies by itself", { aboveValue: "100" }, { aboveValue: "5" }, 6n, "key.requireApproval"],
+    ["does not apply if there is none", null, null, 10n ** 30n, null],
   ])("%s", (_, signer, key, value, rule) => {
     expect(asked(signer, key, value)?.rule ?? null).toBe(rule);
   });
 
-  it("is not for a price alone: a reprice, a cancel, a placeholder", () => {
+  it("does not apply to a price alone: a reprice, a cancel, a placeholder", () => {
     expect(asked({ aboveValue: "0", aboveCost: "0" }, null, 5n, "cost")).toBeNull();
   });
 
-  it("gives a day, unless it says otherwise; of two that ask, the shorter time counts", () => {
+  it("allows a day, unless it says otherwise; of two limits, the shorter time counts", () => {
     expect(asked({ aboveValue: "1" }, null, 2n)?.expiresAfterMs).toBe(24 * HOUR_MS);
     const shorter = asked({ aboveValue: "1", expiresAfter: "2h" }, { aboveValue: "1", expiresAfter: "90m" }, 2n);
     expect(shorter).toMatchObject({ rule: "signer.requireApproval", expiresAfterMs: 1.5 * HOUR_MS });
@@ -53,12 +53,12 @@ describe("a bound of approval", () => {
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "999ms" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: "8761h" }],
     ["requireApproval.expiresAfter", { aboveCost: "5", expiresAfter: 60 }],
-  ])("that cannot be read keeps a node from starting, and says where: %s of %j", (place, requireApproval) => {
+  ])("that cannot be read keeps a node from starting, with its path: %s of %j", (place, requireApproval) => {
     const parsed = parsePolicies({ keys: { a: { requireApproval } } }, createCodec());
     expect("mistakes" in parsed && parsed.mistakes.map((each) => each.split(" ")[0])).toEqual([`keys.a.${place}`]);
   });
 
-  it("is known of all policies at once, so that nothing is asked where there is none", () => {
+  it("is known for all policies at once, so that nothing is read if there is none", () => {
     expect(policiesOf({ keys: { a: { to: [] } } }).asksApproval).toBe(false);
     expect(policiesOf({ signers: { "*": { requireApproval: { aboveCost: "1" } } } }).asksApproval).toBe(true);
   });

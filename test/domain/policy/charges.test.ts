@@ -3,18 +3,18 @@ import { type Charge, settledCharges, standing } from "../../../src/domain/polic
 
 const COUNTED: Charge = { ordinal: 0, moves: 10n, hourMs: 0, settles: false, value: 10n, cost: 110n };
 
-describe("what counts for a transaction that is final", () => {
+describe("the amount counted for a final transaction", () => {
   const counts = (gasCost: bigint, { succeeded = true, unsure = false } = {}) => {
     const paid = { ordinal: 1, gasCost, succeeded, ...(unsure && { unsure: true as const }) };
     return standing([COUNTED, ...settledCharges([COUNTED], paid)]);
   };
 
-  it("is what was paid, with blobs and data where that is sure", () => {
+  it("is the paid amount, with blobs and data if they are certain", () => {
     expect(counts(40n)).toEqual({ value: 10n, cost: 50n });
     expect(counts(140n)).toEqual({ value: 10n, cost: 150n });
   });
 
-  it("is no less than the worst case where one endpoint alone says what blobs or data cost", () => {
+  it("is no less than the worst case if only one endpoint reports the costs of blobs or data", () => {
     expect(counts(40n, { unsure: true })).toEqual({ value: 10n, cost: 110n });
     expect(counts(140n, { unsure: true })).toEqual({ value: 10n, cost: 150n });
     expect(counts(40n, { unsure: true, succeeded: false })).toEqual({ value: 0n, cost: 100n });

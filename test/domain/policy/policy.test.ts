@@ -40,12 +40,12 @@ const usedUp = (hour: bigint, day: bigint): Use => ({
 });
 
 describe("a rule of a policy", () => {
-  it("about chains allows those that are listed", () => {
+  it("about chains allows the listed ones", () => {
     expect(ruleOf({ chains: [1, 10] })).toBeNull();
     expect(ruleOf({ chains: [10] })).toBe("signer.chains");
   });
 
-  it("about receivers allows those that are listed, in any casing, and contracts only where it says so", () => {
+  it("about receivers allows the listed ones, in any casing, and deployments only if listed", () => {
     expect(ruleOf({ to: [TO.toUpperCase().replace("0X", "0x")] })).toBeNull();
     expect(ruleOf({ to: [SIGNER] })).toBe("signer.to");
     expect(ruleOf({ to: [] })).toBe("signer.to");
@@ -53,7 +53,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ to: ["deploy"] }, { to: null, data: "0x6000" })).toBeNull();
   });
 
-  it("about functions takes selectors and signatures, and tells plain transfers, short data and contracts apart", () => {
+  it("about functions takes selectors and signatures, and distinguishes plain transfers, short data and deployments", () => {
     const erc20 = { selectors: ["transfer(address,uint256)", "0x095EA7B3"] };
     expect(ruleOf(erc20, { data: "0xa9059cbb00" })).toBeNull();
     expect(ruleOf(erc20, { data: "0x095ea7b3" })).toBeNull();
@@ -65,7 +65,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ selectors: ["deploy"] }, { to: null, data: "0xa9059cbb" })).toBeNull();
   });
 
-  it("about hours of the day is by UTC, and may go over midnight", () => {
+  it("about hours of the day uses UTC, and may cross midnight", () => {
     const at = (time: string) => ({ at: new Date(`2026-11-17T${time}:00Z`) });
     expect(ruleOf({ hours: "08:00-18:00" }, at("08:00"))).toBeNull();
     expect(ruleOf({ hours: "08:00-18:00" }, at("18:00"))).toBe("signer.hours");
@@ -74,7 +74,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ hours: "22:00-06:30" }, at("06:30"))).toBe("signer.hours");
   });
 
-  it("about amounts compares one transaction, and the sums of the present hour and day", () => {
+  it("about amounts compares one transaction, and the sums of the current hour and day", () => {
     const worst = { value: 5n, cost: 9n };
     expect(ruleOf({ maxValue: { perTransaction: "5" } }, { worst })).toBeNull();
     expect(ruleOf({ maxValue: { perTransaction: "4" } }, { worst })).toBe("signer.maxValue.perTransaction");
@@ -84,7 +84,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ maxValue: { perDay: "20" } }, { worst, use: usedUp(0n, 16n) })).toBe("signer.maxValue.perDay");
   });
 
-  it("counts nothing of an hour or a day that is over, and never goes back to one", () => {
+  it("counts nothing of a past hour or day, and never returns to one", () => {
     const worst = { value: 5n, cost: 5n };
     const later = (ms: number) => new Date(NOON.getTime() + ms);
     const full = usedUp(10n, 10n);
@@ -95,14 +95,14 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ maxValue: { perHour: "10" } }, { worst, use: full, at: later(-3_600_000) })).not.toBeNull();
   });
 
-  it("does not stand in the way of what is counted already, nor of a receiver that was judged before", () => {
+  it("does not refuse amounts that are already counted, nor a receiver that was checked before", () => {
     const nothing = { value: 0n, cost: 0n };
     expect(ruleOf({ maxCost: { perHour: "1" } }, { more: nothing, use: usedUp(9n, 9n) })).toBeNull();
     const moved = { to: [SIGNER], selectors: ["0x"], hours: "00:00-01:00", chains: [7] };
     expect(ruleOf(moved, { about: "cost" })).toBeNull();
   });
 
-  it("about arguments takes what an ABI names, and nothing that is cut short or padded wrongly", () => {
+  it("about arguments takes the names of an ABI, and no data that is truncated or padded wrongly", () => {
     const said = {
       signers: {
         [SIGNER]: {
@@ -131,7 +131,7 @@ describe("a rule of a policy", () => {
     expect(ruleFor("0xdeadbeef")).toBeUndefined();
   });
 
-  it("about a small number counts what a contract may cut off above it as no such number", () => {
+  it("about a small number refuses a word with higher bits set, which a contract may cut off", () => {
     const level = { calls: [{ function: "setLevel(uint8 level)", arguments: { level: { min: "5" } } }] };
     const data = (word: bigint): Hex =>
       `${codec.functions("setLevel(uint8)")[0]?.selector ?? "0x"}${word.toString(16).padStart(64, "0")}`;
@@ -141,20 +141,20 @@ describe("a rule of a policy", () => {
 });
 
 describe("a policy document", () => {
-  it("has a policy for those that are named, else the one for any, else none", () => {
+  it("has a policy for named subjects, else the one for any, else none", () => {
     const policies = policiesOf({ signers: { [SIGNER]: {} }, keys: { "*": {} } });
     expect(isLimited(policies, SIGNER, null)).toBe(true);
     expect(isLimited(policies, TO, null)).toBe(false);
     expect(isLimited(policies, TO, "anybody")).toBe(true);
   });
 
-  it("is told by its hash from another one", () => {
+  it("differs from another one by its hash", () => {
     const one = policiesOf({ signers: {} });
     expect(one.hash).toBe(policiesOf({ signers: {} }).hash);
     expect(one.hash).not.toBe(policiesOf({ keys: {} }).hash);
   });
 
-  it("is refused with every mistake and its place", () => {
+  it("is refused with every mistake and its path", () => {
     const document = {
       signer: {},
       signers: {
@@ -179,7 +179,7 @@ describe("a policy document", () => {
     expect(parsePolicies([], codec)).toEqual({ mistakes: ["the document is not an object"] });
   });
 
-  it("is not read where a signer has two policies, in two spellings of its address: one would lift the other", () => {
+  it("is refused if a signer has two policies in two spellings of its address: one would replace the other", () => {
     const address = "0xa0Ee7A142d267C1f36714E4a8F75612F20a79720";
     const document = { signers: { [address]: { to: [] }, [address.toLowerCase()]: {} } };
     expect(parsePolicies(document, codec)).toEqual({
@@ -187,7 +187,7 @@ describe("a policy document", () => {
     });
   });
 
-  it("is not read where a part is null, as a template leaves it: it would limit nothing", () => {
+  it("is refused if a part is null, as a template leaves it: it would limit nothing", () => {
     expect(parsePolicies({ signers: null, keys: null, abis: null }, codec)).toEqual({
       mistakes: ["abis is not an object", "signers is not an object", "keys is not an object"],
     });
@@ -198,7 +198,7 @@ describe("a policy document", () => {
     ["behind an array of fixed length", "f(uint256[2] a, uint256 b)", "b"],
     ["of text", "f(string a)", "a"],
     ["that does not exist", "f(uint256 a)", "b"],
-  ])("does not bound an argument %s, where its place in the data is not one word", (_, signature, name) => {
+  ])("cannot limit an argument %s, if its place in the data is not one word", (_, signature, name) => {
     const policy = { calls: [{ function: signature, arguments: { [name]: { max: "1" } } }] };
     const parsed = parsePolicies({ keys: { a: policy } }, codec);
     expect("mistakes" in parsed && parsed.mistakes).toHaveLength(1);

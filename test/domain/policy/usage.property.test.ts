@@ -85,8 +85,8 @@ function item(txId: string, from: { state: "TRACKING" | "CONFIRMED" }, more: Par
   return { txId, event, from: status.state, to: to.state, subState: to.subState, ...more };
 }
 
-describe("what is used, kept by the hour and the day", () => {
-  it("is what adding everything up says, and no limit is exceeded when something is let in", () => {
+describe("the use of limits, kept by hour and day,", () => {
+  it("equals the sum of all charges, and no limit is exceeded when something is admitted", () => {
     const limits = Object.fromEntries(Object.entries(LIMITS).map(([name, most]) => [name, `${most}`]));
     const policies = forSigner(LANE.signer, { maxCost: limits });
     fc.assert(

@@ -12,7 +12,6 @@ import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
 import type { Attempt } from "../../../src/domain/transaction.ts";
 import { isSettled } from "../../../src/domain/transitions.ts";
-import type { Became } from "../../../src/ports/intake-store.ts";
 import type {
   AllocatedRecord,
   ExistingTransaction,
@@ -426,20 +425,6 @@ function matches(record: TransactionRecord, filter: ListFilter): boolean {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
-}
-
-export function whatBecame(state: DatabaseState, txIds: readonly string[]): readonly Became[] {
-  return txIds.flatMap((leftAs): readonly Became[] => {
-    const problem = state.declined.get(leftAs);
-    if (problem !== undefined) return [{ leftAs, kind: "declined", problem }];
-    const entry = [...state.intake.values()].find(({ intent }) => intent.txId === leftAs);
-    const isWaiting = entry !== undefined && entry.aliasOf === null && entry.approval === null;
-    if (isWaiting) return [{ leftAs, kind: "waiting" }];
-    const found = findTransaction(state, leftAs);
-    if (found === null) return [];
-    const { txId, nonce, state: to, subState, lastError } = found;
-    return [{ leftAs, kind: "taken", txId, nonce, state: to, subState, lastError }];
-  });
 }
 
 /** Those of them that nothing has become of yet. */

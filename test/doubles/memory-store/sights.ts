@@ -67,9 +67,14 @@ function troubledLane(state: DatabaseState, row: LaneRow): Troubles["lanes"][num
     head:
       head === undefined
         ? null
-        : { txId: head.txId, nonce: head.nonce as number, state: head.state, since: head.updatedAt },
+        : { txId: head.txId, nonce: head.nonce as number, state: head.state, since: stuckSince(head) },
     hole: hole === undefined ? null : { nonce: hole.nonce, detail: hole.detail, since: hole.since },
   };
+}
+
+function stuckSince({ state, history, updatedAt }: TransactionRow): Date {
+  const stuck = state === "STUCK" ? history.find(({ event }) => event === "stick") : undefined;
+  return stuck?.firstAt ?? updatedAt;
 }
 
 export function totals(state: DatabaseState, limits: Limits, at: Date): Totals {
@@ -178,10 +183,20 @@ export function nonces(state: DatabaseState, lane: Lane, from: number, to: numbe
   };
 }
 
+const DATES_FOR_MS = 900_000;
+
 export function reports(state: DatabaseState, now: Date): readonly NodeReport[] {
   return [...state.reports.values()]
     .filter(({ instanceId }) => isAlive(state.instances.get(instanceId), now))
     .sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
+}
+
+export function endedReports(state: DatabaseState, now: Date): readonly NodeReport[] {
+  return [...state.reports.values()].filter(({ instanceId }) => {
+    const instance = state.instances.get(instanceId);
+    if (instance === undefined || isAlive(instance, now)) return false;
+    return now.getTime() - instance.heartbeatAt.getTime() < DATES_FOR_MS;
+  });
 }
 
 export function past(state: DatabaseState, limit: number, now: Date): ClusterPast {

@@ -47,10 +47,10 @@ const trouble = (index: number) =>
 async function order(button: string, reason: string, fields: Readonly<Record<string, string>> = {}): Promise<void> {
   await page.getByRole("button", { name: button, exact: true }).first().click();
   for (const [name, value] of Object.entries(fields))
-    await page.locator(`#order-dialog input[name=${name}]`).fill(value);
-  await page.locator("#order-dialog textarea").fill(reason);
-  await page.locator("#order-dialog button[type=submit]").click();
-  await page.locator("#order-dialog[open]").waitFor({ state: "detached" });
+    await page.locator(`#action-dialog input[name=${name}]`).fill(value);
+  await page.locator("#action-dialog textarea").fill(reason);
+  await page.locator("#action-dialog button[type=submit]").click();
+  await page.locator("#action-dialog[open]").waitFor({ state: "detached" });
 }
 
 /** Alerts stay for a while, for whoever was not listening; nothing of the lane waits for a person any more. */

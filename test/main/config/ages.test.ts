@@ -6,7 +6,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 describe("ages", () => {
-  const { parse, fallback, show } = ageOr("off", HOUR_MS);
+  const { parse, fallback, unset } = ageOr("off", HOUR_MS);
 
   it.each([
     ["90d", 90 * DAY_MS],
@@ -14,24 +14,24 @@ describe("ages", () => {
     ["36h", 36 * HOUR_MS],
     ["60m", HOUR_MS],
     ["off", null],
-  ])("reads %s", (said, value) => {
+  ])("parse %s", (said, value) => {
     expect(parse(said)).toEqual({ value });
   });
 
   it.each(["", "90", "d", "1.5d", "-1d", "0d", "90 d", "90D", "99999d", "forever", "on", 90, null, true])(
-    "refuses %j, and says what to write",
+    "refuse %j with an example",
     (said) => {
       expect(parse(said)).toEqual({ mistake: "is not an age (use 90d, 36h, or off)" });
     },
   );
 
-  it("refuses what is too short to be meant", () => {
+  it("refuse an age that is too short", () => {
     for (const said of ["59m", "10s", "0"])
       expect(parse(said)).toEqual({ mistake: "is too short (at least 1h, or off)" });
   });
 
-  it("is without an end unless it is set, and reads back what it shows", () => {
-    expect([fallback, show(null)]).toEqual([null, "off"]);
+  it("are unlimited by default, and parse what they show", () => {
+    expect([fallback, unset]).toEqual([null, "off"]);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 24 * 365 }), (hours) => {
         expect(parse(formatAge(hours * HOUR_MS))).toEqual({ value: hours * HOUR_MS });

@@ -127,13 +127,13 @@ describe("defaults", () => {
     });
   });
 
-  it("of dev wait for two confirmations, unless told otherwise", () => {
+  it("of dev wait for two confirmations, unless they are set", () => {
     expect(load({ command: "dev" }).config.chainDefaults.confirmations).toBe(2);
     const env = { FENCEPOST_CONFIRMATIONS: "5" };
     expect(load({ command: "dev", env }).config.chainDefaults.confirmations).toBe(5);
   });
 
-  it("of repricing can be told otherwise: not at all, or step by step", () => {
+  it("of repricing can be changed to off or linear", () => {
     const repricing = (env: Record<string, string>) => load({ env }).config.chainDefaults.repricing;
     expect(repricing({ FENCEPOST_REPRICE: "on" })).toBe(marketRepricing);
     expect(repricing({ FENCEPOST_REPRICE: "off" })).toBeNull();
@@ -141,8 +141,8 @@ describe("defaults", () => {
   });
 });
 
-describe("who wins", () => {
-  it("flag over environment over file over default", () => {
+describe("the precedence of values", () => {
+  it("is flag, environment, file, default", () => {
     const file = { port: 1, batchSize: 7 };
     const env = { FENCEPOST_PORT: "2" };
     expect(load({ file }).config).toMatchObject({ port: 1, writer: { batchSize: 7 } });
@@ -150,27 +150,27 @@ describe("who wins", () => {
     expect(load({ file, env, flags: { port: "3" } }).config.port).toBe(3);
   });
 
-  it("takes an empty variable for an unset one", () => {
+  it("treats an empty variable as unset", () => {
     expect(load({ file: { port: 1 }, env: { FENCEPOST_PORT: " " } }).config.port).toBe(1);
   });
 
-  it("judges what is overridden all the same", () => {
+  it("checks overridden values too", () => {
     expect(mistakes({ file: { port: "x" }, env: { FENCEPOST_PORT: "2" } })).toHaveLength(1);
   });
 
-  it("says who said it", () => {
+  it("reports the origin of each value", () => {
     const { resolution } = load({ file: { port: 1, host: "::1" }, env: { FENCEPOST_PORT: "2" } });
     expect(resolution.origins).toMatchObject({ port: "environment", host: "file", mode: "default" });
   });
 });
 
 describe("chains", () => {
-  it("is one chain where only an RPC URL is given, id read from it", () => {
+  it("are one chain if only an RPC URL is given, with the id it reports", () => {
     const { config } = load({ env: { FENCEPOST_RPC_URL: "http://a, http://b" } });
     expect(config.chains).toMatchObject([{ chainId: null, rpcUrls: ["http://a", "http://b"] }]);
   });
 
-  it("may each differ from what holds for all", () => {
+  it("may each override the common settings", () => {
     const chains = [
       { id: 1, rpc: "https://one", finality: "finalized" },
       { id: 10, rpc: ["https://ten", "https://ten-too"], confirmations: 3, resubmitInterval: "off", maxFeeGwei: 2 },
@@ -182,7 +182,7 @@ describe("chains", () => {
     ]);
   });
 
-  it("bow to the environment, also in a chain's own setting", () => {
+  it("are overridden by the environment, also in their own settings", () => {
     const file = { chains: [{ id: 1, rpc: "https://one", confirmations: 3 }] };
     const env = { FENCEPOST_CONFIRMATIONS: "9", FENCEPOST_RPC_URL: "http://localhost:1" };
     expect(load({ file, env }).config.chains).toMatchObject([
@@ -252,7 +252,7 @@ describe("chains", () => {
     expect(mistakes({ file: { chains }, env })).toEqual(expected);
   });
 
-  it("have the id that FENCEPOST_CHAIN_ID names, beside one endpoint or in place of the only entry's", () => {
+  it("have the id of FENCEPOST_CHAIN_ID, with one endpoint or one entry", () => {
     const ids = (given: Given) => load(given).config.chains.map(({ chainId }) => chainId);
     const env = { FENCEPOST_CHAIN_ID: "5" };
     expect(ids({ env: { ...env, FENCEPOST_RPC_URL: "http://a" } })).toEqual([5]);
@@ -261,14 +261,14 @@ describe("chains", () => {
     expect(ids({ file: { chains: [{ rpc: "http://a" }] }, env })).toEqual([5]);
     expect(ids({ file: { chains: [{ id: 3, rpc: "http://a" }] }, env })).toEqual([5]);
     expect(mistakes({ file: { chainId: 7, chains: [{ rpc: "http://b" }] } })).toEqual([
-      "fencepost.config.ts: chainId: cannot stand beside chains; move it into the chain's id",
+      "fencepost.config.ts: chainId: cannot be combined with chains; move it into the chain's id",
     ]);
   });
 
-  it("refuse a second place for the endpoint", () => {
+  it("refuse endpoints in two places", () => {
     const file = { rpcUrl: "http://a", chains: [{ rpc: "http://b" }] };
     expect(mistakes({ file })).toEqual([
-      "fencepost.config.ts: rpcUrl: cannot stand beside chains; move it into the chain's rpc",
+      "fencepost.config.ts: rpcUrl: cannot be combined with chains; move it into the chain's rpc",
     ]);
   });
 });
@@ -293,12 +293,12 @@ describe("one clear line for", () => {
     [
       "a policy that gave a transaction a second nonce",
       { env: { FENCEPOST_EXTERNAL_USE_POLICY: "requeue" } },
-      'FENCEPOST_EXTERNAL_USE_POLICY: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
+      'FENCEPOST_EXTERNAL_USE_POLICY: "requeue" was removed: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides whether to send it again (docs/external-use.md)',
     ],
     [
       "the same of one chain",
       { file: { chains: [{ rpc: "http://a", externalUsePolicy: "requeue" }] } },
-      'fencepost.config.ts: chains[0].externalUsePolicy: "requeue" is no longer there: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides about sending anew (docs/external-use.md)',
+      'fencepost.config.ts: chains[0].externalUsePolicy: "requeue" was removed: a transaction that loses its nonce ends as FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY, and its caller decides whether to send it again (docs/external-use.md)',
     ],
     [
       "a value that is no choice",
@@ -318,12 +318,12 @@ describe("one clear line for", () => {
     [
       "a hook at a private address that is not named",
       { env: { FENCEPOST_STUCK_HOOK: "http://127.0.0.1:9000/secret-token-of-ours" } },
-      "FENCEPOST_STUCK_HOOK: leads to a private address: name it in FENCEPOST_HOOK_NETWORKS, as 127.0.0.1",
+      "FENCEPOST_STUCK_HOOK: is a private address: allow it in FENCEPOST_HOOK_NETWORKS, as 127.0.0.1",
     ],
     [
       "a webhook for alerts at one",
       { env: { FENCEPOST_ALERT_WEBHOOK_URL: "https://[fd00::1]/x", FENCEPOST_HOOK_NETWORKS: "10.0.0.0/8" } },
-      "FENCEPOST_ALERT_WEBHOOK_URL: leads to a private address: name it in FENCEPOST_HOOK_NETWORKS, as fd00::1",
+      "FENCEPOST_ALERT_WEBHOOK_URL: is a private address: allow it in FENCEPOST_HOOK_NETWORKS, as fd00::1",
     ],
     [
       "a network that is none",
@@ -455,7 +455,7 @@ describe("one clear line for", () => {
     [
       "other nodes sent to the callers' port",
       { env: { FENCEPOST_ADMIN_PORT: "3001", FENCEPOST_ADVERTISE_URL: "http://node-1:3000" } },
-      "FENCEPOST_ADVERTISE_URL: leads to FENCEPOST_PORT; other nodes ask at FENCEPOST_ADMIN_PORT",
+      "FENCEPOST_ADVERTISE_URL: has the port of FENCEPOST_PORT; other nodes connect to FENCEPOST_ADMIN_PORT",
     ],
     [
       "callers sent to the operators' port",
@@ -480,12 +480,12 @@ describe("one clear line for", () => {
     [
       "a method that acts among those that /rpc passes on",
       { env: { FENCEPOST_RPC_METHODS: "zks_getL1BatchDetails,klay_sendTransaction" } },
-      "FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc passes on reads alone",
+      "FENCEPOST_RPC_METHODS: the value is wrong at place 2: is a method that can send: /rpc forwards only reads",
     ],
     [
       "a subscription among them",
       { env: { FENCEPOST_RPC_METHODS: "eth_subscribe" } },
-      'FENCEPOST_RPC_METHODS: "eth_subscribe" is wrong at place 1: is answered over WebSockets, and never passed on',
+      'FENCEPOST_RPC_METHODS: "eth_subscribe" is wrong at place 1: is answered over WebSockets, and never forwarded',
     ],
     [
       "scopes",
@@ -496,7 +496,7 @@ describe("one clear line for", () => {
     expect(mistakes(given)).toEqual([line]);
   });
 
-  it("start, open to others at the operators' address", () => {
+  it("start without keys on a reachable admin address", () => {
     const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_ADMIN_PORT: "3001" };
     expect(mistakes({ command: "start", env: { ...open, FENCEPOST_ADMIN_HOST: "10.0.0.7" } })).toEqual([
       'FENCEPOST_AUTH: "none" is for this machine alone, and FENCEPOST_ADMIN_HOST lets others reach it: use 127.0.0.1, or set API keys',
@@ -521,7 +521,7 @@ describe("one clear line for", () => {
     ["a private key", KEY, [KEY.slice(0, 8), KEY.slice(-8)]],
     ["half of one", KEY.slice(0, 16), [KEY.slice(0, 8)]],
     ["a mnemonic", "test test test test test test test test test test test junk", ["test test"]],
-  ])("a setting that was given %s by mistake, without a part of it", (_, secret, parts) => {
+  ])("a setting that contains %s by mistake, without quoting it", (_, secret, parts) => {
     for (const key of SETTING_KEYS) {
       const lines = mistakes({ env: { [SETTINGS[key].variable]: secret } }).join("\n");
       for (const part of parts) expect(lines).not.toContain(part);
@@ -548,7 +548,7 @@ describe("one clear line for", () => {
 });
 
 describe("an inherited count", () => {
-  it("is fine beside a chain's own tag", () => {
+  it("is allowed with a chain's own finality tag", () => {
     const file = { confirmations: 5, chains: [{ rpc: "http://a", finality: "finalized" }, { rpc: "http://b" }] };
     expect(load({ file }).config.chains.map((chain) => chain.settings.finality)).toEqual([
       "finalized",
@@ -557,8 +557,8 @@ describe("an inherited count", () => {
   });
 });
 
-describe("what a command cannot do without", () => {
-  it("start: database, chain, signer, and a word about who may call", () => {
+describe("the settings that a command requires", () => {
+  it("of start are database, chain, signer, and authentication", () => {
     expect(mistakes({ command: "start" }).map((line) => line.split(":")[0])).toEqual([
       "FENCEPOST_DATABASE_URL",
       "FENCEPOST_RPC_URL",
@@ -568,7 +568,7 @@ describe("what a command cannot do without", () => {
     expect(mistakes({ command: "start", env: START })).toEqual([]);
   });
 
-  it("start runs open only when told so", () => {
+  it("of start include API keys, unless auth is none", () => {
     const { FENCEPOST_API_KEYS: _, ...rest } = START;
     const { config } = load({ command: "start", env: { ...rest, FENCEPOST_AUTH: "none" } });
     expect(config.apiKeys).toBe("none");
@@ -577,7 +577,7 @@ describe("what a command cannot do without", () => {
     ]);
   });
 
-  it("keys have their own rate and share, or those of the node", () => {
+  it("give keys the node's rate and share unless they have their own", () => {
     const env = { FENCEPOST_KEY_RATE: "50", FENCEPOST_KEY_READ_RATE: "500", FENCEPOST_KEY_QUEUE_SHARE: "0.25" };
     const secrets = ["a", "b"].map((letter) => letter.repeat(22));
     const own = { createsPerSecond: 5, readsPerSecond: 50, queueShare: 0.1 };
@@ -591,7 +591,7 @@ describe("what a command cannot do without", () => {
     expect(config.keyQuotas).toEqual(usual);
   });
 
-  it("start takes any kind of signer, and chains of a file", () => {
+  it("of start are met by any kind of signer, and by chains of a file", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, FENCEPOST_RPC_URL: __, ...rest } = START;
     const file = { chains: [{ rpc: "http://a" }] };
     const mnemonic = "test test test test test test test test test test test junk";
@@ -622,23 +622,23 @@ describe("what a command cannot do without", () => {
     }
   });
 
-  it("start names every kind of signer where none is set", () => {
+  it("of start list every kind of signer if none is set", () => {
     const { FENCEPOST_PRIVATE_KEYS: _, ...rest } = START;
     const [line = ""] = mistakes({ command: "start", env: rest });
     for (const key of SIGNER_KEYS.slice(1)) expect(line).toContain(SETTINGS[key].variable);
   });
 
-  it("says once that a value is wrong, not also that it is missing", () => {
+  it("report a wrong value once, and not also as missing", () => {
     const env = { ...START, FENCEPOST_DATABASE_URL: "mysql://x", FENCEPOST_PRIVATE_KEYS: "0x12" };
     expect(mistakes({ command: "start", env })).toHaveLength(2);
   });
 
-  it("migrate: the database alone", () => {
+  it("of migrate are the database only", () => {
     expect(mistakes({ command: "migrate" })).toHaveLength(1);
     expect(mistakes({ command: "migrate", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
   });
 
-  it("dev: nothing", () => {
+  it("of dev are none", () => {
     expect(mistakes({ command: "dev" })).toEqual([]);
     expect(mistakes({ command: "dev", env: { FENCEPOST_DATABASE_URL: "postgres://h/d" } })).toEqual([]);
   });
@@ -672,13 +672,13 @@ describe("what a command cannot do without", () => {
   });
 });
 
-describe("the table", () => {
-  it("spells each variable as its key", () => {
+describe("the table of settings", () => {
+  it("derives each variable from its key", () => {
     const variable = (key: string) => `FENCEPOST_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
     for (const key of SETTING_KEYS) expect(SETTINGS[key].variable).toBe(variable(key));
   });
 
-  it("reads back every default that it shows", () => {
+  it("parses every default that it shows", () => {
     const { resolution } = load({});
     for (const { key, variable, value } of effectiveValues(resolution)) {
       if (value === NOT_SET || value === BY_CHAIN_ID || variable === null) continue;

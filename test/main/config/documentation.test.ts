@@ -25,7 +25,7 @@ describe("docs/configuration.md", () => {
     expect(documented.sort(byKey)).toEqual(expected(SETTING_KEYS).sort(byKey));
   });
 
-  it("lists under Chains exactly what a chain may say for itself", () => {
+  it("lists under Chains exactly the settings of a chain", () => {
     expect(rows("Chains").sort(byKey)).toEqual(expected(CHAIN_SETTING_KEYS).sort(byKey));
   });
 });

@@ -14,7 +14,7 @@ describe("durations", () => {
     ["0", 0],
     ["0s", 0],
     ["8760h", 31_536_000_000],
-  ])("reads %s", (text, ms) => {
+  ])("parse %s", (text, ms) => {
     expect(parseDuration(text)).toBe(ms);
   });
 
@@ -36,11 +36,11 @@ describe("durations", () => {
     "8761h",
     "∞",
     "٣s",
-  ])("refuses %j", (text) => {
+  ])("refuse %j", (text) => {
     expect(parseDuration(text)).toBeNull();
   });
 
-  it("reads back whatever it writes", () => {
+  it("parse what they format", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 31_536_000_000 }), (ms) => {
         expect(parseDuration(formatDuration(ms))).toBe(ms);
@@ -48,7 +48,7 @@ describe("durations", () => {
     );
   });
 
-  it("writes the largest unit that fits", () => {
+  it("are formatted in the largest exact unit", () => {
     expect([0, 250, 10_000, 90_000, 300_000, 7_200_000].map(formatDuration)).toEqual([
       "0ms",
       "250ms",
@@ -59,7 +59,7 @@ describe("durations", () => {
     ]);
   });
 
-  it("answers any text with whole milliseconds or null", () => {
+  it("parse any text to whole milliseconds or null", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[0-9.]{0,20}(ms|s|m|h)?$/)), (text) => {
         const ms = parseDuration(text);

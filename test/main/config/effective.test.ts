@@ -26,7 +26,7 @@ describe("effective values", () => {
     expect(rows.get("databaseUrl")).toMatchObject({ value: "not set", origin: "default" });
   });
 
-  it("show how many keys there are, never which", () => {
+  it("show the number of keys, never the keys", () => {
     const rows = effective({
       privateKeys: ["1".repeat(64), "2".repeat(64)],
       apiKeys: [`ci:${"a".repeat(22)}`, `ops:${"b".repeat(22)}:read`],
@@ -35,7 +35,7 @@ describe("effective values", () => {
     expect(rows.get("apiKeys")?.value).toBe("ci:***, ops:***");
   });
 
-  it("show what a chain says for itself", () => {
+  it("show a chain's own settings", () => {
     const rows = effective({
       chains: [
         { rpc: "http://a", confirmations: 3, resubmitInterval: "off" },
@@ -56,13 +56,13 @@ describe("effective values", () => {
 });
 
 describe("the most gas of one transaction", () => {
-  it("is shown as it is in force on the chain, or that none is known", () => {
+  it("is shown as the chain's known limit, or as unknown", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
     expect(effective({}, variables, [1]).get("maxTransactionGas")?.value).toBe("16777216 (chain 1)");
     expect(effective({}, variables, [31_337]).get("maxTransactionGas")?.value).toBe(
-      "none is known (chain 31337); learned from a refusal",
+      "not known for chain 31337; learned from a refusal",
     );
-    expect(effective({}, variables).get("maxTransactionGas")?.value).toBe("by chain id, which no endpoint says now");
+    expect(effective({}, variables).get("maxTransactionGas")?.value).toBe("by chain id, which no endpoint reports now");
     const rows = effective({ chains: [{ id: 1, rpc: "http://a" }] });
     expect(rows.get("chains[0].maxTransactionGas")).toMatchObject({ value: "16777216 (chain 1)", origin: "default" });
     expect(effective({ maxTransactionGas: 30_000_000 }, variables, [1]).get("maxTransactionGas")?.value).toBe(
@@ -72,7 +72,7 @@ describe("the most gas of one transaction", () => {
 });
 
 describe("the ceilings of what a transaction may cost", () => {
-  it("are shown as they are in force on the chain behind the one URL, once it has said which it is", () => {
+  it("are shown for the chain id that the one URL reports", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
     const said = effective({}, variables, [31_337]);
     expect(said.get("maxFeeGwei")).toEqual({
@@ -80,11 +80,11 @@ describe("the ceilings of what a transaction may cost", () => {
     });
     expect(said.get("maxGasCostWei")?.value).toBe("1000000000000000000 (chain 31337)");
     expect(said.get("maxCostWei")?.value).toBe("not set");
-    expect(effective({}, variables).get("maxFeeGwei")?.value).toBe("by chain id, which no endpoint says now");
+    expect(effective({}, variables).get("maxFeeGwei")?.value).toBe("by chain id, which no endpoint reports now");
     expect(effective({}, variables, [424_242]).get("maxFeeGwei")?.value).toBe("100 (chain 424242 is not a known one)");
   });
 
-  it("are shown for each of several chains, and where one says its own, that", () => {
+  it("are shown for each of several chains, with a chain's own ones first", () => {
     const chains = [
       { id: 1, rpc: "http://a" },
       { rpc: "http://b", maxGasCostWei: "7" },
@@ -93,12 +93,12 @@ describe("the ceilings of what a transaction may cost", () => {
     const rows = effective({ chains });
     expect(rows.get("maxFeeGwei")?.value).toBe("by chain id");
     expect(rows.get("chains[0].maxFeeGwei")).toMatchObject({ value: "500 (chain 1)", origin: "default" });
-    expect(rows.get("chains[1].maxFeeGwei")?.value).toBe("by chain id, which no endpoint says now");
+    expect(rows.get("chains[1].maxFeeGwei")?.value).toBe("by chain id, which no endpoint reports now");
     expect(rows.get("chains[1].maxGasCostWei")).toMatchObject({ value: "7", origin: "chain" });
     expect(rows.get("chains[2].maxGasCostWei")?.value).toBe("50000000000000000000 (chain 137)");
   });
 
-  it("are what was set for all, and then not said again for each", () => {
+  it("are shown once if they are set for all chains", () => {
     const chains = [{ id: 1, rpc: "http://a" }];
     const rows = effective({ chains, maxGasCostWei: "9" }, { FENCEPOST_MAX_FEE_GWEI: "1.5" });
     expect(rows.get("maxFeeGwei")).toMatchObject({ value: "1.5", origin: "environment" });

@@ -54,14 +54,14 @@ describe("configuration file", () => {
     expect((await load()).config.port).toBe(4003);
   });
 
-  it("may be named, also from elsewhere", async () => {
+  it("may be named by a path in another directory", async () => {
     await write("fencepost.config.json", '{ "port": 1 }');
     await write("other.json", '{ "port": 2 }');
     expect((await load("other.json")).config.port).toBe(2);
     expect((await load(join(directory, "other.json"))).config.port).toBe(2);
   });
 
-  it("must exist where it is named", async () => {
+  it("must exist if it is named", async () => {
     expect(await mistakes("nope.ts")).toEqual(["nope.ts: there is no such file"]);
   });
 
@@ -73,7 +73,7 @@ describe("configuration file", () => {
     ]);
   });
 
-  it("says where JSON breaks, and quotes nothing of it", async () => {
+  it("reports the position of a JSON error without quoting the text", async () => {
     await write("fencepost.config.json", '{\n  "privateKeys": "5ecre7"\n  "port": 1 }');
     const [line = "", ...rest] = await mistakes();
     expect(rest).toEqual([]);
@@ -141,20 +141,20 @@ describe("a configuration file with keys that other users of the machine can rea
     await expect(start()).resolves.toMatchObject({ warnings: [] });
   });
 
-  it("is no file that takes its keys from elsewhere", async () => {
+  it("is accepted if it reads its keys from elsewhere", async () => {
     const text = `export default { ...${JSON.stringify(OPEN)}, privateKeys: ["cd".repeat(32)] };`;
     await writeMode("fencepost.config.js", text, 0o644);
     await expect(start()).resolves.toMatchObject({ warnings: [] });
   });
 });
 
-it("a secret that is a word of ours is warned of at start, by the name of its setting", async () => {
+it("a secret that cannot be masked is warned of at start, by the name of its setting", async () => {
   const variables = { FENCEPOST_DATABASE_URL: "postgres://app:fencepost@localhost/db" };
   const { warnings } = await loadConfig({ command: "dev", variables, workingDirectory: directory, nodeId: "n" });
   expect(warnings).toEqual([expect.stringMatching(/^FENCEPOST_DATABASE_URL: .*choose another$/)]);
 });
 
-describe("where keys are held", () => {
+describe("the place of the signing keys", () => {
   const KEY = "11".repeat(32);
   const START = {
     FENCEPOST_DATABASE_URL: "postgres://localhost/db",
@@ -167,14 +167,14 @@ describe("where keys are held", () => {
     return (await loadConfig({ command, variables, workingDirectory: directory, nodeId: "n" })).config;
   };
 
-  it("is a process of their own with start, else a thread, unless it is said", async () => {
+  it("is a process with start, else a thread, unless it is set", async () => {
     expect((await loaded("start")).signing).toBe("process");
     expect((await loaded("dev")).signing).toBe("thread");
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).signing).toBe("thread");
     expect((await loaded("dev", { FENCEPOST_SIGNING: "process" })).signing).toBe("process");
   });
 
-  it("is where key files are read: a node with a signing process does not even know what to mask", async () => {
+  it("is the only reader of key files: a node with a signing process never has their secrets", async () => {
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).secrets).toContain(KEY);
     expect((await loaded("start")).secrets).not.toContain(KEY);
   });

@@ -13,8 +13,8 @@ import {
 import { SETTING_KEYS, SETTINGS } from "../../../src/main/config/schema.ts";
 import { unmaskedSecrets } from "../../../src/main/config/secrets.ts";
 
-describe("secrets that are words of ours", () => {
-  it("are each word of each setting's name", () => {
+describe("secrets that cannot be masked", () => {
+  it("are the words of the settings' names", () => {
     for (const key of SETTING_KEYS) {
       const { variable } = SETTINGS[key];
       expect([variable, isOwnWord(variable)]).toEqual([variable, true]);
@@ -25,16 +25,18 @@ describe("secrets that are words of ours", () => {
     ["the product's name", "fencepost"],
     ["a part of a setting's name", "api_keys"],
     ["five characters", "abc12"],
-  ])("are said once at start, by the setting and not by the value: %s", (_, password) => {
+  ])("are warned of once at start, by the setting's name and not the value: %s", (_, password) => {
     const variables = { FENCEPOST_DATABASE_URL: `postgres://app:${password}@db/app` };
     const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");
     expect(unmaskedSecrets(resolution)).toEqual([
-      expect.stringMatching(/^FENCEPOST_DATABASE_URL: a secret in it is an ordinary word of ours, or shorter/),
+      expect.stringMatching(
+        /^FENCEPOST_DATABASE_URL: a secret in it is an ordinary word of Fencepost's texts, or shorter/,
+      ),
     ]);
     expect(unmaskedSecrets(resolution).join().replace("FENCEPOST_DATABASE_URL", "")).not.toContain(password);
   });
 
-  it("are no others", () => {
+  it("are only those", () => {
     const variables = {
       FENCEPOST_DATABASE_URL: "postgres://app:hunter2@db/app",
       FENCEPOST_API_KEYS: "ci:s3cret-of-the-ci-machine",
@@ -95,7 +97,7 @@ describe("no secret is shown", () => {
     query: token,
   });
 
-  it("by fencepost config, and every one is known to the log's mask", () => {
+  it("by fencepost config, and the log masks each of them", () => {
     fc.assert(
       fc.property(secrets, ({ password, keys, words, apiSecret, rpcToken, rpcPassword, query }) => {
         const variables = {
@@ -118,7 +120,7 @@ describe("no secret is shown", () => {
     );
   });
 
-  it("by a message about it", () => {
+  it("by an error message about it", () => {
     const broken = fc.record({ secret: token, slip: fc.constantFrom("!", "'", "@", " ", "x:") });
     fc.assert(
       fc.property(broken, ({ secret, slip }) => {

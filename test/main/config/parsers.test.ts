@@ -30,7 +30,7 @@ const value = <T>(parser: Parser<T>, raw: unknown): T | string => {
 const refused = (parser: Parser<unknown>, raw: unknown) => "mistake" in parser(raw);
 
 describe("every parser", () => {
-  it("answers anything at all with a value or a one-line phrase, and never throws", () => {
+  it("returns a value or a one-line mistake for any input, and never throws", () => {
     // Any code point, half a surrogate pair too. fast-check's unit "binary" builds a table of all of them first: a second.
     const anyText = fc.array(fc.nat(0x10ffff)).map((points) => String.fromCodePoint(...points));
     const raw = fc.oneof(fc.anything(), anyText, fc.webUrl(), fc.double(), fc.bigInt());
@@ -44,7 +44,7 @@ describe("every parser", () => {
     );
   });
 
-  it("reads a file's value and a variable's text alike", () => {
+  it("parses a file's value and a variable's text alike", () => {
     expect([value(integer(0, 9), 7), value(integer(0, 9), "7")]).toEqual([7, 7]);
     expect([value(flag, true), value(flag, "true"), value(flag, "false")]).toEqual([true, true, false]);
     expect(value(list(text), ["a", "b"])).toEqual(value(list(text), "a, b"));
@@ -73,19 +73,19 @@ describe("numbers", () => {
     expect(refused(integer(0, Number.MAX_SAFE_INTEGER), raw)).toBe(true);
   });
 
-  it("keeps to its limits", () => {
+  it("are refused outside their limits", () => {
     expect(value(integer(1, 10), "0")).toBe("! is not a whole number from 1 to 10");
     expect(value(integer(1, 10), "10")).toBe(10);
   });
 
-  it("reads gwei exactly", () => {
+  it("parse gwei exactly", () => {
     expect(value(gwei, "1.5")).toBe(1_500_000_000n);
     expect(value(gwei, "0.000000001")).toBe(1n);
     expect(value(gwei, 50)).toBe(50_000_000_000n);
     for (const raw of ["0", "0.0000000001", "-1", "1,5", "", "1.", ".5", "1e9"]) expect(refused(gwei, raw)).toBe(true);
   });
 
-  it("writes gwei as it reads them", () => {
+  it("format gwei so that they parse to the same", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 1n, max: 10n ** 23n }), (wei) => {
         expect(value(gwei, formatGwei(wei))).toBe(wei);
@@ -95,27 +95,27 @@ describe("numbers", () => {
 });
 
 describe("durations and choices", () => {
-  it("say how it is written, or how long it must be", () => {
+  it("report their format, or their limits", () => {
     expect(value(duration(500), "10")).toBe("! is not a duration (use 10s, 250ms, 5m)");
     expect(value(duration(500), 10)).toBe("! is not a duration (use 10s, 250ms, 5m)");
     expect(value(duration(500), "100ms")).toBe("! is too short (at least 500ms)");
     expect(value(duration(0), 0)).toBe(0);
   });
 
-  it("turn off only where that means something", () => {
+  it("accept off only if the setting can be switched off", () => {
     expect(value(durationOrOff(100), "off")).toBeNull();
     expect(value(durationOrOff(100), "50ms")).toBe("! is too short (at least 100ms)");
     expect(value(durationOrOff(100), "of")).toBe("! is not a duration (use 10s, 250ms, 5m, or off)");
     expect(refused(duration(100), "off")).toBe(true);
   });
 
-  it("name what may be chosen", () => {
+  it("list the allowed values", () => {
     expect(value(choice("a", "b"), "c")).toBe("! is not one of a, b");
   });
 });
 
 describe("lists", () => {
-  it("name the place of the mistake, counted from one", () => {
+  it("report the position of a mistake, counted from one", () => {
     expect(value(list(integer(0, 9)), "1,2,x")).toBe("! is wrong at place 3: is not a whole number from 0 to 9");
     expect(value(list(integer(0, 9)), [1, 1])).toBe("! is wrong at place 2: given before");
     expect(value(list(text), [])).toBe("! needs at least one item");
@@ -143,11 +143,11 @@ describe("credentials", () => {
     expect(refused(privateKey, raw)).toBe(true);
   });
 
-  it("see two spellings of one key as given twice", () => {
+  it("refuse one private key in two spellings", () => {
     expect(value(list(privateKey), `${key},0x${key.toUpperCase()}`)).toBe("! is wrong at place 2: given before");
   });
 
-  it("count a mnemonic's words", () => {
+  it("check the number of a mnemonic's words", () => {
     const words = "test test test test test test test test test test test junk";
     expect(value(mnemonic, `  ${words.replaceAll(" ", "  ").toUpperCase()}`)).toBe(words);
     for (const raw of ["", "test", `${words} test`, words.replace("junk", "ju-nk")])
@@ -164,7 +164,7 @@ describe("credentials", () => {
     expect(value(apiKey, said)).toEqual({ ...said, signers: [signer.toLowerCase()], chains: [1, 10] });
   });
 
-  it("refuse an API key that is not one, without repeating any of it", () => {
+  it("refuse a malformed API key without quoting it", () => {
     for (const raw of ["", "ci", "ci:", `:${secret}`, `c i:${secret}`, `ci:sec ret${secret}`, `a:${secret}:read:d`]) {
       expect(refused(apiKey, raw)).toBe(true);
     }
@@ -176,7 +176,7 @@ describe("credentials", () => {
     expect(value(apiKey, { name: "ci", secret, signers: [secret] })).not.toContain(secret);
   });
 
-  it("tell database, endpoint and node URLs apart", () => {
+  it("distinguish database, endpoint and node URLs", () => {
     expect(refused(databaseUrl, "postgres://u:p@h:5432/d")).toBe(false);
     expect(refused(databaseUrl, "postgresql:///d?host=/var/run/postgresql")).toBe(false);
     for (const raw of ["", "mysql://h/d", "localhost:5432", "http://h"]) expect(refused(databaseUrl, raw)).toBe(true);
@@ -196,7 +196,7 @@ describe("credentials", () => {
       expect(refused(rpcUrl, raw)).toBe(true);
     }
     expect(value(rpcUrls, ["https://a.example#send=never"])).toBe(
-      "! says send: never of every endpoint: no transaction could leave",
+      "! has send: never for every endpoint: no transaction could be sent",
     );
     expect(value(originUrl, "http://node-1:3000/")).toBe("http://node-1:3000");
     for (const raw of ["node-1:3000", "http://u:p@node", "http://node/path", "http://node?x=1", ""]) {

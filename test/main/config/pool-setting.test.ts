@@ -29,8 +29,8 @@ describe("pools in the configuration", () => {
     [{ payouts: [] }, "is wrong at payouts: needs at least one item"],
     [{ payouts: [A, A] }, "is wrong at payouts: is wrong at place 2: given before"],
     [{ payouts: ["0x12"] }, "is wrong at payouts: is wrong at place 1: an address is 0x and 40 hex digits"],
-    [{ "no spaces": [A] }, "is wrong at a name: a pool is called by letters, digits, . _ and -, 64 at most"],
-  ])("that say %j are refused in one line", (raw, mistake) => {
+    [{ "no spaces": [A] }, "is wrong at a name: a pool's name has up to 64 letters, digits, . _ and -"],
+  ])("of the form %j are refused in one line", (raw, mistake) => {
     expect(parsed(raw)).toBe(mistake);
   });
 

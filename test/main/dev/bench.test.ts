@@ -21,7 +21,7 @@ function ports(nth = Number.POSITIVE_INFINITY) {
 }
 
 describe("a measurement", () => {
-  it("of a node that is named asks for a signer first: each create costs its gas", async () => {
+  it("of a named node requires a signer, because each create costs gas", async () => {
     const node = ports();
     for (const named of [{ url: "http://n" }, { profile: "production" }]) {
       await expect(bench({ ...OPTIONS, ...named }, node)).rejects.toThrow("--signer is missing");
@@ -29,7 +29,7 @@ describe("a measurement", () => {
     expect(node.sent).toEqual([]);
   });
 
-  it("sends nothing of value, each under an id of its own, and counts what was refused", async () => {
+  it("sends zero-value transfers with their own ids, and counts refusals", async () => {
     const node = ports(5);
     const report = await bench({ ...OPTIONS, url: "http://n", signer: SIGNER }, node);
     expect(report).toMatchObject({ node: "http://n", accepted: 16, failed: 4 });
@@ -40,7 +40,7 @@ describe("a measurement", () => {
     for (const intent of node.sent) expect(intent).toMatchObject({ payload: { to: SIGNER, value: "0" } });
   });
 
-  it("where nothing is accepted is the first refusal", async () => {
+  it("fails with the first refusal if nothing is accepted", async () => {
     await expect(bench({ ...OPTIONS, url: "http://n", signer: SIGNER }, ports(1))).rejects.toThrow("refused");
   });
 });

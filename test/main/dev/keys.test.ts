@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DevChain, startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
-import { PlayKeys } from "../../../src/main/dev/keys.ts";
+import { DevKeys } from "../../../src/main/dev/keys.ts";
 
 let chain: DevChain;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ afterAll(() => chain.stop());
 function playing(own: { readonly chain?: DevChain | null; readonly send?: () => Promise<string> } = {}) {
   const said: string[] = [];
   let restarts = 0;
-  const keys = new PlayKeys({
+  const keys = new DevKeys({
     chain: own.chain === undefined ? chain : own.chain,
     blockTimeMs: 20,
     send: own.send ?? (async () => "sent"),
@@ -24,7 +24,7 @@ function playing(own: { readonly chain?: DevChain | null; readonly send?: () => 
   return { keys, said, restarts: () => restarts };
 }
 
-const KILLED = "kill -9 4711: another node has taken over, and goes on with what the database has";
+const KILLED = "kill -9 4711: another node has taken over, and continues from the database";
 
 const height = async () => Number(await chain.rpc("eth_blockNumber"));
 const hashAt = async (number: number) =>
@@ -49,7 +49,7 @@ describe("keys of dev, on a real chain", () => {
     }
   });
 
-  it("r says so where there is nothing to go back to", async () => {
+  it("r reports that there are too few blocks", async () => {
     const { keys, said } = playing();
     await keys.press("r");
     expect(said).toEqual(["reorg: there are too few blocks yet"]);
@@ -63,32 +63,32 @@ describe("keys of dev, on a real chain", () => {
     await keys.press("f");
     await chain.mine();
     expect(await baseFee()).toBe(50n * before);
-    expect(said[0]).toMatch(/^fee spike: the next block asks for \d+ gwei/);
+    expect(said[0]).toMatch(/^fee spike: the next block costs \d+ gwei/);
   });
 
-  it("f is a spike also where empty blocks have brought the base fee down to nothing", async () => {
+  it("f is a spike even if empty blocks have lowered the base fee to almost zero", async () => {
     const { keys, said } = playing();
     await chain.rpc("hardhat_setNextBlockBaseFeePerGas", ["0x7"]);
     await chain.mine();
     await keys.press("f");
     await chain.mine();
     expect(await baseFee()).toBe(20_000_000_000n);
-    expect(said[0]).toContain("asks for 20 gwei");
+    expect(said[0]).toContain("costs 20 gwei");
   });
 
-  it("p pauses mining and goes on", async () => {
+  it("p pauses and resumes mining", async () => {
     const { keys, said } = playing();
     await keys.press("p");
     await keys.press("p");
     await keys.press("p");
     expect(said).toEqual([
-      "mining is paused: what is sent waits; p goes on",
-      "mining goes on",
-      "mining is paused: what is sent waits; p goes on",
+      "mining is paused: transactions wait; p resumes",
+      "mining is resumed",
+      "mining is paused: transactions wait; p resumes",
     ]);
   });
 
-  it("k and s do what they say, and any other shows them all", async () => {
+  it("k and s perform their actions, and any other key prints the help", async () => {
     const { keys, said, restarts } = playing();
     await keys.press("k");
     await keys.press("s");
@@ -98,14 +98,14 @@ describe("keys of dev, on a real chain", () => {
     expect(said[2]).toMatch(/^Keys: s .*, r .*, f .*, p .*, k .*, q quit$/);
   });
 
-  it("that fail are told in one line, and the next is heard", async () => {
+  it("that fail are reported in one line, and the next key works", async () => {
     const { keys, said } = playing({ send: () => Promise.reject(new Error("the node is away")) });
     await keys.press("s");
     await keys.press("k");
     expect(said).toEqual(["send a transfer: the node is away", KILLED]);
   });
 
-  it("leave a chain of the user's own alone", async () => {
+  it("do not touch a chain of the user's own", async () => {
     const { keys, said } = playing({ chain: null });
     await keys.press("r");
     await keys.remember();

@@ -114,7 +114,7 @@ const MISTAKES: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ],
   ["KEY_FILE_OPEN", withKeys("k.json: the keystore file is open to other users of this machine"), /open to other/],
   ["KEYSTORE_PASSWORD", withKeys("k.json: wrong password, or the file is damaged"), /wrong password/],
-  ["KEYS", withKeys("0xabc: is named by two kinds of signers"), /two kinds/],
+  ["KEYS", withKeys("0xabc: is configured in two signer sources"), /two signer sources/],
   ["PORT_TAKEN", withFace({ listening: "taken" }), /something else listens/],
   ["PORT_FORBIDDEN", withFace({ listening: "forbidden", port: 80 }), /may not listen/],
   ["HOST", withFace({ listening: "noSuchAddress" }), /no address of this machine/],

@@ -6,7 +6,7 @@ import type { NonceRuler } from "../../../src/contract/nonce-ruler.ts";
 import type { Notices } from "../../../src/contract/notice.ts";
 import type { Overview } from "../../../src/contract/overview.ts";
 import type { SignerLane } from "../../../src/contract/signers.ts";
-import type { Explanation, Transaction } from "../../../src/contract/transactions.ts";
+import type { Explanation, Transaction } from "../../../src/contract/transaction-schema.ts";
 import type { Asked } from "./staged-node.ts";
 
 /**

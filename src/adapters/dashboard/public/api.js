@@ -1,7 +1,7 @@
 import { byId } from "./dom.js";
 import { queryOf } from "./routes.js";
 
-/** The page uses the public API and nothing else. */
+/** The dashboard uses the public API only. */
 
 const KEY = "fencepost-api-key";
 
@@ -21,11 +21,11 @@ class Unanswered extends Error {
   }
 }
 
-/** A request without an answer by then counts as unanswered: a frozen process still accepts connections. */
+/** Timeout of a request: a frozen process still accepts connections. */
 const ANSWER_MS = 20_000;
 const ACTION_MS = 30_000;
 
-/** A request under /api/v1. Asks for a key where the node wants one, and then goes on as if nothing had been. */
+/** Sends a request under /api/v1. Asks the user for a key if the node requires one, then repeats the request. */
 export async function callApi(path, { query = {}, method = "GET", body, headers = {}, signal, withinMs } = {}) {
   const text = queryOf(query);
   const url = `api/v1${path}${text === "" ? "" : `?${text}`}`;
@@ -44,14 +44,14 @@ export async function callApi(path, { query = {}, method = "GET", body, headers 
   }
 }
 
-/** The whole answer: headers that arrive prove nothing about the body behind them. */
+/** Reads the whole answer: headers do not prove that a body follows. */
 async function reach(url, options) {
   const response = await fetch(url, options);
   const { ok, status } = response;
   return { ok, status, body: await response.json().catch(() => null) };
 }
 
-/** `work` with a signal that ends it after `ms`, or when `signal` does. By a timer of this page: a silent node has none. */
+/** Runs `work` with a signal that aborts after `ms`, or when `signal` does. */
 async function within(ms, signal, work) {
   const limit = new AbortController();
   const leave = () => limit.abort(signal.reason);
@@ -70,7 +70,7 @@ export function hasKey() {
   return sessionStorage.getItem(KEY) !== null;
 }
 
-/** The next request asks for another one. */
+/** Forgets the key: the next request asks for another. */
 export function forgetKey() {
   sessionStorage.removeItem(KEY);
 }
@@ -89,7 +89,7 @@ function read({ ok, status, body }) {
 
 let asking = null;
 
-/** Several requests may meet the 401 at once: they share one dialog. A key that changed meanwhile is tried first. */
+/** Requests with a 401 at the same time share one dialog. A key that changed meanwhile is tried first. */
 function askForKey(refused) {
   if (sessionStorage.getItem(KEY) !== refused) return Promise.resolve();
   asking ??= openDialog(refused).finally(() => {
@@ -109,13 +109,13 @@ function openDialog(refused) {
       resolve();
     };
     byId("key-form").addEventListener("submit", submit, { once: true });
-    // Without a key there is nothing to show: Escape must not lead past this dialog.
+    // The dialog stays open on Escape: without a key there is nothing to show.
     dialog.oncancel = (event) => event.preventDefault();
     if (!dialog.open) dialog.showModal();
   });
 }
 
-/** `crypto.randomUUID` exists on secure origins only; a dashboard on plain http is not one. */
+/** A UUID without `crypto.randomUUID`, which plain http lacks. */
 export function randomId() {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -14,7 +14,7 @@ import { drawTab } from "./tab.js";
 import { drawTop } from "./top.js";
 import { followWorld, sightNow } from "./world.js";
 
-/** A look at the node that a change asks for comes at most this often. */
+/** Shortest interval between two reloads after changes. */
 const LOOK_MS = 1_000;
 
 const NOT_FOUND = {
@@ -42,7 +42,7 @@ function pageOf({ parts: [kind, id, more] }) {
   }
 }
 
-/** What is shown: `data` stays while the same page is asked again, and while the node does not answer. */
+/** The current page. `data` is kept while it reloads, and while the node does not answer. */
 let shown = null;
 
 function open() {
@@ -66,7 +66,7 @@ function open() {
   void page.follow?.({ signal: shown.leaving.signal, redraw });
 }
 
-/** Asks the node for what the page shows; never twice at once. */
+/** Loads the page's data, one request at a time. */
 async function look() {
   const mine = shown;
   clearTimeout(mine.timer);
@@ -94,7 +94,7 @@ function lookIfSeen() {
   if (!document.hidden) void look();
 }
 
-/** Soon, however often it is asked for. */
+/** Schedules one reload, however often it is called. */
 function lookSoon() {
   if (document.hidden) return;
   clearTimeout(shown.timer);
@@ -122,7 +122,7 @@ function loading() {
   );
 }
 
-/** That the node is gone is said above; what it refused is said here. */
+/** Shows a refusal. The top bar shows that the node does not answer. */
 function problemOf(problem, hasData) {
   if (problem === null || (hasData && problem.status === undefined)) return null;
   const isSilence = problem.status === undefined && ["TypeError", "TimeoutError"].includes(problem.name);
@@ -137,7 +137,7 @@ function problemOf(problem, hasData) {
   );
 }
 
-/** Nothing stays green without a recent good answer. Before the first one the page is empty, and says what it waits for itself. */
+/** Marks data without a recent answer as stale. An empty page says itself what it waits for. */
 function drawStaleness() {
   const { kind, since, why } = sightNow();
   document.documentElement.toggleAttribute("data-stale", kind !== "live");
@@ -148,7 +148,7 @@ function drawStaleness() {
   draw(notice, notice.hidden ? null : [text, old]);
 }
 
-/** The same page with another query; what is typed at an address is a place to come back to. */
+/** Navigates within a page; a typed address becomes a history entry. */
 function go(query) {
   location.hash = linkTo(shown.route.parts, query);
 }
@@ -161,7 +161,7 @@ addEventListener("hashchange", open);
 addEventListener("look-again", look);
 addEventListener("redraw", redraw);
 document.addEventListener("visibilitychange", () => document.hidden || void look());
-// That answers stopped shows without one; the page itself is drawn again only where that begins or ends.
+// The top bar shows missing answers by a timer; the page is redrawn only if that begins or ends.
 let wasLive = false;
 setInterval(() => {
   tick();

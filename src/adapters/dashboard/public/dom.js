@@ -1,18 +1,18 @@
 /**
- * What a page should look like (`h`) and how it comes to look like that (`draw`). Text only ever becomes text: there is no way
- * from here to markup, whatever a caller wrote into a request id or a contract into its error.
+ * Virtual elements (`h`) and their rendering (`draw`). Text is always set as text, never as markup, so request ids
+ * and contract errors cannot inject any.
  */
 
 const KEY = Symbol("key");
 const PROPERTIES = Symbol("properties");
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_TAGS = new Set(["svg", "path", "rect", "line", "polyline"]);
-/** Set as properties: once somebody has typed or chosen something, the attribute says nothing any more. */
+/** Set as properties: after user input, the attributes have no effect. */
 const LIVE = new Set(["value", "checked", "disabled", "selected", "open"]);
-/** Links lead into this page, beside it, or to an http address: never to a script. */
+/** Allowed link targets: this page, its siblings, or http(s). Never scripts. */
 const SAFE_LINK = /^(#|https?:\/\/|[a-z]+$)/i;
 
-/** An element to be: attributes, `on…` handlers, `style` as an object, `key` to recognise it in a list. */
+/** A virtual element: attributes, `on…` handlers, `style` as an object, `key` to identify it in a list. */
 export function h(tag, properties, ...children) {
   const { key, ...rest } = properties ?? {};
   return { tag, key, properties: rest, children: flat(children) };
@@ -24,7 +24,7 @@ function flat(children) {
     .filter((child) => child !== null && child !== undefined && child !== false);
 }
 
-/** Makes the children of `parent` what they should be, and touches only what is different: focus and scrolling stay. */
+/** Updates the children of `parent` with minimal changes, so that focus and scrolling are kept. */
 export function draw(parent, ...wanted) {
   const keyed = new Map();
   for (const node of parent.childNodes) if (node[KEY] !== undefined) keyed.set(node[KEY], node);
@@ -62,7 +62,7 @@ function update(element, { properties, children }) {
   for (const name of Object.keys(before)) if (!(name in properties)) set(element, name, null);
   draw(element, children);
   for (const [name, value] of Object.entries(properties)) {
-    // Compared with what was drawn last, not with what is there: what somebody is typing stays.
+    // Compared with the last rendering, not with the document, so that user input is kept.
     if (before[name] !== value) set(element, name, value);
   }
   element[PROPERTIES] = properties;
@@ -71,7 +71,7 @@ function update(element, { properties, children }) {
 function set(element, name, value) {
   if (name.startsWith("on")) element[name] = value;
   else if (LIVE.has(name) && name in element) element[name] = value ?? "";
-  // What a field begins with: typed over, it stays.
+  // Initial value of a field; user input is kept.
   else if (name === "initially") element.setAttribute("value", value ?? "");
   else if (name === "style") for (const [rule, to] of Object.entries(value ?? {})) element.style.setProperty(rule, to);
   else if (value === null || value === undefined || value === false) element.removeAttribute(name);

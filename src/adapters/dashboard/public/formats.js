@@ -1,10 +1,10 @@
-/** Numbers, times and names as people read them. */
+/** Formats numbers, times and names for people. */
 
 export function shortHex(hex) {
   return hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
-/** An id of a transaction begins with its time: its end tells it from its neighbours. */
+/** A transaction's id begins with its time, so its end distinguishes neighbours. */
 export function shortId(txId) {
   return txId.length <= 14 ? txId : `…${txId.slice(-8)}`;
 }
@@ -24,7 +24,7 @@ export function gweiOf(wei) {
   return gwei.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** A decimal number of units with so many digits, without a detour through floating point. */
+/** Converts to a decimal number of units with so many digits, without floating point. */
 export function weiOf(amount, digits = WEI_DIGITS) {
   const [whole, fraction = ""] = amount.split(".");
   return BigInt(whole + fraction.padEnd(digits, "0")).toString();
@@ -44,7 +44,7 @@ export function timeOf(iso) {
   return new Date(iso).toLocaleTimeString([], { hour12: false });
 }
 
-/** Date and time, to the second, where the day matters. */
+/** Date and time, to the second. */
 export function momentOf(iso) {
   return new Date(iso).toLocaleString([], { dateStyle: "medium", timeStyle: "medium", hour12: false });
 }
@@ -62,15 +62,15 @@ export function durationOf(ms) {
   return `${Math.floor(hours / 24)} d`;
 }
 
-/** Whole seconds and up: what ticks on the page. */
+/** A duration in whole seconds, for live counters. */
 export function ageOf(iso, now) {
   const ms = Math.max(0, now - Date.parse(iso));
   return ms < 10_000 ? `${Math.floor(ms / 1_000)} s` : durationOf(ms);
 }
 
 /**
- * Characters that draw nothing, or turn the text around them (line ends, NUL, marks of writing direction, zero widths), are
- * spelled out: what is read is what is there.
+ * Spells out invisible characters and those that change the writing direction (line ends, NUL, bidi marks, zero
+ * widths), so that a text cannot look like another.
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
@@ -82,7 +82,7 @@ function codeOf(character) {
   return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** Longer texts are cut, and say how much of them is missing. */
+/** Shortens long texts, and says how much is missing. */
 export function cut(text, most = 2_000) {
   return text.length <= most ? text : `${text.slice(0, most)}… and ${plural(text.length - most, "character")} more`;
 }

@@ -2,10 +2,10 @@ import { byId } from "./dom.js";
 import { linkTo } from "./routes.js";
 
 const PLACES = { n: [], t: ["tx"], l: ["lanes"], f: ["feed"], c: ["cluster"], p: ["policies"] };
-/** What `j` and `k` step through: the first link of each row and of each trouble. */
+/** Targets of `j` and `k`: the first link of each row and of each problem. */
 const ROWS = "main tbody tr, main .trouble";
 
-/** `g` was pressed, and the next key says where to. */
+/** `g` was pressed; the next key chooses the page. */
 let isGoing = false;
 
 export function listenToKeys() {
@@ -34,7 +34,7 @@ function isTyping({ tagName }) {
   return tagName === "INPUT" || tagName === "TEXTAREA" || tagName === "SELECT";
 }
 
-/** The row's own link, by which it is called; not the first that happens to stand in it. */
+/** The row's main link, which is not always its first. */
 function step(by) {
   const links = [...document.querySelectorAll(ROWS)]
     .map((row) => row.querySelector("a.name, a.hex, a"))

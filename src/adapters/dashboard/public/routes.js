@@ -1,6 +1,6 @@
 /**
- * Where one is: the part of the address behind `#`, path and query. All that a page shows is in it, so that a link shows the
- * same to somebody else.
+ * The address: path and query behind `#`. It determines all that a page shows, so that a link shows the same to
+ * others.
  */
 
 const HOME = "/";
@@ -15,7 +15,7 @@ export function parseRoute(hash) {
   };
 }
 
-/** What was typed or pasted by hand may be no encoding at all. */
+/** A typed address may be encoded wrongly. */
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -24,7 +24,7 @@ function decoded(part) {
   }
 }
 
-/** `parts` are encoded; of `query`, what is empty is left out. */
+/** Encodes `parts`, and leaves out empty members of `query`. */
 export function linkTo(parts, query = {}) {
   const path = parts.map(encodeURIComponent).join("/");
   const text = queryOf(query);

@@ -1,4 +1,4 @@
-/** One box for every kind of name: ids, hashes, request ids, signers, nonces, nodes. */
+/** Search for ids, hashes, request ids, signers, nonces and nodes. */
 import { callApi } from "./api.js";
 import { byId, h } from "./dom.js";
 import { said } from "./parts/words.js";
@@ -32,7 +32,7 @@ export function searchBox() {
       maxlength: "255",
       oninput: typed,
       onkeydown: pressed,
-      // A click on what was found comes after the box has lost its focus.
+      // A click on a result arrives after the box has lost its focus.
       onblur: () => setTimeout(close, 150),
     }),
     h("kbd", { "aria-hidden": "true" }, "/"),
@@ -101,7 +101,7 @@ function close() {
   redraw();
 }
 
-/** Where it is shown. */
+/** The page of a search result. */
 function placeOf({ kind, txId, chainId, signer, nonce }) {
   if (txId !== undefined) return toTransaction(txId);
   if (signer !== undefined && chainId !== undefined) return toLane(chainId, signer, { at: nonce });

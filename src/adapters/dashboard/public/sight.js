@@ -1,23 +1,23 @@
 /**
- * How much of what the page shows is proved. Each thing that is followed has the time of its last good answer: a refusal, a 503
- * or silence is no answer. Nothing is called live, and nothing is green, by anything else.
+ * Freshness of the page's data. Each source has the time of its last good answer; a refusal, a 503 or no answer does
+ * not count. "Live" and green depend on nothing else.
  */
 
-/** An answer is held for at most this long; so often something good must arrive. */
+/** Longest time that the node holds a poll: a good answer must arrive this often. */
 export const HELD_SECONDS = 10;
-/** A held answer that is later than this is silence. */
+/** Additional delay after which a held poll counts as unanswered. */
 export const LATE_MS = 15_000;
-/** Browsers run the timers of a tab that nobody sees once a minute. */
+/** Browsers run the timers of a hidden tab once a minute. */
 const LATE_HIDDEN_MS = 90_000;
 
-/** By what is followed: `goodAt`, and the last failure since then. */
+/** State of each source: `goodAt`, and the last failure since then. */
 const followed = new Map();
 
 export function answered(name, now = Date.now()) {
   followed.set(name, { goodAt: now, failure: null });
 }
 
-/** `error`: as `callApi` throws it. */
+/** `error`: as thrown by `callApi`. */
 export function failed(name, error, now = Date.now()) {
   const before = followed.get(name);
   const failure = { at: before?.failure?.at ?? now, text: failureOf(error) };
@@ -25,9 +25,9 @@ export function failed(name, error, now = Date.now()) {
 }
 
 /**
- * `live`: every one of `names` was answered well lately. `blind`: one of them is refused or silent, and `why` says which part.
- * `unknown`: no answer lately and no failure either, as after loading or in a tab that was hidden. `since`: the oldest of the
- * last good answers as a time; null: there was none.
+ * `live`: all of `names` have a recent good answer. `blind`: one is refused or unanswered; `why` names it. `unknown`:
+ * neither a recent answer nor a failure, as after loading or in a hidden tab. `since`: time of the oldest last good
+ * answer; null: none.
  */
 export function sightOf(names, { now = Date.now(), isHidden = document.hidden } = {}) {
   const all = names.map((name) => followed.get(name) ?? { goodAt: null, failure: null });
@@ -39,7 +39,7 @@ export function sightOf(names, { now = Date.now(), isHidden = document.hidden } 
   return { kind: isLate ? "unknown" : "live", since, why: null };
 }
 
-/** The part that is missing, as a sentence without its full stop. */
+/** The missing part, as a sentence without its full stop. */
 function failureOf({ status, message }) {
   if (status === undefined) return "The node does not answer";
   if (status === 403) return "This API key may not see it";

@@ -1,15 +1,15 @@
 import { h } from "./dom.js";
 import { wordsOf } from "./formats.js";
 
-/** The road of every transaction. The names are those of the code, the metrics and the history. */
+/** Stages of a transaction, named as in the code, the metrics and the history. */
 export const STAGES = ["create", "allocate", "sign", "broadcast", "receipt", "finality", "complete"];
 
 const TRACKING = { PENDING: 3, BROADCAST: 4, STALE: 4, UNKNOWN_SUBMIT_RESULT: 3, MINED: 5 };
 
-/** Ends that somebody asked for, and that worked: a nonce that was used up without effect is no failure. */
+/** Requested ends, which are no failures: the nonce was used without effect. */
 const CLOSED = ["CANCELLED", "EXPIRED"];
 
-/** How many stages lie behind it, and how it fares: "moving", "done", "closed", "failed" or "stuck". */
+/** Number of completed stages, and the condition: "moving", "done", "closed", "failed" or "stuck". */
 export function progressOf({ state, subState, nonce }) {
   switch (state) {
     case "CREATED":
@@ -25,18 +25,18 @@ export function progressOf({ state, subState, nonce }) {
     case "REORGED":
       return { passed: 4, mood: "waiting" };
     default:
-      // Refused before it had a nonce: the road ended right at the beginning.
+      // Refused before it had a nonce.
       return { passed: nonce === null ? 1 : STAGES.length, mood: CLOSED.includes(subState) ? "closed" : "failed" };
   }
 }
 
-/** The stage it is in now: the first that is not behind it. A transaction in an end state is in completion. */
+/** Current stage: the first that is not completed. A final transaction is in completion. */
 export function stageOf(transaction) {
   const { passed, mood } = progressOf(transaction);
   return mood === "failed" || mood === "closed" ? "complete" : STAGES[Math.min(passed, STAGES.length - 1)];
 }
 
-/** State, and how far it has come or why it ended. */
+/** State, with the sub-state or the reason of its end. */
 export function stateOf(transaction) {
   const { state, subState } = transaction;
   return h(
@@ -47,7 +47,7 @@ export function stateOf(transaction) {
   );
 }
 
-/** Seven pickets: those passed stand, the next one is being driven in. */
+/** Seven marks: one per stage, with the current one highlighted. */
 export function fenceOf(transaction) {
   const { passed, mood } = progressOf(transaction);
   const posts = STAGES.map((_, index) => h("span", { class: postClass(index, passed, mood) }));
@@ -60,7 +60,7 @@ function postClass(index, passed, mood) {
   return index === passed && mood !== "failed" && mood !== "closed" ? "post next" : "post";
 }
 
-/** The steps of a history that end each stage; creation is over when there is a row. */
+/** History steps that end each stage; creation ends with the row itself. */
 const ENDS = {
   allocate: ["allocate"],
   sign: ["sign"],
@@ -69,8 +69,8 @@ const ENDS = {
 };
 
 /**
- * How long each stage took, in order, in milliseconds; null for one that is not over. Of the receipt the last counts, since a
- * reorg may withdraw one; what a node had before it was noted as sent took no time.
+ * Duration of each stage in milliseconds, in order; null: not ended. The last receipt counts, since a reorg may
+ * withdraw one. A receipt before the recorded send counts as zero.
  */
 export function stageDurations({ createdAt, history: steps, receipt, confirmedAt, updatedAt, state }) {
   const history = steps ?? [];

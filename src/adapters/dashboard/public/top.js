@@ -1,4 +1,4 @@
-/** The bar at the top: where one can go, search, whether the node answers. */
+/** The top bar: navigation, search, and whether the node answers. */
 import { forgetKey, hasKey } from "./api.js";
 import { byId, draw, h } from "./dom.js";
 import { age } from "./parts/words.js";
@@ -84,7 +84,7 @@ function mark() {
   );
 }
 
-/** Live is the age of the last good answer, and nothing else. */
+/** "Live" depends only on the age of the last good answer. */
 function status() {
   const { kind, since } = sightNow();
   if (kind === "live")

@@ -1,23 +1,23 @@
 /**
- * What the whole page knows, whichever part of it is shown: what needs attention and how everything stands. Both are held open
- * by the node until they change; a page that shows more asks for it again when something did.
+ * Data of all pages: the list of problems and the overview. The node holds both polls until they change; pages reload
+ * their own data after a change.
  */
 import { callApi } from "./api.js";
 import { answered, failed, HELD_SECONDS, LATE_MS, sightOf } from "./sight.js";
 
 const PAUSE_MS = 1_000;
 const RETRY_MS = 2_000;
-/** A tab that nobody sees holds no connection, of which a browser has six: its title and its icon are asked for this often. */
+/** Poll interval of a hidden tab, which holds no connection: a browser has six per host. */
 const HIDDEN_MS = 15_000;
 
 export const world = {
   attention: null,
   overview: null,
-  /** Where `fencepost dev` serves, on a chain of its own: its ether is play money. */
+  /** True in `fencepost dev` on its own chain, whose ether has no value. */
   isDev: document.documentElement.hasAttribute("data-dev"),
 };
 
-/** Of all that is followed, or of what needs attention alone, which is all that a hidden tab asks for. */
+/** Freshness of all sources, or of the list of problems only, which is all that a hidden tab polls. */
 export function sightNow() {
   return sightOf(document.hidden ? ["/attention"] : ["/attention", "/overview"]);
 }
@@ -30,7 +30,7 @@ export function chainOf(chainId) {
   return world.overview?.chains.find((chain) => chain.chainId === Number(chainId)) ?? null;
 }
 
-/** `onNews`: something to draw. `onMoved`: transactions moved, so that lists of them are no longer true. */
+/** `onNews`: redraw. `onMoved`: transactions changed, so lists are outdated. */
 export function followWorld({ onNews, onMoved }) {
   follow("/attention", {
     onFailed: onNews,
@@ -55,7 +55,7 @@ export function followWorld({ onNews, onMoved }) {
   });
 }
 
-/** One question after the other. `isForSeen`: none while nobody looks. */
+/** Polls in a loop. `isForSeen`: not while the tab is hidden. */
 async function follow(path, { onAnswer, onFailed, isForSeen = false }) {
   let revision;
   for (;;) {
@@ -72,7 +72,7 @@ async function follow(path, { onAnswer, onFailed, isForSeen = false }) {
       onAnswer(answer);
       await pauseUntilSeen(document.hidden ? HIDDEN_MS : PAUSE_MS);
     } catch (error) {
-      // A request that this page took back says nothing about the node.
+      // A request aborted by this page says nothing about the node.
       if (!leaving.signal.aborted) {
         failed(path, error);
         onFailed();
@@ -94,7 +94,7 @@ function nextVisibility() {
   });
 }
 
-/** Whoever comes back to the tab does not wait for the rest of a pause. */
+/** Polls at once when the tab becomes visible. */
 function pauseUntilSeen(ms) {
   return document.hidden ? Promise.race([pause(ms), nextVisibility()]) : pause(ms);
 }

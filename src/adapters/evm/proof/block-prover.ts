@@ -1,10 +1,9 @@
 /**
- * Receipts of a single endpoint, held against the hash of their block. There is no second endpoint to ask; but the block's
- * hash stands for its header, and the header for every transaction and every receipt, so that a false receipt takes
- * another block, and a block of the same hash with other contents cannot be made.
+ * Proves the receipts of a single endpoint against the hash of their block. The hash commits to the header, and the
+ * header to every transaction and receipt (Yellow Paper, section 4.4). So a false receipt needs another block hash.
  *
- * What cannot be recomputed from the public encoding (deposits of OP chains, Arbitrum, Bor, zkSync, a fork that is not
- * known here) is not provable. That is no contradiction: such an endpoint is believed, as it always was.
+ * Some blocks cannot be recomputed from the public encoding: OP deposits, Arbitrum, Bor, zkSync, unknown forks. Their
+ * receipts are unproven, not contradicted, and the endpoint is believed.
  */
 import { Worker } from "node:worker_threads";
 import type { Hash, Hex } from "../../../domain/lane.ts";
@@ -19,19 +18,22 @@ import { resultOf, withholds } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 
-/** A block of more is not fetched in full: believed as it is, like one that cannot be recomputed. */
+/** A larger block is not fetched in full. Its receipts are unproven. */
 const MOST_TRANSACTIONS = 5_000;
-/** Receipts asked for one by one, where the node has no `eth_getBlockReceipts`. */
+/** Limit on receipts that are fetched one by one if the node has no `eth_getBlockReceipts`. */
 const MOST_SINGLE_RECEIPTS = 500;
-/** A chain is of one kind: after a block of which nothing can be proved, so many are not looked into. */
+/** After a block of which nothing can be proved, this many blocks are not tried: they have the same encoding. */
 const UNPROVABLE_BLOCKS = 256;
 const BLOCKS_REMEMBERED = 64;
 
-/** What is known of a transaction of interest; null: the block does not hold it. Bytes only where they will be read. */
+/**
+ * A transaction of a proved block; null if the block does not contain it. Raw bytes are kept only if the sender must be
+ * checked.
+ */
 type Proved = { readonly receipt: Receipt; readonly raw: Hex | null } | null;
 
 interface Shown extends Pick<BlockEvidence, "block" | "receipts"> {
-  /** Why a receipt could not be had; null: no question was left unanswered. */
+  /** Error of a receipt request; null if every request was answered. */
   readonly failure: Error | null;
 }
 
@@ -41,7 +43,7 @@ export class BlockProver {
     start: () => new Worker(new URL("./worker/prove-worker.js", import.meta.url), { name: "fencepost-prove" }),
     failure: (message, options) => new ProofFailed(message, options),
   });
-  /** Blocks do not change: each is proved once, for as long as it is remembered. */
+  /** Blocks by hash never change, so each is proved once while it is cached. */
   readonly #proved = new Map<Hash, Map<Hash, Proved>>();
 
   async settle(endpoint: Endpoint, block: BlockPlace, transactions: readonly Settling[]) {
@@ -90,16 +92,16 @@ export class BlockProver {
   }
 }
 
-/** The proving thread failed. That does not mean that the endpoint lied, and other blocks do not wait for it. */
+/** The proving thread failed. The endpoint is not suspected, and other blocks do not wait. */
 export class ProofFailed extends ChainUnavailable {
   override readonly name = "ProofFailed";
 }
 
 async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Promise<ReceiptVerdict> {
-  if (!proved) return { kind: "absent", detail: "its block, proved whole, does not hold it" };
+  if (!proved) return { kind: "absent", detail: "its block, which is proved, does not contain it" };
   const { receipt, raw } = proved;
   if (sentBy === undefined || raw === null) return { kind: "agreed", receipt };
-  // One without a chain id (before EIP-155) is not read here: whose it is stays what the endpoint said.
+  // A transaction without a chain id (before EIP-155) cannot be decoded here. Its sender stays unproven.
   const sent = await decodeTransaction(raw).catch(() => null);
   if (sent === null) return { kind: "unproven" };
   const { signer, unsigned } = sent;
@@ -109,7 +111,10 @@ async function verdictOn(proved: Proved | undefined, { sentBy }: Settling): Prom
   return { kind: "absent", detail: `it is nonce ${unsigned.nonce} of ${signer}` };
 }
 
-/** Where it stands is the block's word, not the receipt's; and the price is no part of what a block commits to. */
+/**
+ * The block's number and hash replace the receipt's. The price paid is not committed to by a block, so it is
+ * recomputed.
+ */
 function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransaction): Receipt {
   const read = readReceipt(receipt);
   const effectiveGasPrice = read.effectiveGasPrice === pricePaid ? pricePaid : null;
@@ -117,7 +122,10 @@ function provedReceipt(block: BlockPlace, { receipt, pricePaid }: ProvedTransact
   return { ...read, blockNumber: block.number, blockHash: block.hash, effectiveGasPrice, ...unsure };
 }
 
-/** Without the receipts that it does not show: what a chain puts into its blocks by itself may have none. */
+/**
+ * Fetches the block and its receipts. Receipts that the node does not show are left out: system transactions may have
+ * none.
+ */
 async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behind" | "unproven"> {
   const [block, list] = await Promise.all([fetchWhole(endpoint, hash), fetchBlockReceipts(endpoint, hash)]);
   if (typeof block === "string") return block;
@@ -135,7 +143,7 @@ async function fetchShown(endpoint: Endpoint, hash: Hash): Promise<Shown | "behi
 
 async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<Fields | "behind" | "unproven"> {
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
-  // A block that a node never gives whole would otherwise never be decided by.
+  // A node that never returns a full block would otherwise block the decision without end.
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
   const block = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
   if (block === null) return "behind";

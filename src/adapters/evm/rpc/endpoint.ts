@@ -6,33 +6,36 @@ import type { RpcTransport } from "./transport.ts";
 
 export const FAILURES_BEFORE_SKIPPED = 3;
 
-/** One URL and what is known of it. */
+/** An RPC endpoint and its state. */
 export class Endpoint {
   readonly index: number;
   readonly rpc: RpcTransport;
   readonly send: SendRule;
-  /** How this node takes `eth_getBlockReceipts`; found out once. */
+  /** Form of `eth_getBlockReceipts` that this node takes; learned at the first use. */
   blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
-  /** Blocks up to this height are taken as such that nothing can be proved of; looked into again beyond it. */
+  /** Blocks up to this height count as unprovable. Later blocks are tried again. */
   unprovableThrough = -1;
-  /** Of `safe` and `finalized`, those that it has shown a block for since contact with it was last lost. */
+  /** The tags among `safe` and `finalized` for which it has shown a block since the last lost connection. */
   readonly shownTags = new Set<BlockTag>();
   failures = 0;
-  /** Questions so far, and the last of them that was under way when a failure was counted. */
+  /** Number of requests so far, and the last of them that was in flight when a failure was counted. */
   asked = 0;
   failedThrough = 0;
-  /** Skipped until then; 0 = in use. */
+  /** Time of the next probe while it is skipped; 0 = in use. */
   probeAtMs = 0;
-  /** Which chain it proved to serve. Asked at first use, and again after each connection that ended: another machine may answer now. */
+  /**
+   * Result of the chain check. It runs at first use and after each closed connection: the URL may lead to another
+   * machine now.
+   */
   chain: "unproven" | "proven" | "foreign" = "unproven";
   probing = false;
-  /** As it was last told of; null: never. */
-  told: EndpointState | null = null;
-  /** What was said of it and is not over. */
+  /** State of the last telemetry event; null if there was none. */
+  reported: EndpointState | null = null;
+  /** Alerts that were raised and not resolved. */
   readonly alerts = new Set<AlertCode>();
-  /** Its head stands still, or lies far behind, while another's moves on; kept by `HeadWatch`. */
+  /** Its head is stuck or far behind while another endpoint's head moves. Set by `HeadWatch`. */
   behind = false;
-  /** Its head when heads were last compared; null: it was not asked, or did not answer. */
+  /** Its head at the last comparison; null if it was not asked or did not answer. */
   head: number | null = null;
 
   constructor(index: number, rpc: RpcTransport, send: SendRule) {
@@ -41,12 +44,12 @@ export class Endpoint {
     this.send = send;
   }
 
-  /** Keeps failing, or serves another chain: not used until a probe finds it well again. */
+  /** It keeps failing, or serves another chain. It is not used until a probe succeeds. */
   get lost(): boolean {
     return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
   }
 
-  /** Another machine may answer from now on. */
+  /** Requires a new chain check: the URL may lead to another machine from now on. */
   proveAgain(): void {
     if (this.chain === "proven") this.chain = "unproven";
   }

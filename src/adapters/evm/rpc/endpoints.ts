@@ -3,26 +3,29 @@ import type { Hash } from "../../../domain/lane.ts";
 import { type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
-import { fetchBlockNumber, fetchBlocks, fetchIdentity } from "../read-block.ts";
+import { fetchBlockNumber, fetchBlocks, fetchChainId, fetchIdentity } from "../read-block.ts";
 import { Endpoint, FAILURES_BEFORE_SKIPPED } from "./endpoint.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
-import { BadAnswer, read } from "./quantities.ts";
+import { BadAnswer } from "./quantities.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
 import { sendRuleOf, withoutSendRule } from "./send-rule.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
 export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs" | "mask"> {
-  /** In order of preference; user and password in a URL are sent as basic authentication. */
+  /** URLs in order of preference. User and password in a URL are sent as basic authentication. */
   readonly urls: readonly string[];
   readonly chainId: number;
   readonly telemetry: Telemetry;
   readonly entropy: Entropy;
 }
 
-/** How a method asks one endpoint. It throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer` to have the next one asked. */
+/**
+ * A request to one endpoint. If it throws `RpcUnreachable`, `RpcErrorAnswer` or `BadAnswer`, the next endpoint is
+ * asked.
+ */
 export type Ask<T> = (rpc: RpcTransport, endpoint: Endpoint) => Promise<T>;
 
-/** What one endpoint answered, and which. */
+/** The answer of one endpoint, with the endpoint's label. */
 export interface Said<T> {
   readonly label: string;
   readonly answer: T;
@@ -32,19 +35,19 @@ const SHORTEST_BACKOFF_MS = 1_000;
 const LONGEST_BACKOFF_MS = 30_000;
 
 /**
- * The endpoints of one chain, preferred first. One that keeps failing is skipped and probed in the background, with
- * back-off; one that does not keep up with the others is skipped until it does (head-watch.ts); one that serves another
- * chain is never used. While none is known to be up, all are tried: being wrong about health may cost time, never
- * reachability.
+ * The endpoints of one chain, in order of preference. An endpoint that keeps failing is skipped and probed in the
+ * background, with back-off. One that falls behind the others is skipped until it catches up (head-watch.ts). One that
+ * serves another chain is never used. If none is known to be up, all are tried: a wrong opinion about health may cost
+ * time, but not reachability.
  */
 export class Endpoints {
   readonly #options: EndpointsOptions;
   readonly #all: readonly Endpoint[];
   readonly #heads: HeadWatch<Endpoint>;
-  /** How the chain is known to begin. */
+  /** Genesis hash of the chain. */
   #genesisHash: Hash | null = null;
-  /** Monotonic; infinity while heads are being compared. */
-  #compareAtMs: number;
+  /** Monotonic time of the next comparison; null while one is running. */
+  #compareAtMs: number | null;
 
   constructor(options: EndpointsOptions) {
     const { telemetry, chainId } = options;
@@ -58,8 +61,8 @@ export class Endpoints {
       },
       headers: (endpoint, numbers) => this.askOne(endpoint, (rpc) => fetchBlocks(rpc, numbers)).catch(() => null),
       onBehind: (endpoint, { head, ahead }) => {
-        const message = `${endpoint.rpc.label} stands at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
-        this.#alert(endpoint, { severity: "WARNING", code: "RPC_BEHIND", message });
+        const message = `${endpoint.rpc.label} is at block ${head}, and others have had block ${ahead} for a minute: it is skipped until it has caught up`;
+        this.#alert(endpoint, "WARNING", "RPC_BEHIND", message);
       },
     });
     this.#all = options.urls.map((url, index) => {
@@ -76,22 +79,22 @@ export class Endpoints {
     return this.#all.length;
   }
 
-  /** As they are used now. Asks nothing. */
+  /** State of each endpoint. Sends no request. */
   health(): readonly EndpointHealth[] {
     const highest = Math.max(...this.#all.map(({ head }) => head ?? 0));
-    return this.#all.map(({ rpc, told, head }) => {
-      return { url: rpc.label, status: told ?? "unknown", behind: head === null ? null : highest - head };
+    return this.#all.map(({ rpc, reported, head }) => {
+      return { url: rpc.label, status: reported ?? "unknown", behind: head === null ? null : highest - head };
     });
   }
 
-  /** The answer of the first endpoint that has one. */
+  /** The answer of the first endpoint that gives one. */
   async read<T>(ask: Ask<T>): Promise<T> {
     return this.#firstAnswer(this.usable(), ask);
   }
 
   /**
-   * As `Chain.identity`: from now on an endpoint that comes back has to begin like this. Where every endpoint serves another
-   * chain, one of those is asked: it may say which.
+   * Implements `Chain.identity`. From now on an endpoint that comes back must have this genesis hash. If every endpoint
+   * serves another chain, one of them is asked which.
    */
   async identity(genesisHash: Hash | null): Promise<ChainIdentity> {
     this.#genesisHash ??= genesisHash;
@@ -102,25 +105,26 @@ export class Endpoints {
     }
     return this.#firstAnswer(ours, async (rpc, endpoint) => {
       const identity = await fetchIdentity(rpc);
-      // Another machine answers behind this URL now: it has to prove itself before it is used for anything else.
+      // The URL leads to another machine now: its chain is checked before it is used again.
       if (identity.chainId !== this.#options.chainId) endpoint.proveAgain();
       return identity;
     });
   }
 
   /**
-   * What each endpoint says that is up, asked at the same time. One that just failed to answer is "silent", which is no
-   * opinion; one that has been down for a while is not asked, else a dead spare would hold up every decision for ever.
-   * Throws `ChainUnavailable` where none answers, and is empty where none serves this chain.
+   * Answers of all endpoints that are up, asked at the same time. One that fails now is "silent", which is no opinion.
+   * One that has been down is not asked: otherwise a dead spare would delay every decision. Throws `ChainUnavailable`
+   * if none answers. Empty if none serves this chain.
    */
   async readEverywhere<T>(ask: Ask<T>): Promise<readonly Heard<T>[]> {
     const asked = this.usable();
-    // As it was before it was asked: one that fails now is silent in this reading, and absent from the next at the soonest.
+    // State before this reading: an endpoint that fails now is silent in this reading, and absent from the next one at
+    // the earliest.
     const up = new Set(asked.filter((endpoint) => !endpoint.down));
     const reasons: string[] = [];
     const said = await Promise.all(
       asked.map(async (endpoint): Promise<Heard<T> | null> => {
-        const said = await this.hear(endpoint, ask, reasons);
+        const said = await this.tryOne(endpoint, ask, reasons);
         if (said !== null) return { kind: "says", answer: said.answer };
         return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;
       }),
@@ -133,9 +137,8 @@ export class Endpoints {
   }
 
   /**
-   * What each endpoint that is up says: two at once, and the others one by one for as long as that is not enough. Null:
-   * fewer than two are up. One that was asked and just failed to answer may come to: while it could still tip the
-   * balance, nothing is known.
+   * Answers of the endpoints that are up: two at the same time, then one by one until `isEnough`. Null if fewer than
+   * two are up. Throws if an endpoint did not answer and its vote could still change the result.
    */
   async readEach<T>(ask: Ask<T>, isEnough: (said: readonly Said<T>[]) => boolean): Promise<readonly Said<T>[] | null> {
     const up = this.usable().filter((each) => !each.down);
@@ -143,16 +146,15 @@ export class Endpoints {
     const said: Said<T>[] = [];
     const silent: string[] = [];
     for (const asked of [up.slice(0, 2), ...up.slice(2).map((each) => [each])]) {
-      said.push(
-        ...(await Promise.all(asked.map((each) => this.hear(each, ask, silent)))).filter((each) => each !== null),
-      );
+      const answers = await Promise.all(asked.map((each) => this.tryOne(each, ask, silent)));
+      said.push(...answers.filter((each) => each !== null));
       if (isEnough(said)) return said;
     }
     if (silent.length > 0) throw new ChainUnavailable(silent.join("; "));
     return said;
   }
 
-  /** Asks this very endpoint, after it has proven its chain; keeps its health. */
+  /** Asks one endpoint after its chain check, and records its health. */
   async askOne<T>(endpoint: Endpoint, ask: Ask<T>): Promise<T> {
     const ticket = ++endpoint.asked;
     let isProven = false;
@@ -167,7 +169,7 @@ export class Endpoints {
       if (isEndpointTrouble(error)) this.#failed(endpoint, error, ticket, isProven);
       throw error;
     } finally {
-      this.#tell(endpoint);
+      this.#reportState(endpoint);
     }
   }
 
@@ -175,21 +177,25 @@ export class Endpoints {
     await Promise.all(this.#all.map((endpoint) => endpoint.rpc.close()));
   }
 
-  /** Every endpoint that is up, or all where none is known to be. */
+  /** Every endpoint that is up; all of this chain if none is known to be up. */
   usable(among = this.#all): readonly Endpoint[] {
     const ours = among.filter((endpoint) => endpoint.chain !== "foreign");
     const up = ours.filter((endpoint) => !endpoint.down);
-    for (const endpoint of this.#all) if (this.#probeIsDue(endpoint)) void this.#probe(endpoint);
-    if (this.#all.length > 1 && this.#options.clock.monotonicMs() >= this.#compareAtMs) void this.#compareHeads();
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const endpoint of this.#all) {
+      if (endpoint.lost && !endpoint.probing && nowMs >= endpoint.probeAtMs) void this.#probe(endpoint);
+    }
+    const isDue = this.#compareAtMs !== null && nowMs >= this.#compareAtMs;
+    if (this.#all.length > 1 && isDue) void this.#compareHeads();
     return up.length > 0 ? up : ours;
   }
 
-  /** Those that a transaction may be given to: private ones alone, or every one that takes sends. */
+  /** Endpoints that may be given a transaction: only private ones, or every one that takes sends. */
   senders(privately: boolean): readonly Endpoint[] {
     return this.usable(this.#all.filter(({ send }) => (privately ? send === "only" : send !== "never")));
   }
 
-  /** Where there are any, a transaction goes to these alone until it is disclosed. */
+  /** If there are private endpoints, a transaction goes only to them until it is disclosed. */
   get privateEndpoints(): readonly string[] {
     return this.#all.filter(({ send }) => send === "only").map(({ rpc }) => rpc.label);
   }
@@ -202,7 +208,7 @@ export class Endpoints {
         return await this.askOne(endpoint, ask);
       } catch (error) {
         if (!isEndpointTrouble(error)) throw error;
-        reasons.push(describe(endpoint, error));
+        reasons.push(describeFailure(endpoint, error));
         limited &&= isSilence(error, "rateLimited");
       }
     }
@@ -211,8 +217,8 @@ export class Endpoints {
     throw new ChainUnavailable(`chain ${chainId} is not available: ${detail}`, { limited });
   }
 
-  /** What this one says; null where it does not answer, and why among the reasons. */
-  async hear<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
+  /** The answer of one endpoint; null if it gives none. Then the reason is added to `reasons`. */
+  async tryOne<T>(endpoint: Endpoint, ask: Ask<T>, reasons: string[]): Promise<Said<T> | null> {
     try {
       return { label: endpoint.rpc.label, answer: await this.#firstAnswer([endpoint], ask) };
     } catch (error) {
@@ -223,7 +229,11 @@ export class Endpoints {
   }
 
   async #proveChain(endpoint: Endpoint): Promise<void> {
-    const { chainId, genesisHash } = await this.#identityOf(endpoint);
+    // The chain id alone until the genesis hash is known; then both.
+    const { chainId, genesisHash } =
+      this.#genesisHash === null
+        ? { chainId: await fetchChainId(endpoint.rpc), genesisHash: null }
+        : await fetchIdentity(endpoint.rpc);
     const sameStart = genesisHash === null || genesisHash === this.#genesisHash;
     if (chainId === this.#options.chainId && sameStart) {
       endpoint.chain = "proven";
@@ -231,48 +241,35 @@ export class Endpoints {
     }
     const found = sameStart ? `chain ${chainId}` : `another chain ${chainId}, which begins with ${genesisHash}`;
     const message = `${endpoint.rpc.label} serves ${found}, not ${this.#options.chainId}: it is not used`;
-    if (endpoint.chain !== "foreign") {
-      this.#alert(endpoint, { severity: "CRITICAL", code: "RPC_WRONG_CHAIN", message });
-    }
+    if (endpoint.chain !== "foreign") this.#alert(endpoint, "CRITICAL", "RPC_WRONG_CHAIN", message);
     endpoint.chain = "foreign";
     throw new BadAnswer(`it serves ${found}`);
   }
 
-  /** The chain's id alone while its first block is not known, and both from then on. */
-  async #identityOf({ rpc }: Endpoint): Promise<ChainIdentity> {
-    if (this.#genesisHash !== null) return fetchIdentity(rpc);
-    return { chainId: read.number(await rpc.request("eth_chainId", []), "eth_chainId"), genesisHash: null };
-  }
-
   #failed(endpoint: Endpoint, error: EndpointTrouble, ticket: number, isProven: boolean): void {
-    // A node that answers is up, even where it refuses; unless it refuses to serve us at all, or to say what it serves.
+    // A node that answers with an error is up, unless it refuses to serve us at all or to report its chain.
     if (error instanceof RpcErrorAnswer && !saysOverLimit(error) && isProven) return;
-    // Who limits the rate has not gone away; proving its chain anew would take more of what it has too little of.
-    const isLost = error instanceof RpcUnreachable && !isSilence(error, "rateLimited");
-    if (isLost) {
+    // A rate-limited endpoint is still the same machine. Another chain check would use more of its quota.
+    if (error instanceof RpcUnreachable && error.kind !== "rateLimited") {
       endpoint.proveAgain();
       endpoint.shownTags.clear();
     }
-    // Many calls fail together when contact is lost; together they are one failed probe.
+    // Many calls fail together when a connection is lost; they count as one failed probe.
     if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
-    // Calls share requests: all that were under way when one was lost are one failure, not the three of who keeps failing.
-    // Not so where each was waited for in vain until its time was over.
+    // Calls share requests: all that were in flight when one was lost count as one failure. Timeouts count singly,
+    // because each call waited for its full time.
     if (ticket <= endpoint.failedThrough && !isSilence(error, "timeout")) return;
     endpoint.failedThrough = endpoint.asked;
     endpoint.failures++;
     if (!endpoint.lost) return;
     const exponent = Math.max(0, endpoint.failures - FAILURES_BEFORE_SKIPPED);
     const backoffMs = Math.min(SHORTEST_BACKOFF_MS * 2 ** exponent, LONGEST_BACKOFF_MS);
-    // Between half and all of it, so that nodes of one fleet do not probe in step.
+    // Jitter between half and all of it, so that the nodes of a cluster do not probe at the same time.
     const jitteredMs = backoffMs * (0.5 + this.#options.entropy.random() / 2);
     endpoint.probeAtMs = this.#options.clock.monotonicMs() + jitteredMs;
-    const message = `${describe(endpoint, error)}: it is skipped until it answers a probe`;
     if (endpoint.failures !== FAILURES_BEFORE_SKIPPED) return;
-    this.#alert(endpoint, { severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message });
-  }
-
-  #probeIsDue(endpoint: Endpoint): boolean {
-    return endpoint.lost && !endpoint.probing && this.#options.clock.monotonicMs() >= endpoint.probeAtMs;
+    const message = `${describeFailure(endpoint, error)}: it is skipped until it answers a probe`;
+    this.#alert(endpoint, "WARNING", "RPC_ENDPOINT_DOWN", message);
   }
 
   async #probe(endpoint: Endpoint): Promise<void> {
@@ -281,58 +278,41 @@ export class Endpoints {
       endpoint.proveAgain();
       await this.askOne(endpoint, async () => undefined);
     } catch {
-      // askOne has put off the next probe; no caller waits for this one.
+      // askOne has scheduled the next probe; no caller waits for this one.
     } finally {
       endpoint.probing = false;
     }
   }
 
   async #compareHeads(): Promise<void> {
-    this.#compareAtMs = Number.POSITIVE_INFINITY;
+    this.#compareAtMs = null;
     await this.#heads.look(this.#all.filter((endpoint) => !endpoint.lost));
     this.#compareAtMs = this.#options.clock.monotonicMs() + COMPARE_EVERY_MS;
-    for (const endpoint of this.#all) if (endpoint.told !== null) this.#tell(endpoint);
+    for (const endpoint of this.#all) if (endpoint.reported !== null) this.#reportState(endpoint);
   }
 
-  #tell(endpoint: Endpoint): void {
-    const { index, state } = endpoint;
-    if (endpoint.told === state) return;
-    endpoint.told = state;
+  #reportState(endpoint: Endpoint): void {
+    const { index, state, alerts, rpc } = endpoint;
+    if (endpoint.reported === state) return;
+    endpoint.reported = state;
     const { chainId, telemetry } = this.#options;
     telemetry.emit({ type: "rpc.endpoint", chainId, endpoint: index, state });
-    if (state === "up") this.#resolve(endpoint);
-  }
-
-  #alert(endpoint: Endpoint, { code, severity, message }: EndpointAlert): void {
-    const { chainId, telemetry } = this.#options;
-    endpoint.alerts.add(code);
-    telemetry.emit({
-      type: "alert",
-      severity,
-      code,
-      message: `RPC endpoint ${message}`,
-      chainId,
-      endpoint: endpoint.index,
-    });
-  }
-
-  #resolve({ alerts, rpc, index }: Endpoint): void {
-    const { chainId, telemetry } = this.#options;
+    if (state !== "up") return;
     const message = `RPC endpoint ${rpc.label} is used again`;
     for (const code of alerts) telemetry.emit({ type: "alert.resolved", code, message, chainId, endpoint: index });
     alerts.clear();
   }
-}
 
-interface EndpointAlert {
-  readonly code: AlertCode;
-  readonly severity: AlertSeverity;
-  readonly message: string;
+  #alert({ alerts, index }: Endpoint, severity: AlertSeverity, code: AlertCode, detail: string): void {
+    const { chainId, telemetry } = this.#options;
+    alerts.add(code);
+    telemetry.emit({ type: "alert", severity, code, message: `RPC endpoint ${detail}`, chainId, endpoint: index });
+  }
 }
 
 type EndpointTrouble = RpcUnreachable | RpcErrorAnswer | BadAnswer;
 
-/** Anything else is a mistake of ours and must not be hidden behind another endpoint. */
+/** Any other error is a bug and must not be hidden by asking another endpoint. */
 function isEndpointTrouble(error: unknown): error is EndpointTrouble {
   return error instanceof RpcUnreachable || error instanceof RpcErrorAnswer || error instanceof BadAnswer;
 }
@@ -341,6 +321,7 @@ function isSilence(error: EndpointTrouble, kind: UnreachableKind): boolean {
   return error instanceof RpcUnreachable && error.kind === kind;
 }
 
-function describe(endpoint: Endpoint, error: Error): string {
+/** `RpcUnreachable` names the endpoint in its own message. */
+export function describeFailure(endpoint: Endpoint, error: Error): string {
   return error instanceof RpcUnreachable ? error.message : `${endpoint.rpc.label}: ${error.message}`;
 }

@@ -1,15 +1,15 @@
 /**
- * Whether the endpoints of a chain keep up with each other. One whose head stands still while another's moves on, or that
- * is far behind another, for a minute, counts as down: as the preferred one it would hold the whole chain up, as a spare
- * it would be waited for whenever a second opinion is needed. Where all stand still, the chain does, and none is down.
+ * Detects endpoints that do not keep up with the others. An endpoint counts as down if, for a minute, its head is stuck
+ * while another moves, or is far behind another. As the preferred endpoint it would stall the whole chain; as a spare
+ * it would delay every second opinion. If all heads are stuck, the chain is, and no endpoint counts as down.
  *
- * How high a chain is, an endpoint only claims, and one that claims too much must not put honest ones out of use: the
- * liar would be left alone to decide. So the endpoint that is ahead has to show the blocks in between, linked to the head of the
- * one behind and the same at every look, and where that one moves it must come to have those very blocks. No endpoint can show
- * today the hash of a block that the chain will have tomorrow. What remains: while the real chain makes no block for a
- * minute, invented ones cannot be told from real ones that a dead endpoint has missed.
+ * An endpoint that claims too high a head must not put honest ones out of use: it would then decide alone. So the
+ * endpoint that is ahead must show the blocks in between: linked to the head of the late one, the same at every look,
+ * and equal to the blocks that the late one reaches later. No endpoint can know the hash of a future block. One case
+ * remains: while the chain makes no block for a minute, invented blocks look like blocks that a dead endpoint has
+ * missed.
  *
- * Reads: every endpoint's block number; blocks only of those that differ. Writes: whether an endpoint is `behind`.
+ * Reads: block number of every endpoint; blocks only if heads differ. Writes: `behind` of each endpoint.
  */
 import type { Hash } from "../../../domain/lane.ts";
 import type { Block } from "../../../ports/chain.ts";
@@ -19,33 +19,33 @@ export type Header = Pick<Block, "number" | "hash" | "parentHash">;
 
 export interface HeadWatchOptions<E> {
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** Null where it does not answer. */
+  /** Null if the endpoint does not answer. */
   readonly blockNumber: (endpoint: E) => Promise<number | null>;
-  /** In the order asked, null where it has none; null instead of all of them where it does not answer. */
+  /** Headers in the order asked, null for one that it does not have; null for the list if it does not answer. */
   readonly headers: (endpoint: E, numbers: readonly number[]) => Promise<readonly (Header | null)[] | null>;
-  /** It has just been found behind: where it stands, and a block that another one has. */
+  /** Called when an endpoint has just been found behind: its head, and a block that another endpoint has. */
   readonly onBehind: (endpoint: E, heads: { readonly head: number; readonly ahead: number }) => void;
 }
 
-/** How often heads should be compared. */
+/** Interval between comparisons. */
 export const COMPARE_EVERY_MS = 10_000;
 const PATIENCE_MS = 60_000;
-/** So many blocks late is still keeping up, for one that moves. */
+/** An endpoint whose head moves may be this many blocks behind. */
 const MOST_BLOCKS_LATE = 20;
 
-/** Hashes of blocks that an endpoint showed above the head of another, by height. */
+/** Hashes of blocks, by height, that one endpoint showed above the head of another. */
 type Shown = ReadonlyMap<number, Hash>;
 
-interface Standing<E> {
+interface HeadOf<E> {
   readonly endpoint: E;
   readonly head: number;
 }
 
 interface Seen<E> {
   readonly head: number;
-  /** Monotonic: since when it has lagged; null: it keeps up. */
+  /** Monotonic time since when it has lagged; null if it keeps up. */
   readonly lagsSinceMs: number | null;
-  /** By whom, and (monotonic) when it was shown last. */
+  /** Blocks shown, by endpoint, and the monotonic time of the last showing. */
   readonly shown: ReadonlyMap<E, Shown>;
   readonly shownAtMs: number;
 }
@@ -58,37 +58,36 @@ export class HeadWatch<E extends { behind: boolean }> {
     this.#options = options;
   }
 
-  /** Compares those given: all that serve the chain and are not known to fail. */
+  /** Compares the given endpoints: all that serve the chain and are not failing. */
   async look(endpoints: readonly E[]): Promise<void> {
     const heads = await Promise.all(endpoints.map(this.#options.blockNumber));
-    const standings = endpoints.flatMap((endpoint, index): readonly Standing<E>[] => {
+    const known = endpoints.flatMap((endpoint, index): readonly HeadOf<E>[] => {
       const head = heads[index] ?? null;
       return head === null ? [] : [{ endpoint, head }];
     });
-    for (const known of this.#seen.keys()) if (!endpoints.includes(known)) this.#forget(known);
-    const isWhole = standings.length === endpoints.length;
-    await Promise.all(standings.map((late) => this.#judge(late, standings, isWhole)));
-  }
-
-  /** It does not answer: others judge that, and when it is back it is compared anew. Failing is no way to catch up. */
-  #forget(endpoint: E): void {
-    if (!endpoint.behind) this.#seen.delete(endpoint);
+    for (const endpoint of this.#seen.keys()) {
+      // A failing endpoint is compared anew when it answers again. One that was behind stays so: a failure does not
+      // prove that it caught up.
+      if (!endpoints.includes(endpoint) && !endpoint.behind) this.#seen.delete(endpoint);
+    }
+    const isWhole = known.length === endpoints.length;
+    await Promise.all(known.map((late) => this.#judge(late, known, isWhole)));
   }
 
   /**
-   * `isWhole`: every endpoint has a head. Where one is silent, and none of the others is ahead, it stays as it was, for a
-   * minute: else an endpoint that is silent for good, or only claims a height, would keep out one that has long caught up.
+   * `isWhole`: every endpoint has reported a head. If one is silent and no other is ahead, the state stays for a
+   * minute. Otherwise an endpoint that is always silent, or only claims a height, would keep out one that has caught
+   * up.
    */
-  async #judge(late: Standing<E>, standings: readonly Standing<E>[], isWhole: boolean): Promise<void> {
+  async #judge(late: HeadOf<E>, known: readonly HeadOf<E>[], isWhole: boolean): Promise<void> {
     const { endpoint, head } = late;
     const before = this.#seen.get(endpoint);
     const allowed = before?.head === head ? 0 : MOST_BLOCKS_LATE;
-    const rivals = standings.filter((rival) => rival.head > head + allowed).map((rival) => rival.endpoint);
+    const rivals = known.filter((rival) => rival.head > head + allowed).map((rival) => rival.endpoint);
     const shown = new Map<E, Shown>();
     let isSure = isWhole;
     for (const rival of rivals) {
-      const work = { late, rival, lead: allowed + 1 };
-      const blocks = await this.#blocksAbove(work, before?.shown.get(rival));
+      const blocks = await this.#blocksAbove(late, rival, allowed + 1, before?.shown.get(rival));
       if (blocks === "silent") isSure = false;
       else if (blocks !== null) shown.set(rival, blocks);
     }
@@ -103,9 +102,14 @@ export class HeadWatch<E extends { behind: boolean }> {
     if (endpoint.behind && !wasBehind) this.#options.onBehind(endpoint, { head, ahead });
   }
 
-  /** What the rival has shown above the head of the late one; null where it cannot, or had shown something else. */
+  /**
+   * The blocks that the rival shows above the late endpoint's head; null if it cannot, or if it showed other blocks
+   * before.
+   */
   async #blocksAbove(
-    { late, rival, lead }: { readonly late: Standing<E>; readonly rival: E; readonly lead: number },
+    late: HeadOf<E>,
+    rival: E,
+    lead: number,
     before: Shown = new Map(),
   ): Promise<Shown | null | "silent"> {
     const { headers } = this.#options;
@@ -115,10 +119,10 @@ export class HeadWatch<E extends { behind: boolean }> {
     const [own, others] = await Promise.all([headers(late.endpoint, [late.head, foretold]), headers(rival, above)]);
     if (own === null || others === null) return "silent";
     const shown = linkedTo(own[0] ?? null, others);
-    // The late one has come to a block that was foretold: it must be that very block.
+    // The late endpoint has reached a height that the rival showed earlier: it must be the same block.
     if (shown === null || (reached.length > 0 && own[1]?.hash !== before.get(foretold))) return null;
     const repeats = [...shown].every(([number, hash]) => (before.get(number) ?? hash) === hash);
-    // What it showed further up is kept, although it was not asked for again.
+    // Blocks that the rival showed higher up are kept; they are not asked for again.
     return repeats ? new Map([...[...before].filter(([number]) => number > late.head), ...shown]) : null;
   }
 }

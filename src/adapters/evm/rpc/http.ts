@@ -1,30 +1,34 @@
 import { type Dispatcher, errors, Pool } from "undici";
+import { codeOf } from "../../../domain/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
-import type { TransportOptions } from "./transport.ts";
 
-interface HttpOptions extends Pick<Required<TransportOptions>, "url" | "clock" | "timeoutMs" | "maxResponseBytes"> {
-  /** A connection has ended: another machine may answer at the next one. */
+interface HttpOptions {
+  readonly url: string;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  /** Called when a connection ends: the next one may lead to another machine. */
   readonly onDisconnect?: () => void;
-  /** PEM: who vouches for the other side, and what this side shows. */
+  /** PEM: certificate authority of the server, certificate and key of the client. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
 }
 
 const CONNECTIONS = 16;
-/** Where an endpoint limits the rate and does not say for how long. */
+/** Pause after a rate limit that names none. */
 export const DEFAULT_RETRY_AFTER_MS = 1_000;
 const LONGEST_RETRY_AFTER_MS = 60_000;
-/** The endpoint, or something before it, turned us away; what it wrote into the body is no node's answer. */
+/** The endpoint, or a proxy before it, refused the request. The body is not a node's answer. */
 const NO_ANSWER_STATUSES: readonly number[] = [401, 403, 407, 408];
 
-/** One keep-alive connection pool that POSTs JSON. Every failure to obtain a usable body is `RpcUnreachable`. */
+/** A keep-alive connection pool that POSTs JSON. Throws `RpcUnreachable` if there is no usable body. */
 export function openHttp(options: HttpOptions) {
   const { label, path, headers } = parseTarget(options.url);
   const pool = new Pool(label, {
     connections: CONNECTIONS,
     pipelining: 1,
     maxResponseSize: options.maxResponseBytes,
-    // The Clock port owns time: one deadline covers connecting, waiting and reading.
+    // One deadline of the Clock port covers connecting, waiting and reading; undici's own timeouts are off.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { timeout: options.timeoutMs, ...options.tls },
@@ -34,11 +38,11 @@ export function openHttp(options: HttpOptions) {
   let closed = false;
 
   return {
-    /** Scheme and host alone: user, password, path and query may all be secrets. */
+    /** Scheme and host only: user, password, path and query may be secrets. */
     label,
     /**
-     * `begins` is called in the tick in which the request is handed to a connected socket, however long it waited for one.
-     * Where it throws, nothing was written, and `post` throws the same.
+     * `begins` runs in the tick in which a connected socket takes the request, however long that took. If it throws,
+     * nothing is written, and `post` throws the same error.
      */
     async post(body: string, begins: () => void = () => undefined) {
       const { retryAfter, ...reply } = await exchange(body, begins);
@@ -75,12 +79,12 @@ export function openHttp(options: HttpOptions) {
 }
 
 /**
- * One request and its reply. undici calls `onRequestStart` once a connected socket is free for the request, in the tick in
- * which it writes it (client-h1.js, `writeH1`); where that throws it writes nothing and keeps the connection.
+ * One request and its reply. undici calls `onRequestStart` when a connected socket is free, in the tick in which it
+ * writes the request (client-h1.js, `writeH1`). If that throws, it writes nothing and keeps the connection.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly reply: Promise<{ status: number; body: string; retryAfter: string | string[] | undefined }>;
-  /** Thrown by `begins`; null: it did not throw. */
+  /** Error thrown by `begins`; null if it did not throw. */
   refusal: unknown = null;
   private readonly begins: () => void;
   private readonly signal: AbortSignal;
@@ -110,7 +114,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.signal.addEventListener("abort", () => controller.abort(this.signal.reason), { once: true });
   }
 
-  /** Called for informational answers (1xx) as well; the last one counts. */
+  /** Also called for informational responses (1xx); the last call counts. */
   onResponseStart(_: unknown, status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
     this.head = { status, retryAfter: headers["retry-after"] };
   }
@@ -121,7 +125,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const body = new TextDecoder().decode(Buffer.concat(this.chunks));
-    if (this.head === null) this.reject(new Error("an answer without a status"));
+    if (this.head === null) this.reject(new Error("the response has no status"));
     else this.resolve({ ...this.head, body });
   }
 
@@ -131,7 +135,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 function parseTarget(text: string) {
-  // The text is not echoed: a key may be in it.
+  // The error does not show the text: it may contain an API key.
   if (!URL.canParse(text)) throw new TypeError("an RPC URL is not a URL");
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") {
@@ -155,7 +159,10 @@ function refuseNonAnswers(status: number, retryAfterMs: number | null, label: st
   }
 }
 
-/** RFC 9110: seconds, or a date; null: nothing was said. Bounded, so that no endpoint can silence us for an hour. */
+/**
+ * Retry-After of RFC 9110: seconds or a date; null if absent. Limited, so that no endpoint can stop requests for an
+ * hour.
+ */
 function parseRetryAfter(header: string | string[] | undefined, clock: Clock): number | null {
   if (header === undefined) return null;
   const text = [header].flat()[0]?.trim() ?? "";
@@ -166,8 +173,9 @@ function parseRetryAfter(header: string | string[] | undefined, clock: Clock): n
 
 function networkFailure(cause: unknown, label: string): RpcUnreachable {
   if (cause instanceof errors.ResponseExceededMaxSizeError) {
-    return new RpcUnreachable("tooLarge", `${label} answered with more than is taken`, { cause });
+    return new RpcUnreachable("tooLarge", `${label} answered with more bytes than allowed`, { cause });
   }
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "connection failed";
-  return new RpcUnreachable("connection", `${label} is not reachable (${code})`, { cause });
+  return new RpcUnreachable("connection", `${label} is not reachable (${codeOf(cause) ?? "connection failed"})`, {
+    cause,
+  });
 }

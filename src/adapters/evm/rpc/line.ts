@@ -2,17 +2,17 @@ import { Departures, Flow } from "../../../domain/departures.ts";
 import { RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 import type { WireCall } from "./wire.ts";
 
-/** Size of the burst that may leave at once after a rest, however slow the pace. */
+/** Requests that may leave at once after a pause, at any pace. */
 const REQUESTS_IN_RESERVE = 8;
 
-/** Calls that must travel in one request; queued whole, packed whole. */
+/** Calls that must be in one request. */
 export interface Group {
   readonly calls: readonly WireCall[];
   readonly bytes: number;
   readonly settle: (replies: readonly RpcReply[]) => void;
 }
 
-/** Requests of one kind: what waits for one, how many are under way, and when the next may leave. */
+/** Queue of one kind of requests: waiting calls, requests in flight, and the pace. */
 export class Line {
   readonly waiting: Group[] = [];
   readonly flow: Flow;
@@ -29,8 +29,8 @@ export class Line {
 export const NOT_STARTED: RpcReply = { ok: false, error: new RpcNotStarted() };
 
 /**
- * One part after the other. Once one has got no answer, the others are not asked for, and share its fate, unless a stop would
- * have kept them from leaving.
+ * Sends the parts one after another. If a part gets no answer, the later parts are not sent and have the same error,
+ * unless they were no longer permitted to leave.
  */
 export async function inOrder(
   parts: readonly (readonly WireCall[])[],

@@ -1,6 +1,6 @@
 /**
- * New heads over a WebSocket (`eth_subscribe`, `newHeads`). A hint and nothing more: it makes the next look at the head
- * sooner, and what it says is not read. Where the connection ends it is opened again, and polling goes on meanwhile.
+ * New heads over a WebSocket (`eth_subscribe`, `newHeads`). They are only a hint that makes the next poll sooner; their
+ * contents are not read. If the connection ends it is opened again, and polling continues.
  */
 import { WebSocket } from "undici";
 import { type BackoffRule, backoffMs } from "../../../domain/backoff.ts";
@@ -15,9 +15,9 @@ export interface NewHeadsOptions {
 
 const SUBSCRIBE = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["newHeads"] });
 const PAUSE: BackoffRule = { firstMs: 1_000, mostMs: 30_000 };
-/** A header has some kilobytes; who sends more is not heard. */
+/** Longer messages are ignored: a header has some kilobytes. */
 const LONGEST_MESSAGE = 1_000_000;
-/** A connection that has said nothing for so long may be dead without either side knowing. */
+/** After this time without a message the connection is opened again: TCP does not notice a peer that vanished. */
 const SILENT_AT_MOST_MS = 60_000;
 
 export class NewHeads {
@@ -33,7 +33,7 @@ export class NewHeads {
     this.open();
   }
 
-  hear(listener: () => void): void {
+  subscribe(listener: () => void): void {
     this.listener = listener;
   }
 

@@ -1,6 +1,6 @@
 import type { Address, Hash, Hex } from "../../../domain/lane.ts";
 
-/** An endpoint answered with something that cannot be true. Worth no more than no answer; never NaN, never a guess. */
+/** An endpoint's answer is malformed or contradictory. It is treated like no answer: never as NaN or a guess. */
 export class BadAnswer extends Error {
   override readonly name = "BadAnswer";
 }
@@ -14,7 +14,7 @@ const MOST_GAS = 2n ** 63n - 1n;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Each takes a value of a node's answer, and what to call it in a complaint. */
+/** Readers for values of a node's answer. `what` names the value in the error message. */
 export const read = {
   bigint: (value: unknown, what: string): bigint => {
     if (typeof value !== "string" || !QUANTITY.test(value)) throw new BadAnswer(`${what} is not a quantity`);
@@ -25,7 +25,7 @@ export const read = {
     if (!Number.isSafeInteger(number)) throw new BadAnswer(`${what} is out of range`);
     return number;
   },
-  /** No chain can have spent more than 64 bits of gas: geth counts it in those, and a row keeps 63 of them. */
+  /** geth counts gas in 64 bits, and the database column holds 63. */
   gas: (value: unknown, what: string): bigint => {
     const gas = read.bigint(value, what);
     if (gas > MOST_GAS) throw new BadAnswer(`${what} is out of range`);
@@ -42,7 +42,7 @@ export const read = {
     if (!Array.isArray(value)) throw new BadAnswer(`${what} is no list`);
     return value;
   },
-  /** Null where it is left out. */
+  /** Null if the value is absent. */
   optional: <T>(as: (value: unknown, what: string) => T, value: unknown, what: string): T | null =>
     value === null || value === undefined ? null : as(value, what),
 };

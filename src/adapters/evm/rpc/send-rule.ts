@@ -1,13 +1,13 @@
 /**
- * How sends use an endpoint. `yes`: like any other. `only`: a private one; a transaction that was first given to such an
- * endpoint is given to no other kind until it is disclosed. `never`: it is read from, and nothing is sent to it.
+ * Use of an endpoint for sends. `yes`: unrestricted. `only`: private; a transaction first given to it goes to no other
+ * kind until it is disclosed. `never`: reads only.
  */
 export const SEND_RULES = ["yes", "only", "never"] as const;
 export type SendRule = (typeof SEND_RULES)[number];
 
 const FRAGMENT = "#send=";
 
-/** The rule travels in the URL's fragment, which is never sent to a server. Null: a fragment that says something else. */
+/** The rule is in the URL's fragment, which is never sent to a server. Null if the fragment is something else. */
 export function sendRuleOf(url: string): SendRule | null {
   const { hash } = new URL(url);
   if (hash === "") return "yes";

@@ -19,7 +19,7 @@ import {
 
 export type RpcTransport = Pick<HttpTransport, keyof HttpTransport>;
 
-/** Neighbours in one request that were of one method and had one fate. */
+/** Consecutive calls of one request with the same method and result. */
 export type RpcReport = Omit<
   Extract<TelemetryEvent, { readonly type: "rpc.request" }>,
   "type" | "chainId" | "endpoint"
@@ -32,13 +32,13 @@ const DEFAULTS = {
   maxResponseBytes: 32 * 1024 * 1024,
   maxRequestsInFlight: 8,
   /**
-   * Where calls keep coming, a request leaves this often, with all that has gathered. A request costs both sides as much as
-   * many calls, and providers count them. 0: every tick has its own.
+   * Interval between requests under load; each takes all calls that have gathered. A request costs both sides as much
+   * as many calls, and providers count requests. 0: one request per tick.
    */
   requestEveryMs: 0,
-  /** Calls a second; below, an endpoint has a request to spare for each few of them. */
+  /** Calls per second above which calls are gathered. */
   gatherAbove: 850,
-  /** Of what the endpoint says of itself: gateways quote the URL and the headers that they were asked with. */
+  /** Applied to the endpoint's error texts: gateways quote the URL and headers of the request. */
   mask: maskOfShapes,
   onDisconnect: (): void => undefined,
 };
@@ -49,9 +49,9 @@ export interface TransportOptions extends Readonly<Partial<typeof DEFAULTS>> {
   readonly report: (report: RpcReport) => void;
 }
 
-/** Of what a caller asked for itself: it is kept whole until it has left, for each of the connections at once. */
+/** Size limit on answers to callers' own calls: each is held in memory until it is sent on, for every connection. */
 const MOST_PASSED_BYTES = 8 * 1024 * 1024;
-/** How calls of callers' own are counted. */
+/** Metric label for callers' own calls. */
 const PASSED = "passed_through";
 const REMEMBER_REFUSAL_MS = 10 * 60_000;
 const PACE_GROWTH = 9 / 8;
@@ -60,12 +60,10 @@ export function createTransport(options: TransportOptions): RpcTransport {
   return new HttpTransport({ ...DEFAULTS, ...options });
 }
 
-type Resizing = Exclude<BatchRefusal, "rateLimited">;
-
 /**
- * JSON-RPC to one endpoint. Calls made in the same tick, while every request slot is taken, or sooner after the last ones
- * than the pace of requests allows, leave together as one batch: under load the number of round trips follows time and the
- * endpoint, not the number of calls.
+ * JSON-RPC to one endpoint. Calls leave together in one batch if they are made in the same tick, while all request
+ * slots are in use, or before the pace allows the next request. So the number of round trips under load does not depend
+ * on the number of calls.
  */
 class HttpTransport {
   readonly #options: Required<TransportOptions>;
@@ -74,12 +72,15 @@ class HttpTransport {
   readonly #reads: Line;
   readonly #sends: Line;
   #nextId = 1;
-  /** Learned: shrinks when the endpoint calls a batch too large, 1 where it takes none. Tried anew after a while. */
+  /**
+   * Calls per batch that the endpoint accepts. Halved if it calls a batch too large; 1 if it takes none. Reset after a
+   * while.
+   */
   #batchLimit: number;
-  #limitExpiresMs = Number.POSITIVE_INFINITY;
-  /** Calls in one request that the endpoint's rate allows: halved by a 429, won back bit by bit. */
+  #limitExpiresMs: number | null = null;
+  /** Calls per request within the endpoint's rate: halved by a 429, then grown in steps. */
   #pace: number;
-  /** Set by Retry-After; until then nothing is sent. */
+  /** Set by Retry-After; nothing is sent before. */
   #silentUntilMs = 0;
 
   constructor(options: Required<TransportOptions>) {
@@ -97,15 +98,14 @@ class HttpTransport {
     return this.#http.label;
   }
 
-  /** How many calls it takes in one request, as far as is known now. */
+  /** Number of calls that fit into one request now. */
   get callsAtOnce(): number {
     return Math.min(this.#batchLimit, this.#pace);
   }
 
   /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
   async request(method: string, params: readonly unknown[]): Promise<unknown> {
-    const [reply] = await this.batch([{ method, params }]);
-    return resultOf(reply);
+    return resultOf((await this.batch([{ method, params }]))[0]);
   }
 
   /** Replies in the order of the calls. Never throws. */
@@ -115,29 +115,33 @@ class HttpTransport {
   }
 
   /**
-   * As `batch`, for calls whose order matters: they are never in two requests at once, and once a part of them has got
-   * no answer the rest is not sent.
+   * Like `batch`, for calls whose order matters. They are never in two requests at the same time. If a part gets no
+   * answer, the rest is not sent.
    */
   readInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
     return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#reads, part));
   }
 
-  /** The same. Reads and sends never share a request, so a slow estimate delays no broadcast. */
+  /** Like `readInOrder`. Reads and sends never share a request, so a slow estimate delays no broadcast. */
   sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
     return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#sends, part));
   }
 
   /**
-   * A caller's own call, alone and on connections of its own: whatever it takes, nothing of ours waits for it. All of them
-   * are counted under one name, because callers choose theirs.
+   * A caller's own call, alone and on separate connections: no call of the node waits for it. All are counted under one
+   * label, because callers choose the method names.
    */
   async pass(call: RpcCall): Promise<unknown> {
     const { clock, mask, report } = this.#options;
     const startedMs = clock.monotonicMs();
-    const reply = await this.#exchangePassed(encodeCall(this.#nextId++, call, false));
+    const wire = encodeCall(this.#nextId++, call, false);
+    const begin = () => {
+      if (!wire.mayLeave()) throw new RpcNotStarted();
+    };
+    const reply = await this.#exchangeOne(wire, () => this.#passing.post(wire.json, begin));
     const result = resultLabel(reply);
     if (result !== null) report({ method: PASSED, result, calls: 1, durationMs: clock.monotonicMs() - startedMs });
-    return resultOf(reply.ok ? reply : masked(reply, mask));
+    return resultOf(masked(reply, mask));
   }
 
   async close(): Promise<void> {
@@ -150,21 +154,11 @@ class HttpTransport {
     await Promise.all([this.#http.close(), this.#passing.close()]);
   }
 
-  async #exchangePassed(call: WireCall): Promise<RpcReply> {
-    try {
-      const { body } = await this.#passing.post(call.json, () => refuseStopped([call]));
-      return readSingle(parseBody(body), call, this.label);
-    } catch (error) {
-      if (error instanceof Stopped) return NOT_STARTED;
-      return { ok: false, error: unreachable(error, this.label) };
-    }
-  }
-
   #encode(calls: readonly RpcCall[], inOrder: boolean): readonly WireCall[] {
     return calls.map((call) => encodeCall(this.#nextId++, call, inOrder));
   }
 
-  /** Cuts at the limits on calls and bytes. A single call over the byte limit still travels, alone. */
+  /** Splits at the limits on calls and bytes. A single call over the byte limit is sent alone. */
   #split(calls: readonly WireCall[]): readonly (readonly WireCall[])[] {
     const parts: WireCall[][] = [];
     let bytes = 0;
@@ -186,7 +180,7 @@ class HttpTransport {
     return new Promise((settle) => {
       line.waiting.push({ calls, bytes, settle });
       line.flow.add(this.#options.clock.monotonicMs(), calls.length);
-      // The first of a tick looks after the others; those that come while requests are paced may fill one up.
+      // The first call of a tick schedules the flush. A call that fills a paced request makes it leave at once.
       const fillsUp = line.cancelTimer !== null && this.#fill(line).isFull;
       if (line.waiting.length === 1 || fillsUp) queueMicrotask(() => this.#flush(line));
     });
@@ -194,9 +188,9 @@ class HttpTransport {
 
   #flush(line: Line): void {
     const { clock, maxBatchCalls, maxRequestsInFlight } = this.#options;
-    if (clock.monotonicMs() >= this.#limitExpiresMs) {
+    if (this.#limitExpiresMs !== null && clock.monotonicMs() >= this.#limitExpiresMs) {
       this.#batchLimit = maxBatchCalls;
-      this.#limitExpiresMs = Number.POSITIVE_INFINITY;
+      this.#limitExpiresMs = null;
     }
     while (line.waiting.length > 0 && line.inFlight < maxRequestsInFlight) {
       const { fitting, isFull } = this.#fill(line);
@@ -210,7 +204,7 @@ class HttpTransport {
     }
   }
 
-  /** True: what waits leaves with what comes until the pace allows the next request. */
+  /** True if the waiting calls stay until the pace allows the next request. */
   #gathers(line: Line): boolean {
     const { clock } = this.#options;
     const waitMs = line.pace.waitMs(clock.monotonicMs());
@@ -222,7 +216,7 @@ class HttpTransport {
     return true;
   }
 
-  /** How many of the groups that wait fit into one request, one at least, and whether they leave room in it. */
+  /** Number of waiting groups that fit into one request, at least one, and whether they fill it. */
   #fill({ waiting }: Line): { readonly fitting: number; readonly isFull: boolean } {
     const { maxBatchBytes } = this.#options;
     let [fitting, calls, bytes] = [0, 0, 0];
@@ -238,9 +232,7 @@ class HttpTransport {
   async #deliver(groups: readonly Group[]): Promise<void> {
     const calls = groups.flatMap((group) => group.calls);
     const startedMs = this.#options.clock.monotonicMs();
-    const replies = (await this.#exchange(calls)).map((reply) =>
-      reply.ok ? reply : masked(reply, this.#options.mask),
-    );
+    const replies = (await this.#exchange(calls)).map((reply) => masked(reply, this.#options.mask));
     this.#report(calls, replies, this.#options.clock.monotonicMs() - startedMs);
     let at = 0;
     for (const group of groups) {
@@ -249,26 +241,23 @@ class HttpTransport {
     }
   }
 
-  /** Whatever may not leave when the request would begin is left out, and the others go in a request without it. */
+  /** Calls that may no longer leave are removed, and the others are sent in a new request. */
   async #exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     try {
       return await this.#exchangeAll(calls);
     } catch (error) {
-      if (error instanceof Stopped) return this.#exchangeWithout(error.calls, calls);
-      throw error;
+      if (!(error instanceof Stopped)) throw error;
+      const stopped = error.calls;
+      const left = calls.filter((call) => !stopped.has(call));
+      const replies = left.length === 0 ? [] : await this.#exchange(left);
+      let at = 0;
+      return calls.map((call) => (stopped.has(call) ? NOT_STARTED : (replies[at++] as RpcReply)));
     }
-  }
-
-  async #exchangeWithout(stopped: ReadonlySet<WireCall>, calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    const left = calls.filter((call) => !stopped.has(call));
-    const replies = left.length === 0 ? [] : await this.#exchange(left);
-    let at = 0;
-    return calls.map((call) => (stopped.has(call) ? NOT_STARTED : (replies[at++] as RpcReply)));
   }
 
   async #exchangeAll(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const [first] = calls;
-    if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first)];
+    if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first, () => this.#post(calls))];
     if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls);
     const outcome = await this.#exchangeBatch(calls);
     if (outcome === "rateLimited") return this.#afterLimit(calls);
@@ -280,7 +269,7 @@ class HttpTransport {
       const { status, body } = await this.#post(calls);
       if (status === 413) return "tooLarge";
       const value = parseBody(body);
-      // A gateway that takes no batches may say so in HTML.
+      // A gateway that takes no batches may answer with HTML.
       if (value === undefined && status >= 400) return "unsupported";
       return readBatch(value, calls, this.label);
     } catch (error) {
@@ -289,16 +278,15 @@ class HttpTransport {
     }
   }
 
-  async #exchangeOne(call: WireCall): Promise<RpcReply> {
+  async #exchangeOne(call: WireCall, post: () => Promise<{ readonly body: string }>): Promise<RpcReply> {
     try {
-      const { body } = await this.#post([call]);
-      return readSingle(parseBody(body), call, this.label);
+      return readSingle(parseBody((await post()).body), call, this.label);
     } catch (error) {
       return { ok: false, error: unreachable(error, this.label) };
     }
   }
 
-  /** Said with status 200, and without a word on when to come back. */
+  /** A rate limit reported with status 200 and no time to wait. */
   #afterLimit(calls: readonly WireCall[]): readonly RpcReply[] {
     const message = `${this.label} limits the rate`;
     const error = new RpcUnreachable("rateLimited", message, { retryAfterMs: DEFAULT_RETRY_AFTER_MS });
@@ -306,20 +294,20 @@ class HttpTransport {
     return allFailed(calls, error);
   }
 
-  /** All calls are safe to repeat (reads, or the very bytes already sent), so a refused batch simply goes out in smaller pieces. */
-  async #afterRefusal(calls: readonly WireCall[], refusal: Resizing): Promise<readonly RpcReply[]> {
+  /** Sends a refused batch again in smaller parts. All calls are safe to repeat: reads, or the same signed bytes. */
+  async #afterRefusal(calls: readonly WireCall[], refusal: BatchRefusal): Promise<readonly RpcReply[]> {
     const before = this.#batchLimit;
     this.#batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls.length / 2)) : 1;
     this.#limitExpiresMs = this.#options.clock.monotonicMs() + REMEMBER_REFUSAL_MS;
     const replies = await this.#exchangeInParts(calls);
-    // Refused piece by piece as well: the endpoint is in trouble, which says nothing of batches.
+    // The parts were refused as well: the endpoint is failing, which proves nothing about batches.
     if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) this.#batchLimit = before;
     return replies;
   }
 
   async #exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const ask = (part: readonly WireCall[]) => this.#exchange(part);
-    // Calls that shared the request by chance do not share the fate of those in order.
+    // Calls that share the request by chance do not fail with the ordered ones.
     const ordered = this.#split(calls.filter((call) => call.inOrder));
     const others = this.#split(calls.filter((call) => !call.inOrder));
     const replies = (await Promise.all([inOrder(ordered, ask), ...others.map(ask)])).flat();
@@ -332,7 +320,7 @@ class HttpTransport {
     const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
     if (waitMs > 0) {
       refuseStopped(calls);
-      const message = `${this.label} asked to be left alone for another ${Math.ceil(waitMs)} ms`;
+      const message = `${this.label} asked for a pause, of which ${Math.ceil(waitMs)} ms are left`;
       throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
     }
     let isBegun = false;
@@ -347,13 +335,13 @@ class HttpTransport {
       return reply;
     } catch (error) {
       if (error instanceof RpcUnreachable) this.#heed(error, calls.length);
-      // No connection was made: nothing was written, so what may not leave by now is known not to have left.
+      // No connection was made, so nothing was written: calls that may no longer leave have not left.
       if (!isBegun) refuseStopped(calls);
       throw error;
     }
   }
 
-  /** Some limiters count calls, and would refuse the same batch for ever. */
+  /** Halves the calls per request: some rate limiters count calls, and would refuse the same batch without end. */
   #heed({ kind, retryAfterMs }: RpcUnreachable, calls: number): void {
     if (kind === "rateLimited") this.#pace = Math.max(1, calls >> 1);
     if (retryAfterMs !== null) this.#silentUntilMs = this.#options.clock.monotonicMs() + retryAfterMs;
@@ -371,7 +359,7 @@ class HttpTransport {
   }
 }
 
-/** Null: nothing was asked. */
+/** Null if nothing was sent. */
 function resultLabel(reply: RpcReply | undefined): RpcReport["result"] | null {
   if (reply?.ok) return "ok";
   if (reply?.error instanceof RpcNotStarted) return null;
@@ -382,15 +370,15 @@ function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly 
   return calls.map(() => ({ ok: false, error }));
 }
 
-/** Throws where nothing was asked at all. */
+/** Rethrows if the call was not sent at all. */
 function unreachable(error: unknown, label: string): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
-  if (error instanceof Stopped) throw error;
+  if (error instanceof Stopped || error instanceof RpcNotStarted) throw error;
   return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });
 }
 
-function masked({ error }: RpcReply & { readonly ok: false }, mask: Mask): RpcReply {
-  if (!(error instanceof RpcErrorAnswer)) return { ok: false, error };
-  const { code, message, data } = error;
+function masked(reply: RpcReply, mask: Mask): RpcReply {
+  if (reply.ok || !(reply.error instanceof RpcErrorAnswer)) return reply;
+  const { code, message, data } = reply.error;
   return { ok: false, error: new RpcErrorAnswer(code, mask(message), maskTexts(mask, data)) };
 }

@@ -4,16 +4,16 @@ import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 export interface RpcCall {
   readonly method: string;
   readonly params: unknown;
-  /** Asked when a connected socket is free for it. Absent: it may always leave. */
+  /** Called when a connected socket is free. Absent: the call may always leave. */
   readonly mayLeave?: MayLeave;
 }
 
-/** A call as it goes out: its id, and its JSON once, so that sizes are known before a request is put together. */
+/** An encoded call. The JSON is made once, so that sizes are known before a request is assembled. */
 export interface WireCall {
   readonly id: number;
   readonly method: string;
   readonly json: string;
-  /** It must not be answered before those that were asked for in front of it. */
+  /** The call must not be answered before the calls that precede it. */
   readonly inOrder: boolean;
   readonly mayLeave: MayLeave;
 }
@@ -24,13 +24,13 @@ export function encodeCall(id: number, { method, params, mayLeave = ALWAYS }: Rp
   return { id, method, json: JSON.stringify({ jsonrpc: "2.0", id, method, params }), inOrder, mayLeave };
 }
 
-/** One call alone is no batch. */
+/** A single call is not wrapped in a batch. */
 export function encodeBody(calls: readonly WireCall[]): string {
   const texts = calls.map((call) => call.json);
   return texts.length === 1 ? texts.join() : `[${texts.join(",")}]`;
 }
 
-/** Some calls of a request may not leave any more; none of it was written. */
+/** Some calls of the request may no longer leave. Nothing of the request was written. */
 export class Stopped extends Error {
   readonly calls: ReadonlySet<WireCall>;
 
@@ -40,13 +40,13 @@ export class Stopped extends Error {
   }
 }
 
-/** Asked now, of each call: throws `Stopped` where one may not leave. */
+/** Asks every call now. Throws `Stopped` if one may not leave. */
 export function refuseStopped(calls: readonly WireCall[]): void {
   const stopped = new Set(calls.filter((call) => !call.mayLeave()));
   if (stopped.size > 0) throw new Stopped(stopped);
 }
 
-/** Undefined where it is not JSON. */
+/** Undefined if the body is not JSON. */
 export function parseBody(body: string): unknown {
   try {
     return JSON.parse(body);
@@ -55,20 +55,19 @@ export function parseBody(body: string): unknown {
   }
 }
 
-/** The reply to a call that was sent alone. An error without id is still its error: there was nothing else to refuse. */
+/** Reply to a call that was sent alone. An error without an id belongs to it: there was no other call. */
 export function readSingle(value: unknown, call: WireCall, label: string): RpcReply {
   if (value === undefined) {
     return { ok: false, error: new RpcUnreachable("malformed", `${label} answered with something that is not JSON`) };
   }
-  if (!isRecord(value)) return malformed(label, call);
-  const anonymousError = value.id === null && value.error !== undefined;
-  return anonymousError || hasId(value, call.id) ? readMember(value, call, label) : malformed(label, call);
+  const isOurs = isRecord(value) && (hasId(value, call.id) || (value.id === null && value.error !== undefined));
+  return isOurs ? readMember(value, call, label) : malformed(label, call);
 }
 
-/** What a server said of batches, or of us, instead of answering one. */
+/** Refusal of a batch as a whole. */
 export type BatchRefusal = "tooLarge" | "unsupported" | "rateLimited";
 
-/** Replies in the order of `calls`: a server may answer in another order. A call it left out has no answer. */
+/** Replies in the order of `calls`; a server may answer in another order. A missing reply is malformed. */
 export function readBatch(value: unknown, calls: readonly WireCall[], label: string) {
   if (!Array.isArray(value)) return refusalOf(value) ?? calls.map((call) => malformed(label, call));
   const byId = new Map<string, Record<string, unknown> | "ambiguous">();
@@ -85,8 +84,8 @@ export function readBatch(value: unknown, calls: readonly WireCall[], label: str
 
 /**
  * geth: -32600 "batch too large"; Besu: -32005 "Number of requests exceeds max batch size"; public gateways: "batch
- * requests are not supported". A rate limit on the whole batch is neither, also where it speaks of requests: asking one by one
- * would only make it worse.
+ * requests are not supported". A rate limit is neither, even if its text contains "requests": sending the calls one by
+ * one would make it worse.
  */
 function refusalOf(value: unknown): BatchRefusal | null {
   if (!isRecord(value) || !isRecord(value.error)) return null;
@@ -111,12 +110,12 @@ function readMember(member: Record<string, unknown>, call: WireCall, label: stri
 
 const LONGEST_WORDS = 4_000;
 
-/** A page of them: what is looked for stands at the beginning, and looking takes the square of their length. */
+/** Limits the text: the patterns match near the beginning, and matching takes quadratic time. */
 function wordsOf({ message }: Record<string, unknown>): string {
   return typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "";
 }
 
-/** Some gateways turn ids into strings; the digits are what matters. */
+/** Some gateways return the id as a string; only the digits are compared. */
 function hasId(value: Record<string, unknown>, id: number): boolean {
   return (typeof value.id === "number" || typeof value.id === "string") && String(value.id) === String(id);
 }

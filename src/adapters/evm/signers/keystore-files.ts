@@ -1,4 +1,4 @@
-/** What `fencepost keys` does: makes keys, takes keys in, and names those that are there. The private half is never shown. */
+/** Creates, imports and lists key files for `fencepost keys`. Private keys are never shown. */
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,13 +7,13 @@ import { encryptKeystore, type KeystoreSource, keyFiles, parseKeystore, readPass
 import { BadKey, parsePrivateKeys, type SigningKey, toSigningKey } from "./private-keys.ts";
 
 export interface StoredKey {
-  /** Null: the file does not say. */
+  /** Null if the file has no address. */
   readonly address: Address | null;
   readonly file: string;
 }
 
 export async function newKey(source: KeystoreSource, now: Date): Promise<StoredKey> {
-  // A draw that is no key of the curve has a chance of one in 2^128, and is an error then.
+  // 32 random bytes are an invalid key with a probability of 2^-128; that is an error.
   return store(source, toSigningKey(randomBytes(32), "the new key"), now);
 }
 
@@ -23,8 +23,8 @@ export async function importKey(source: KeystoreSource, hex: string, now: Date):
   return store(source, key, now);
 }
 
-/** By what the files say of themselves: nothing is decrypted. */
-export async function listKeys({ directory }: Pick<KeystoreSource, "directory">): Promise<readonly StoredKey[]> {
+/** Reads the addresses in the files. Nothing is decrypted. */
+export async function listKeyFiles({ directory }: Pick<KeystoreSource, "directory">): Promise<readonly StoredKey[]> {
   const stored: StoredKey[] = [];
   for (const file of await keyFiles(directory)) {
     stored.push({ address: parseKeystore(await readFile(file, "utf8"), file).address, file });
@@ -37,16 +37,19 @@ async function store(source: KeystoreSource, key: SigningKey, now: Date): Promis
   const password = await readPassword(passwordFile);
   if (password === "") throw new BadKey(`${passwordFile}: is empty: a key is not stored under an empty password`);
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const known = (await listKeys(source)).find(({ address }) => address === key.address);
+  const known = (await listKeyFiles(source)).find(({ address }) => address === key.address);
   if (known !== undefined) throw new BadKey(`${known.file}: holds the key of ${key.address} already`);
-  // As geth names them.
+  // File name in geth's format.
   const name = `UTC--${now.toISOString().replaceAll(":", "-")}--${key.address.slice(2)}`;
   const file = join(directory, name);
   await writeWhole(directory, name, await encryptKeystore(key, password));
   return { address: key.address, file };
 }
 
-/** Whole and on the disk, or not there: half a key file would keep a node from starting, and its key would be lost. */
+/**
+ * Writes the whole file and syncs it, or writes nothing. Half a key file would keep a node from starting, and lose the
+ * key.
+ */
 async function writeWhole(directory: string, name: string, text: string): Promise<void> {
   const draft = join(directory, `.${name}.${randomBytes(4).toString("hex")}`);
   const file = await open(draft, "wx", 0o600);

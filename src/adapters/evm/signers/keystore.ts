@@ -12,13 +12,14 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
+import { codeOf } from "../../../domain/thrown.ts";
 import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
-import { codeOf, readSecretFile, type Warn } from "./secret-file.ts";
+import { readSecretFile, type Warn } from "./secret-file.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
 const pbkdf2Async = promisify(pbkdf2);
 
-/** Opens a Web3 Secret Storage V3 file. `source` names the file in errors. */
+/** Decrypts a Web3 Secret Storage V3 file. `source` names the file in errors. */
 export async function decryptKeystore(text: string, password: string, source: string): Promise<SigningKey> {
   const stored = parseKeystore(text, source);
   const key = toSigningKey(await open(stored, password, source), source);
@@ -28,10 +29,10 @@ export async function decryptKeystore(text: string, password: string, source: st
   return key;
 }
 
-/** What geth writes unless it is told to be quick. */
+/** geth's standard scrypt parameters. */
 const STANDARD_SCRYPT = { kdf: "scrypt", n: 262_144, r: 8, p: 1, keyLength: 32 } as const;
 
-/** Writes what `decryptKeystore` opens, as geth and ethers write and open it. `n`: scrypt's cost. */
+/** Writes a V3 file that geth and ethers can open. `n`: scrypt's cost. */
 export async function encryptKeystore(
   key: SigningKey,
   password: string,
@@ -55,7 +56,7 @@ export async function encryptKeystore(
 }
 
 async function open(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
-  // geth takes the password's bytes as they are, ethers normalises them: they differ beyond ASCII alone.
+  // geth uses the password's bytes, ethers normalises them first (NFKC). They differ only outside ASCII.
   for (const candidate of new Set([password, password.normalize("NFKC")])) {
     const derived = await deriveKey(stored.derivation, candidate);
     if (!macOf(derived, stored.ciphertext).equals(stored.mac)) continue;
@@ -69,7 +70,7 @@ function deriveKey(derivation: KeyDerivation, password: string): Promise<Buffer>
   const { salt, keyLength } = derivation;
   if (derivation.kdf === "pbkdf2") return pbkdf2Async(password, salt, derivation.rounds, keyLength, "sha256");
   const { n, r, p } = derivation;
-  // Node allows 32 MiB unless told otherwise; the usual parameters (n = 262,144, r = 8) need 256.
+  // Node allows scrypt 32 MiB by default; geth's standard parameters (n = 262,144, r = 8) need 256.
   return scryptAsync(password, salt, keyLength, { N: n, r, p, maxmem: 128 * n * r + 1024 * (n + r * p + 1024) });
 }
 
@@ -81,8 +82,8 @@ type EncryptedKey = ReturnType<typeof parseKeystore>;
 type KeyDerivation = ReturnType<typeof readDerivation>;
 
 /**
- * Beyond this a file is a way to stop the process, not to keep a key: scrypt's memory, its time (n × r × p, eight times
- * what geth's standard files take), pbkdf2's rounds.
+ * Limits on a file's parameters, so that a file cannot stop the process: scrypt's memory, its time (n × r × p, eight
+ * times geth's standard), pbkdf2's rounds.
  */
 const MAX_SCRYPT_BYTES = 1024 ** 3;
 const MAX_SCRYPT_STEPS = 2 ** 24;
@@ -90,10 +91,10 @@ const MAX_PBKDF2_ROUNDS = 10_000_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads a V3 file; every mistake is one line that names the file and the field. */
+/** Parses a V3 file. Every error is one line that names the file and the field. */
 export function parseKeystore(text: string, source: string) {
   const read = fieldReader(source);
-  // Old geth and parity files write "Crypto".
+  // Old geth and Parity files write "Crypto".
   const entries = Object.entries(parseJson(text, source)).map(([key, value]) => [key.toLowerCase(), value]);
   const file: Fields = Object.fromEntries(entries);
   if (file.version !== 3) throw new BadKey(`${source}: version ${String(file.version)} instead of 3`);
@@ -112,12 +113,12 @@ function parseJson(text: string, source: string): Fields {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
   } catch {
-    // Refused below: text that is not JSON, and JSON that is not an object, are the same mistake.
+    // Refused below: invalid JSON and JSON that is no object have the same error.
   }
   throw new BadKey(`${source}: is not a JSON object`);
 }
 
-/** As the file says it; null where it does not: the field is optional. */
+/** Address in the file; null if absent, because the field is optional. */
 function readAddress(value: unknown, source: string): Address | null {
   if (value === undefined || value === null || value === "") return null;
   const hex = typeof value === "string" ? /^(?:0x)?([0-9a-f]{40})$/i.exec(value)?.[1] : undefined;
@@ -135,8 +136,8 @@ function readDerivation(crypto: Fields, source: string) {
     const [n, r, p] = [read.count(params, "n"), read.count(params, "r"), read.count(params, "p")];
     if (128 * r * (n + p) > MAX_SCRYPT_BYTES) throw new BadKey(`${source}: scrypt would need more than 1 GiB`);
     if (n * r * p > MAX_SCRYPT_STEPS) throw new BadKey(`${source}: scrypt's n × r × p is above ${MAX_SCRYPT_STEPS}`);
-    // RFC 7914 section 2 demands it, and OpenSSL refuses anything else.
-    if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} where r is ${r}`);
+    // RFC 7914, section 2, requires it, and OpenSSL refuses other values.
+    if (Math.log2(n) >= 16 * r) throw new BadKey(`${source}: scrypt's n must be below 2^${16 * r} if r is ${r}`);
     if (!Number.isInteger(Math.log2(n)) || n < 2) throw new BadKey(`${source}: scrypt's n must be a power of two`);
     return { kdf: "scrypt" as const, n, r, p, salt, keyLength };
   }
@@ -170,21 +171,24 @@ function fieldReader(source: string) {
 
 export interface KeystoreSource {
   readonly directory: string;
-  /** One password for all files; a line break at its end does not belong to it. */
+  /** One password for all files, without a line break at its end. */
   readonly passwordFile: string;
 }
 
-/** geth names its files UTC--<time>--<address>, without an extension. Anything else (a README, the password) is no key. */
+/**
+ * geth names key files UTC--<time>--<address>, without an extension. Other files, such as a README or the password, are
+ * ignored.
+ */
 const KEY_FILE = /^(UTC--.+|.+\.json)$/i;
 
-/** What the file holds, without the line break that editors put at its end. */
+/** Contents of the password file, without the line break that editors append. */
 export async function readPassword(path: string, warn?: Warn): Promise<string> {
   return (await readSecretFile(path, "keystore password file", warn)).replace(/\r?\n$/, "");
 }
 
 /**
- * Every key of the directory, or an error that names the first file that is wrong: a node must not start with half of
- * its signers. One after the other, because each scrypt takes 256 MiB.
+ * Every key of the directory. Throws with the first invalid file: a node must not start with half of its signers. Files
+ * are decrypted one by one, because each scrypt takes 256 MiB.
  */
 export async function loadKeystoreDirectory(source: KeystoreSource, warn?: Warn): Promise<readonly SigningKey[]> {
   const password = await readPassword(source.passwordFile, warn);
@@ -198,12 +202,12 @@ export async function loadKeystoreDirectory(source: KeystoreSource, warn?: Warn)
 
 export async function keyFiles(directory: string): Promise<readonly string[]> {
   const names = await readdir(directory).catch((cause: unknown) => {
-    throw new BadKey(`${directory}: the keystore directory cannot be read (${codeOf(cause)})`, { cause });
+    throw new BadKey(`${directory}: the keystore directory cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
   });
   const files: string[] = [];
   for (const name of names.filter((each) => KEY_FILE.test(each) && !each.startsWith(".")).sort()) {
     const path = join(directory, name);
-    // stat, not the directory entry: mounted secrets are symbolic links.
+    // `stat` follows links: mounted secrets are symbolic links.
     if ((await stat(path)).isFile()) files.push(path);
   }
   return files;

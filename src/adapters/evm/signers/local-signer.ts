@@ -15,16 +15,16 @@ export class SigningFailed extends Error {
   override readonly name = "SigningFailed";
 }
 
-/** Where keys come from; any combination, in the shape the configuration has. */
+/** Sources of keys, in any combination, in the shape of the configuration. */
 export interface KeySources {
   /** Hex, with or without prefix. */
   readonly privateKeys?: readonly string[];
-  /** Each holds keys as hex, one a line. */
+  /** Files with one hex key per line. */
   readonly privateKeyFiles?: readonly string[];
-  /** BIP-39, English word list. */
+  /** BIP-39 phrase, English word list. */
   readonly mnemonic?: MnemonicSource | null;
   readonly keystore?: KeystoreSource | null;
-  /** Accounts whose keys the chain node holds: named here, signed there. */
+  /** Accounts whose keys the chain node holds; it signs for them. */
   readonly nodeSigners?: readonly Address[];
 }
 
@@ -32,31 +32,29 @@ export type StartWorker = (data: WorkerData) => Worker;
 
 export interface LocalSignerOptions {
   readonly keys: KeySources;
-  /** `javascript` does without WebAssembly, at a fraction of the speed. */
+  /** `javascript` avoids WebAssembly and is several times slower. */
   readonly curve?: "auto" | "javascript";
-  /** Null: signs in this very thread, for a process that does nothing else. */
+  /** Null: signs in the current thread, for a process that does nothing else. */
   readonly startWorker?: StartWorker | null;
-  /** Told which files other users can read, where nothing can be done about it. */
+  /** Receives a warning for each secret file that other users can read and this process cannot change. */
   readonly warn?: Warn | undefined;
 }
 
 export const startSignWorker: StartWorker = (data) =>
   new Worker(new URL("./worker/sign-worker.js", import.meta.url), { workerData: data, name: "fencepost-sign" });
 
-/** What signs: `javascript` where WebAssembly is not available, which is slower and worth a warning. */
+/**
+ * A signer with the kind of its curve code. `javascript`, used if WebAssembly is not available, is slower and worth a
+ * warning.
+ */
 export type LocalSigner = Signer & Curve;
 
 type Curve = { readonly curve: "wasm" | "javascript" };
 
-interface Signing extends Curve {
-  sign(request: SignRequest): Promise<readonly Signed[]>;
-  close(): Promise<void>;
-}
-
 /**
- * All keys that are held in this process, and the names of those that the chain node holds, behind one signer. Throws
- * `BadKey`, in one line, for a key that cannot be used. A key that two sources give is one key. One thread signs several
- * thousand transactions a second; where it dies, nothing of what it owed was sent, so nothing is lost.
+ * One signer for all keys of this process, and for the accounts whose keys the chain node holds. Throws `BadKey`, in
+ * one line, for an unusable key. A key from two sources is one key. One thread signs several thousand transactions a
+ * second. If it dies, nothing of its pending work was sent, so nothing is lost.
  */
 export async function createLocalSigner(options: LocalSignerOptions): Promise<LocalSigner> {
   const keys = await loadKeys(options);
@@ -64,8 +62,12 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   const data = { keys: keys.map(({ privateKey }) => privateKey), curve };
   const nodeSigners = new Set(options.keys.nodeSigners);
   const twice = keys.find(({ address }) => nodeSigners.has(address));
-  if (twice !== undefined) throw new BadKey(`${twice.address}: its key is held here and named as the chain node's`);
-  const signing = startWorker === null ? await signingHere(data) : await signingThread(() => startWorker(data), keys);
+  if (twice !== undefined)
+    throw new BadKey(`${twice.address}: it is configured with its key and as an account of the chain node; keep one`);
+  const signing =
+    startWorker === null
+      ? { ...(await openSigning(data)), close: async () => undefined }
+      : await signingThread(() => startWorker(data), keys.length > 0);
   const positions = new Map(keys.map(({ address }, position) => [address, position]));
   return {
     curve: signing.curve,
@@ -82,25 +84,21 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
   };
 }
 
-async function signingHere(data: WorkerData): Promise<Signing> {
-  return { ...(await openSigning(data)), close: async () => undefined };
-}
-
-async function signingThread(start: () => Worker, keys: readonly SigningKey[]): Promise<Signing> {
+async function signingThread(start: () => Worker, hasKeys: boolean) {
   const thread = new WorkerThread<SignRequest, readonly Signed[]>({
     name: "the signing thread",
     start,
     failure: (message, options) => new SigningFailed(message, options),
   });
   return {
-    // Without a key there is nothing to sign, and no thread: the chain node or a key service does.
-    curve: keys.length === 0 ? "wasm" : await curveOf(thread),
-    sign: (request) => thread.ask(request),
+    // Without keys no thread is started: the chain node or a key service signs.
+    curve: hasKeys ? await curveOf(thread) : "wasm",
+    sign: (request: SignRequest) => thread.ask(request),
     close: () => thread.close(),
   };
 }
 
-/** Starts the thread ahead of the first request; it says what it will sign with. */
+/** Starts the thread before the first request; its first message names the curve code. */
 async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Promise<Curve["curve"]> {
   try {
     const worker = thread.worker();
@@ -117,7 +115,8 @@ async function loadKeys({ keys, warn }: LocalSignerOptions): Promise<readonly Si
   const { privateKeys = [], privateKeyFiles = [], mnemonic = null, keystore = null } = keys;
   const all = [...parsePrivateKeys(privateKeys)];
   for (const file of privateKeyFiles) all.push(...(await loadKeyFile(file, warn)));
-  if (mnemonic !== null) all.push(...(await loadMnemonic(mnemonic)));
+  // Word lists and HD keys are loaded only for a phrase: a node without one starts sooner.
+  if (mnemonic !== null) all.push(...(await (await import("./mnemonic.ts")).deriveMnemonicKeys(mnemonic)));
   if (keystore !== null) all.push(...(await loadKeystoreDirectory(keystore, warn)));
   return [...new Map(all.map((key) => [key.address, key])).values()];
 }
@@ -126,10 +125,4 @@ async function loadKeyFile(path: string, warn: Warn | undefined): Promise<readon
   const lines = (await readSecretFile(path, "key file", warn)).split(/\r?\n/).filter((line) => line.trim() !== "");
   if (lines.length === 0) throw new BadKey(`${path}: holds no key`);
   return parsePrivateKeys(lines, `${path}: `);
-}
-
-/** Word lists and HD keys are loaded here and not above: a node without a phrase starts sooner. */
-async function loadMnemonic(source: MnemonicSource): Promise<readonly SigningKey[]> {
-  const { deriveMnemonicKeys } = await import("./mnemonic.ts");
-  return deriveMnemonicKeys(source);
 }

@@ -5,18 +5,18 @@ import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
 
 const LENGTHS: readonly number[] = [12, 15, 18, 21, 24];
 const BITS_PER_WORD = 11;
-/** BIP-39 */
+/** Number of PBKDF2 rounds in BIP-39. */
 const SEED_ROUNDS = 2_048;
 
 export interface MnemonicSource {
   readonly phrase: string;
-  /** So many accounts, from the first on. */
+  /** Number of accounts, from index 0 on. */
   readonly count: number;
-  /** BIP-32; an account's number is put in for `{index}`, or behind it. */
+  /** BIP-32 path. The account's index replaces `{index}`, or is appended. */
   readonly path: string;
 }
 
-/** The accounts that wallets derive from the phrase, in their order. A mistyped word is caught by the checksum. */
+/** Derives the accounts in the order that wallets use. The checksum detects a mistyped word. */
 export async function deriveMnemonicKeys({ phrase, count, path }: MnemonicSource): Promise<readonly SigningKey[]> {
   const words = phrase.normalize("NFKD").trim().toLowerCase().split(/\s+/);
   checkWords(words);
@@ -40,7 +40,7 @@ function checkWords(words: readonly string[]): void {
   if (!hasValidChecksum(indices)) throw new BadKey("the mnemonic's checksum is wrong: a word is mistyped or misplaced");
 }
 
-/** The last bits of the phrase are the first bits of the SHA-256 of all the others. */
+/** BIP-39: the last bits of the phrase are the first bits of the SHA-256 of the others. */
 function hasValidChecksum(indices: readonly number[]): boolean {
   const bits = indices.map((index) => index.toString(2).padStart(BITS_PER_WORD, "0")).join("");
   const checksumLength = bits.length / 33;

@@ -2,9 +2,10 @@ import type { Address } from "../../../domain/lane.ts";
 import { createLocalSigner, type KeySources, type LocalSigner, type LocalSignerOptions } from "./local-signer.ts";
 import { BadKey } from "./private-keys.ts";
 import { type RemoteKey, signEach } from "./remote/remote-key.ts";
-import type { RemoteSignerPorts, RemoteSignerSource } from "./remote/web3signer.ts";
+import type { SignerPorts } from "./remote/service-http.ts";
+import type { RemoteSignerSource } from "./remote/web3signer.ts";
 
-/** Where signers come from; any combination, in the shape the configuration has. */
+/** Sources of signers, in any combination, in the shape of the configuration. */
 export interface SignerSources extends KeySources {
   readonly remote?: RemoteSignerSource | null;
   readonly awsKmsKeyIds?: readonly string[];
@@ -12,10 +13,8 @@ export interface SignerSources extends KeySources {
   readonly vaultKeyPaths?: readonly string[];
 }
 
-export interface OpenSignerOptions extends RemoteSignerPorts, Omit<LocalSignerOptions, "keys"> {
+export interface OpenSignerOptions extends SignerPorts, Omit<LocalSignerOptions, "keys"> {
   readonly sources: SignerSources;
-  /** What AWS, Google Cloud and Vault are told by: regions, credentials, addresses, by the names that their own tools read. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 interface Opened {
@@ -23,12 +22,12 @@ interface Opened {
   close(): Promise<void>;
 }
 
-/** Every signer that is configured, behind one port. What is not configured is not loaded either. */
+/** One signer for every configured source. Code for sources that are not configured is not loaded. */
 export async function openSigner(options: OpenSignerOptions): Promise<LocalSigner> {
   const opened: Opened[] = [];
   const closeAll = () => Promise.all(opened.map((each) => each.close()));
   try {
-    for (const open of backEnds(options)) opened.push(await open());
+    for await (const service of openServices(options)) opened.push(service);
     const keys = { ...options.sources, privateKeys: await heldKeys(options) };
     const local = await createLocalSigner({ ...options, keys });
     opened.push({ keys: [], close: () => local.close() });
@@ -44,9 +43,7 @@ export async function openSigner(options: OpenSignerOptions): Promise<LocalSigne
         const key = remote.get(address);
         return key === undefined ? local.sign(address, transactions) : signEach(key, transactions);
       },
-      close: async () => {
-        await closeAll();
-      },
+      close: async () => void (await closeAll()),
     };
   } catch (error) {
     await closeAll();
@@ -54,36 +51,28 @@ export async function openSigner(options: OpenSignerOptions): Promise<LocalSigne
   }
 }
 
-function backEnds({ sources, environment, clock, warn }: OpenSignerOptions): readonly (() => Promise<Opened>)[] {
-  const { remote = null, awsKmsKeyIds: aws = [], gcpKmsKeyVersions: gcp = [] } = sources;
-  const openRemote = async (source: RemoteSignerSource) => {
-    const { openWeb3Signer } = await import("./remote/web3signer.ts");
-    return openWeb3Signer(source, { clock, warn });
-  };
-  const openAws = async () => (await import("./remote/aws-kms.ts")).openAwsKms(aws, clock, environment);
-  const openGcp = async () => (await import("./remote/gcp-kms.ts")).openGcpKms(gcp, { clock, environment, warn });
-  return [
-    ...(remote === null ? [] : [() => openRemote(remote)]),
-    ...(aws.length === 0 ? [] : [openAws]),
-    ...(gcp.length === 0 ? [] : [openGcp]),
-  ];
+/** Opens one service after another: those that are open are closed if a later one fails. */
+async function* openServices(options: OpenSignerOptions): AsyncGenerator<Opened> {
+  const { remote = null, awsKmsKeyIds: aws = [], gcpKmsKeyVersions: gcp = [] } = options.sources;
+  if (remote !== null) yield (await import("./remote/web3signer.ts")).openWeb3Signer(remote, options);
+  if (aws.length > 0) yield (await import("./remote/aws-kms.ts")).openAwsKms(aws, options);
+  if (gcp.length > 0) yield (await import("./remote/gcp-kms.ts")).openGcpKms(gcp, options);
 }
 
-/** Read from Vault, and held here from then on. */
-async function heldKeys({ sources, clock, environment }: OpenSignerOptions): Promise<readonly string[]> {
-  const { privateKeys = [], vaultKeyPaths: paths = [] } = sources;
+/** Reads Vault's keys at start; this process holds them from then on. */
+async function heldKeys(options: OpenSignerOptions): Promise<readonly string[]> {
+  const { privateKeys = [], vaultKeyPaths: paths = [] } = options.sources;
   if (paths.length === 0) return privateKeys;
-  const { readVaultKeys } = await import("./remote/vault-keys.ts");
-  return [...privateKeys, ...(await readVaultKeys(paths, clock, environment))];
+  return [...privateKeys, ...(await (await import("./remote/vault-keys.ts")).readVaultKeys(paths, options))];
 }
 
-/** One key in two places would have two opinions about what may be signed. */
+/** Refuses an address with two sources: two key holders could sign different payloads for one nonce. */
 function byAddress(keys: readonly RemoteKey[], local: LocalSigner): ReadonlyMap<Address, RemoteKey> {
   const named = new Map<Address, RemoteKey>();
   const here = new Set(local.addresses());
   for (const key of keys) {
     if (here.has(key.address) || named.has(key.address))
-      throw new BadKey(`${key.address}: is named by two kinds of signers`);
+      throw new BadKey(`${key.address}: is configured in two signer sources`);
     named.set(key.address, key);
   }
   return named;

@@ -1,22 +1,24 @@
 import { constants } from "node:fs";
 import { access, open, readFile } from "node:fs/promises";
+import { codeOf } from "../../../domain/thrown.ts";
 import { BadKey } from "./private-keys.ts";
 
-/** Told what is not right and cannot be repaired from here. */
+/** Receives warnings about files that this process cannot repair. */
 export type Warn = (line: string) => void;
 
-/** Group or others may read or write it. */
+/** Group or others may read or write the file. */
 const OPEN_TO_OTHERS = 0o066;
 
-/** Reads a file that holds a key or a password. `what` names it in errors. */
+/** Reads a file with a key or a password. `what` names it in errors. */
 export async function readSecretFile(path: string, what: string, warn: Warn = () => undefined): Promise<string> {
   const unreadable = refusing(path, what);
-  // Judged and read through one handle: what is judged is what is read.
+  // Permissions and contents are read through one handle, so that they belong to the same file.
   const file = await open(path, "r").catch(unreadable);
   try {
     const { uid, mode } = await file.stat();
     const judgement = judgeOpenness({ uid, mode, ownUid: process.getuid?.(), readOnly: await isReadOnly(path) });
-    const said = `${path}: the ${what} is open to other users of this machine (mode ${inOctal(mode)})`;
+    const octal = (mode & 0o777).toString(8).padStart(4, "0");
+    const said = `${path}: the ${what} is open to other users of this machine (mode ${octal})`;
     if (judgement === "refused") throw new BadKey(`${said}; make it yours alone: chmod 600 ${path}`);
     if (judgement === "warned")
       warn(`${said}; it belongs to somebody else, or is mounted read-only, and is used all the same`);
@@ -26,30 +28,31 @@ export async function readSecretFile(path: string, what: string, warn: Warn = ()
   }
 }
 
-/** Reads a file that anybody may read. */
+/** Reads a file that is no secret. */
 export async function readWhole(path: string, what: string): Promise<string> {
   return readFile(path, "utf8").catch(refusing(path, what));
 }
 
 function refusing(path: string, what: string): (cause: unknown) => never {
   return (cause) => {
-    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause)})`, { cause });
+    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
   };
 }
 
 export interface Openness {
   readonly uid: number;
   readonly mode: number;
-  /** Undefined where the system has no such thing (Windows). */
+  /** Undefined on systems without user ids (Windows). */
   readonly ownUid: number | undefined;
-  /** The file system takes no changes. */
+  /** The file system is mounted read-only. */
   readonly readOnly: boolean;
 }
 
 /**
- * ssh refuses a key that others can read, whoever it belongs to. Secrets that Kubernetes and Docker mount are exactly that
- * (0644 or 0444, root's, on a read-only mount), and no one in the container can change it. So what this process could
- * repair is refused, and what it could not is said aloud. What others may write is never right where it can be written.
+ * ssh refuses a key that other users can read, whoever owns it. Secrets mounted by Kubernetes and Docker are like that
+ * (0644 or 0444, owned by root, read-only), and the container cannot change it. So permissions that this process could
+ * change are refused, and others cause a warning. A file that others may write is refused unless it is on a read-only
+ * mount.
  */
 export function judgeOpenness({ uid, mode, ownUid, readOnly }: Openness): "fine" | "warned" | "refused" {
   if (ownUid === undefined || (mode & OPEN_TO_OTHERS) === 0) return "fine";
@@ -62,12 +65,4 @@ async function isReadOnly(path: string): Promise<boolean> {
     () => false,
     (error: unknown) => codeOf(error) === "EROFS",
   );
-}
-
-function inOctal(mode: number): string {
-  return (mode & 0o777).toString(8).padStart(4, "0");
-}
-
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
 }

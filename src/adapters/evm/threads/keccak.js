@@ -1,9 +1,9 @@
-// Without @ts-check: the file of this one hash has no types. The package's entry point has, and compiles thirty other hashes.
+// Without @ts-check: this file of the package has no types. The entry point has, but it compiles thirty other hashes.
 import hashWasm from "hash-wasm/dist/keccak.umd.min.js";
 
 /**
- * Keccak-256 for what hashes all day: two hashes for each signed transaction, thousands for each proved block. The rest of
- * the node hashes with viem, whose JavaScript takes ten times as long.
+ * Keccak-256 for hot paths: two hashes for each signed transaction, thousands for each proved block. Other code uses
+ * viem's, whose JavaScript takes ten times as long.
  *
  * @typedef {(bytes: Uint8Array) => Uint8Array} Keccak
  */
@@ -12,7 +12,7 @@ import hashWasm from "hash-wasm/dist/keccak.umd.min.js";
 export const keccak256 = await loadKeccak();
 
 /**
- * WebAssembly, or the JavaScript that viem brings where WebAssembly is not to be had (a process started with --jitless).
+ * WebAssembly, or viem's JavaScript if WebAssembly is not available (node --jitless).
  *
  * @param {typeof import("hash-wasm").createKeccak} create
  * @returns {Promise<Keccak>}

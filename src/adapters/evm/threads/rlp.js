@@ -1,11 +1,11 @@
 // @ts-check
 
 /**
- * RLP as hex text without prefix: what is encoded comes as hex, and joining strings is cheaper than joining buffers.
- * Plain JavaScript, like everything a worker loads: Node 20 cannot load TypeScript in a worker thread.
+ * RLP as hex text without prefix: the inputs are hex, and joining strings is cheaper than joining buffers. Plain
+ * JavaScript, like everything that a worker loads: Node 20 cannot load TypeScript in a worker thread.
  */
 
-/** The empty string, and the number zero. */
+/** RLP of the empty string and of zero. */
 export const EMPTY = "80";
 
 /** @param {string} hex with prefix */

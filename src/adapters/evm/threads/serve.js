@@ -1,12 +1,12 @@
 // @ts-check
 import { parentPort } from "node:worker_threads";
 
-/** Work of this weight is not kept back for the sake of what was asked behind it. */
+/** Answers of this total weight are sent at once, without waiting for the next question. */
 const ENOUGH = 64;
 
 /**
- * The worker's side of worker-thread.ts: every question gets an answer, or the words of the error it met. Says `hello`
- * first, where there is something to say. Answers travel together where `weigh` calls them light; without it, each alone.
+ * The worker's side of worker-thread.ts: answers every question, or returns the message of the error. Sends `hello`
+ * first, if given. Answers that `weigh` calls light are sent together; without `weigh` each is sent alone.
  *
  * @template Q, A
  * @param {(question: Q) => A | Promise<A>} answer

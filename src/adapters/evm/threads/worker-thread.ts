@@ -1,14 +1,14 @@
 import type { Worker } from "node:worker_threads";
 
 /**
- * What travels to a worker and back, in lists. Other messages of a worker are left to its direct listeners.
- * Tuples, because the receiving thread makes an object with named members in three times the time.
+ * Messages to and from a worker, in lists. Other messages of a worker go to its own listeners. They are tuples, because
+ * receiving an object with named members takes three times as long.
  */
 export type WorkerQuestion<Q> = readonly [id: number, question: Q];
 export type WorkerReply<A> = readonly [id: number, answer: A] | readonly [id: number, answer: undefined, error: string];
 
 export interface WorkerThreadOptions {
-  /** For people: "the signing thread". */
+  /** Name for messages, such as "the signing thread". */
   readonly name: string;
   readonly start: () => Worker;
   readonly failure: (message: string, options?: ErrorOptions) => Error;
@@ -20,9 +20,9 @@ interface Pending<A> {
 }
 
 /**
- * One worker thread and what it owes. What is asked in one tick crosses over as one message: for a signature the crossing
- * costs a third of the work. A thread that dies takes its unanswered questions with it (they reject) and the
- * next question starts another: a crash at start can therefore never spin.
+ * One worker thread and its pending questions. Questions of one tick are sent as one message: for a signature the
+ * transfer costs a third of the work. If the thread dies, its pending questions reject, and the next question starts
+ * another thread, so a crash at start cannot loop.
  */
 export class WorkerThread<Q, A> {
   readonly #options: WorkerThreadOptions;
@@ -36,7 +36,7 @@ export class WorkerThread<Q, A> {
     this.#options = options;
   }
 
-  /** The thread, started where it is not running: for what it says by itself. */
+  /** The worker, started if it is not running: for messages that it sends on its own. */
   worker(): Worker {
     return this.#worker ?? this.#begin();
   }
@@ -65,9 +65,9 @@ export class WorkerThread<Q, A> {
     if (questions.length === 0) return;
     try {
       const worker = this.worker();
-      // Throws for what cannot be cloned, and then nothing has crossed over.
+      // Throws if a question cannot be cloned; then nothing was sent.
       worker.postMessage(questions);
-      // Alive while work is owed, and no longer: an idle thread must not keep a process from ending.
+      // Referenced only while work is pending: an idle thread must not keep the process alive.
       worker.ref();
     } catch (cause) {
       const { name, failure } = this.#options;
@@ -99,7 +99,7 @@ export class WorkerThread<Q, A> {
     if (this.#pending.size === 0) worker.unref();
   }
 
-  /** No longer owed. */
+  /** Removes a pending question. */
   #settle(id: number): Pending<A> | undefined {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);

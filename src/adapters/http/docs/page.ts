@@ -5,7 +5,7 @@ import { type Html, html, prose } from "./html.ts";
 import { fieldRow, schemaView, typeOf } from "./schemas.ts";
 import { DOCS_STYLE } from "./style.ts";
 
-/** What this node says about its own API, for programs and for people. */
+/** The node's API reference, for programs and for people. */
 export type Reference = ReturnType<typeof writeReference>;
 
 export function writeReference(version: string) {
@@ -13,7 +13,7 @@ export function writeReference(version: string) {
   return { openApi: JSON.stringify(document), page: docsPage(document), style: DOCS_STYLE };
 }
 
-/** The reference as one page without script: it is complete when it arrives, also where there is no internet. */
+/** The reference as one page without scripts, complete without internet access. */
 function docsPage(document: OpenApiDocument): string {
   const operations = operationsOf(document);
   return html`<!doctype html>

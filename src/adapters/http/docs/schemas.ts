@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../../contract/openapi.ts";
 import { type Html, html, prose } from "./html.ts";
 
-/** How a schema reads: a table of fields for objects, a few words for all else. */
+/** A schema for readers: a table of fields for objects, a short text for all else. */
 export function schemaView(schema: JsonSchema): Html {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
   if (properties.length === 0) return html`<p class="type">${typeOf(schema)}</p>`;

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created, CreateRequest } from "../../../application/api.ts";
+import { TRANSACTION_BYTES } from "../../../contract/calls/call.ts";
 import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { unknownName } from "../../../domain/near-names.ts";
 import { IDEMPOTENCY_KEY, idempotencyKeyOf } from "../idempotency-key.ts";
 import { asObject, tooLarge } from "../json-body.ts";
-import { answering, type HttpServerOptions, type RouteContext, TRANSACTION_LIMIT_BYTES } from "../options.ts";
+import { answering, type HttpServerOptions, type RouteContext } from "../options.ts";
 import { noteRefusal, problemOf } from "../problems.ts";
 import { createdView } from "../views.ts";
 
@@ -21,7 +22,7 @@ export function createRoutes(
   app.post(
     "/api/v1/tx",
     {
-      bodyLimit: TRANSACTION_LIMIT_BYTES,
+      bodyLimit: TRANSACTION_BYTES,
       config: { takesIn: true, metered: true },
       ...answering({ 200: CreatedTransaction, 202: CreatedTransaction }),
     },
@@ -82,14 +83,14 @@ function batchItems(request: FastifyRequest): readonly BatchItem[] {
   if (transactions.length > BATCH_ITEMS_LIMIT) {
     throw invalid("transactions", `holds ${transactions.length} transactions; at most ${BATCH_ITEMS_LIMIT} are taken`);
   }
-  const mayBeTooLarge = request.bodyBytes > TRANSACTION_LIMIT_BYTES;
+  const mayBeTooLarge = request.bodyBytes > TRANSACTION_BYTES;
   return transactions.map((item: unknown) => batchItem(item, mayBeTooLarge));
 }
 
 function batchItem(item: unknown, mayBeTooLarge: boolean): BatchItem {
   if (typeof item !== "object" || item === null || Array.isArray(item)) return invalid("", "must be a JSON object");
-  if (mayBeTooLarge && Buffer.byteLength(JSON.stringify(item)) > TRANSACTION_LIMIT_BYTES) {
-    return tooLarge(TRANSACTION_LIMIT_BYTES);
+  if (mayBeTooLarge && Buffer.byteLength(JSON.stringify(item)) > TRANSACTION_BYTES) {
+    return tooLarge(TRANSACTION_BYTES);
   }
   return item;
 }

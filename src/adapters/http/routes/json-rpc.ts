@@ -2,19 +2,19 @@
 import { setMaxListeners } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { JsonRpcQuery } from "../../../contract/json-rpc.ts";
-import { Transaction } from "../../../contract/transactions.ts";
+import { Transaction } from "../../../contract/transaction-schema.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
 import { USUAL_LOGS_RANGE } from "../../../domain/rpc-methods.ts";
 import { KEY_AT_END } from "../auth.ts";
 import { type HttpServerOptions, type RouteContext, writerOf } from "../options.ts";
-import { noteRefusal, sendProblem, telling } from "../problems.ts";
+import { errorConverter, noteRefusal, sendProblem } from "../problems.ts";
 import { queryReader } from "../query.ts";
 import { PacketAnswerer, refusePacket } from "../rpc/answer-packet.ts";
-import type { Asking } from "../rpc/asking.ts";
-import { ChainQuestions } from "../rpc/chain-questions.ts";
+import { ChainReads } from "../rpc/chain-reads.ts";
 import { failureOf } from "../rpc/error-codes.ts";
 import { RpcFailure, writeAnswer } from "../rpc/packet.ts";
+import type { RpcContext } from "../rpc/rpc-context.ts";
 
 const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
 /** viem sends again after ten seconds without an answer: one that names the transaction has to be there before. */
@@ -30,7 +30,7 @@ type Options = Pick<HttpServerOptions, "onRefused" | "logger" | "rpc">;
 export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, options: Options): void {
   const { keyInPath = false } = options.rpc ?? {};
   const answer = answering(context, options);
-  const tell = telling(options);
+  const tell = errorConverter(options);
   const route = (url: string, config: { readonly keyInPath?: true } = {}) =>
     app.post(url, {
       bodyLimit: BODY_LIMIT_BYTES,
@@ -51,14 +51,14 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
   const { clock, mask, checksum, longPolls } = context;
   const servedChains = rememberingChains();
   const packets = new PacketAnswerer();
-  const questions = new ChainQuestions();
-  const askingOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<Asking, "signal">> => {
+  const chainReads = new ChainReads();
+  const contextOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<RpcContext, "signal">> => {
     const { api, principal, arrivedMs, bodyBytes: bytes } = request;
     const { nonce, noCode, repeat } = readQuery(request.query);
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
-      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, questions, bytes },
+      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, chainReads, bytes },
       foreignRaw: rpc?.foreignRaw ?? "refuse",
       methods: rpc?.methods ?? [],
       logsRange: rpc?.logsRange ?? USUAL_LOGS_RANGE,
@@ -74,12 +74,12 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { body } = request;
     reply.header("content-type", JSON_TYPE).header("cache-control", "no-store");
-    const asking = await orRefusal(askingOf(request, reply));
-    if (asking instanceof FencepostError) return reply.send(refusePacket(body, failureOf(asking, mask)));
+    const context = await orRefusal(contextOf(request, reply));
+    if (context instanceof FencepostError) return reply.send(refusePacket(body, failureOf(context, mask)));
     const answer = (signal: AbortSignal) => {
       // Every send of a packet listens to it, and a packet may hold a thousand: Node's warning of a leak would be wrong.
       setMaxListeners(0, signal);
-      return packets.answer({ ...asking, signal }, body);
+      return packets.answer({ ...context, signal }, body);
     };
     return reply.send(await longPolls.hold(reply.raw, answer));
   };

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { Health, Readiness, ReadinessQuery } from "../../../contract/cluster.ts";
+import { Health, Readiness, ReadinessQuery } from "../../../contract/calls/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
 import { refuseLimited } from "../../../domain/principal.ts";
 import type { Reference } from "../docs/page.ts";

@@ -12,10 +12,10 @@ import type { Kill } from "../../../domain/kills.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { Mask } from "../../../domain/mask.ts";
 import type { ForwardedCreate, LaneRequest } from "../../../ports/peers.ts";
+import { UUID } from "../declared-call.ts";
 import { asObject } from "../json-body.ts";
 import type { PeerReceiver } from "../options.ts";
 import { problemOf } from "../problems.ts";
-import { UUID } from "./transactions.ts";
 
 /** As lanes are named inside: normalised. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;

@@ -1,63 +1,63 @@
 import { FencepostError } from "../../../domain/errors.ts";
 import { refuseOutside } from "../../../domain/principal.ts";
-import type { Asking } from "./asking.ts";
 import { failureOf, REJECTED } from "./error-codes.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
+import { ReadBudget } from "./read-budget.ts";
 import { answerRead } from "./reads.ts";
+import type { RpcContext } from "./rpc-context.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
-import { WaitingRoom } from "./waiting-room.ts";
 
-/** Of one packet, at a time: what is asked of the chain waits in memory until it has all been answered. */
+/** Parallel reads of one packet: answers stay in memory until all are there. */
 const READS_AT_ONCE = 16;
-/** Of one packet, together. */
+/** Size limit of one packet's answers. */
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 
-/** Answers packets as JSON. Every call of a packet has its own answer: one that fails keeps none of the others. */
+/** Answers packets as JSON. Each call has its own answer: one that fails does not affect the others. */
 export class PacketAnswerer {
-  private readonly room = new WaitingRoom();
+  private readonly budget = new ReadBudget();
 
-  async answer(asking: Asking, body: unknown): Promise<string> {
+  async answer(context: RpcContext, body: unknown): Promise<string> {
     const { isBatch, items } = readPacket(body);
     const outcomes = new Map<unknown, RpcOutcome>();
     const answer: Answer = (item, outcome) => void outcomes.set(item, outcome);
     const calls = items.filter((item): item is RpcItem => !("refused" in item));
-    const refusal = outside(asking);
+    const refusal = outside(context);
     if (refusal !== null) for (const call of calls) answer(call, refusal);
-    else await this.answerCalls(asking, calls, answer);
+    else await this.answerCalls(context, calls, answer);
     return writePacket(isBatch, items, (item) => outcomeOf(item, outcomes));
   }
 
-  private async answerCalls(asking: Asking, calls: readonly RpcItem[], answer: Answer): Promise<void> {
+  private async answerCalls(context: RpcContext, calls: readonly RpcItem[], answer: Answer): Promise<void> {
     const of = (method: string) => calls.filter((call) => call.method === method);
     const reads = calls.filter(({ method }) => !SENDS.has(method));
     await Promise.all([
-      answerSends(asking, of("eth_sendTransaction"), answer),
-      answerRawSends(asking, of("eth_sendRawTransaction"), answer),
-      this.answerReads(asking, reads, answer),
+      answerSends(context, of("eth_sendTransaction"), answer),
+      answerRawSends(context, of("eth_sendRawTransaction"), answer),
+      this.answerReads(context, reads, answer),
     ]);
   }
 
-  private async answerReads(asking: Asking, reads: readonly RpcItem[], answer: Answer): Promise<void> {
+  private async answerReads(context: RpcContext, reads: readonly RpcItem[], answer: Answer): Promise<void> {
     if (reads.length === 0) return;
-    const leave = this.room.enter(asking.principal.name, { reads: reads.length, bytes: asking.bytes });
-    if (leave === null) {
-      for (const read of reads) answer(read, failureOf(tooManyReads(), asking.mask));
+    const release = this.budget.reserve(context.principal.name, { reads: reads.length, bytes: context.bytes });
+    if (release === null) {
+      for (const read of reads) answer(read, failureOf(tooManyReads(), context.mask));
       return;
     }
     try {
-      await answerFewAtATime(asking, reads, answer);
+      await answerFewAtATime(context, reads, answer);
     } finally {
-      leave();
+      release();
     }
   }
 }
 
 function tooManyReads(): FencepostError {
-  const detail = "too many reads wait for their answers on this node: ask again, and less often";
+  const detail = "too many reads wait for their answers on this node: repeat them later, and less often";
   return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
 
-/** The same refusal for every call, each under its own id. */
+/** Answers every call with the same refusal, under its own id. */
 export function refusePacket(body: unknown, failure: RpcFailure): string {
   const { isBatch, items } = readPacket(body);
   return writePacket(isBatch, items, (item) => ("refused" in item ? item.refused : failure));
@@ -78,8 +78,8 @@ function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>): RpcO
   return outcome;
 }
 
-/** The chain that the whole packet is for. */
-function outside({ principal, chainId, mask, onRefused }: Asking): RpcFailure | null {
+/** The refusal if the key may not use the packet's chain. */
+function outside({ principal, chainId, mask, onRefused }: RpcContext): RpcFailure | null {
   try {
     refuseOutside(principal, { chainId });
     return null;
@@ -90,12 +90,12 @@ function outside({ principal, chainId, mask, onRefused }: Asking): RpcFailure | 
   }
 }
 
-async function answerFewAtATime(asking: Asking, reads: readonly RpcItem[], answer: Answer): Promise<void> {
+async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], answer: Answer): Promise<void> {
   const waiting = [...reads];
   let bytes = 0;
   const next = async (): Promise<void> => {
     for (let read = waiting.shift(); read !== undefined; read = waiting.shift()) {
-      const outcome = bytes > MOST_ANSWER_BYTES ? TOO_LARGE : await answerRead(asking, read);
+      const outcome = bytes > MOST_ANSWER_BYTES ? TOO_LARGE : await answerRead(context, read);
       if (!(outcome instanceof RpcFailure)) bytes += outcome.json.length;
       answer(read, bytes > MOST_ANSWER_BYTES ? TOO_LARGE : outcome);
     }
@@ -103,4 +103,4 @@ async function answerFewAtATime(asking: Asking, reads: readonly RpcItem[], answe
   await Promise.all(Array.from({ length: Math.min(READS_AT_ONCE, reads.length) }, next));
 }
 
-const TOO_LARGE = new RpcFailure(REJECTED, "response too large: ask for less at once");
+const TOO_LARGE = new RpcFailure(REJECTED, "response too large: request less at once");

@@ -1,8 +1,8 @@
 /**
- * Errors in the codes that wallets and libraries know (JSON-RPC 2.0, EIP-1474, EIP-1193), and in geth's words where they look
- * for those. A send has rules of its own, because clients repeat one by themselves: viem after -32603 and -32005, and
- * after -32000 as `wallet_sendTransaction`. So once it may have been accepted it is answered with none of these, but with
- * -32003 and what it is called here.
+ * Error codes that wallets and libraries know (JSON-RPC 2.0, EIP-1474, EIP-1193), with geth's texts if they look for
+ * those. Sends have their own rule, because clients repeat them by themselves: viem after -32603 and -32005, and
+ * after -32000 for `wallet_sendTransaction`. So a send that may have been accepted is answered with -32003 and its
+ * id, never with one of those.
  */
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/mask.ts";
@@ -10,15 +10,15 @@ import { RpcFailure } from "./packet.ts";
 
 export const NO_SUCH_METHOD = -32601;
 const INVALID_PARAMS = -32602;
-/** EIP-1474: requested resource not available. Clients do not repeat it by themselves. */
+/** EIP-1474: resource unavailable. Clients do not repeat it by themselves. */
 export const UNAVAILABLE = -32002;
-/** EIP-1474: transaction rejected. The one code of a send that was accepted and has no hash yet. */
+/** EIP-1474: transaction rejected. The only code of a send that was accepted and has no hash yet. */
 export const REJECTED = -32003;
-/** EIP-1474: too much at once. Repeated by clients: only where nothing was consumed. */
+/** EIP-1474: limit exceeded. Clients repeat it, so it is only for requests without any effect. */
 const LIMIT_EXCEEDED = -32005;
-/** geth: `data` is what the call reverted with. */
+/** geth: `data` is the revert data. */
 const REVERTED = 3;
-/** EIP-1193: this method or account is not for the caller. */
+/** EIP-1193: the caller may not use this method or account. */
 export const UNAUTHORIZED = 4100;
 /** EIP-1193: not connected to that chain. */
 const CHAIN_DISCONNECTED = 4901;
@@ -44,11 +44,11 @@ const CODES: Readonly<Record<FencepostError["code"], number>> = {
   INTERNAL: -32603,
 };
 
-/** Rules of the key itself; every other rule is a policy's. */
+/** Rules of the key itself; other rules are a policy's. */
 const OF_THE_KEY = /^(signers|chains|scope:\w+)$/;
 
-/** How geth begins what it says of these: clients tell the reasons apart by that. */
-const GETH_WORDS: Readonly<Record<string, string>> = {
+/** Prefixes of geth's messages, by which clients recognise the reason. */
+const GETH_PREFIXES: Readonly<Record<string, string>> = {
   INSUFFICIENT_FUNDS: "insufficient funds for gas * price + value",
   GAS_TOO_LOW: "intrinsic gas too low",
   GAS_OVER_BLOCK: "exceeds block gas limit",
@@ -56,14 +56,14 @@ const GETH_WORDS: Readonly<Record<string, string>> = {
 
 export function failureOf(error: FencepostError, mask: Mask): RpcFailure {
   const { code, extras } = error;
-  const { revert, path, ...told } = extras;
+  const { revert, path, ...members } = extras;
   const message = mask(error.message);
   if (code === "SUBMISSION_REJECTED" && extras.reason === "REVERT" && revert !== undefined) {
-    const said = revert.message === null ? "" : `: ${mask(revert.message)}`;
-    return new RpcFailure(REVERTED, `execution reverted${said}`, revert.data);
+    const text = revert.message === null ? "" : `: ${mask(revert.message)}`;
+    return new RpcFailure(REVERTED, `execution reverted${text}`, revert.data);
   }
-  const data = { code, ...told, ...(path === undefined ? {} : { path: mask(path) }) };
-  return new RpcFailure(codeOf(error), inGethWords(error, message), data);
+  const data = { code, ...members, ...(path === undefined ? {} : { path: mask(path) }) };
+  return new RpcFailure(codeOf(error), withGethPrefix(error, message), data);
 }
 
 function codeOf({ code, extras }: FencepostError): number {
@@ -72,18 +72,18 @@ function codeOf({ code, extras }: FencepostError): number {
   return CODES[code];
 }
 
-function inGethWords({ extras: { reason } }: FencepostError, message: string): string {
-  const words = GETH_WORDS[reason ?? ""];
-  return words === undefined ? message : `${words}: ${message}`;
+function withGethPrefix({ extras: { reason } }: FencepostError, message: string): string {
+  const prefix = GETH_PREFIXES[reason ?? ""];
+  return prefix === undefined ? message : `${prefix}: ${message}`;
 }
 
-/** What a read failed with. */
+/** Error of a read. */
 export function readFailure(error: unknown, mask: Mask): RpcFailure {
   if (error instanceof FencepostError) return failureOf(error, mask);
-  return new RpcFailure(CODES.INTERNAL, "something unforeseen happened; the node's log says what");
+  return new RpcFailure(CODES.INTERNAL, "an unexpected error occurred; see the node's log");
 }
 
-/** What a send failed with, which may have been accepted all the same where that cannot be told. */
+/** Error of a send, which may have been accepted if the outcome is unknown. */
 export function sendFailure(error: unknown, txId: string, mask: Mask): RpcFailure {
   if (!(error instanceof FencepostError) || error.code === "INTERNAL") return maybeAccepted(txId);
   return error.extras.outcome === "unknown" ? maybeAccepted(error.extras.txId ?? txId) : failureOf(error, mask);
@@ -91,11 +91,11 @@ export function sendFailure(error: unknown, txId: string, mask: Mask): RpcFailur
 
 export function maybeAccepted(txId: string): RpcFailure {
   const message =
-    "it may have been accepted, or be accepted yet: ask fencepost_getTransaction for data.txId before sending it again";
+    "it may have been accepted, or may still be: call fencepost_getTransaction(data.txId) before sending it again";
   return new RpcFailure(REJECTED, message, { txId, outcome: "unknown" });
 }
 
 export function acceptedUnsigned(txId: string, why: string): RpcFailure {
-  const message = `accepted, not signed yet: ${why}. Do not send it again: fencepost_getTransaction(data.txId) tells its hash`;
+  const message = `accepted, not signed yet: ${why}. Do not send it again: fencepost_getTransaction(data.txId) returns its hash`;
   return new RpcFailure(REJECTED, message, { txId, outcome: "accepted" });
 }

@@ -1,13 +1,13 @@
 /**
- * New blocks of a chain, for those who subscribed to something (`eth_subscribe`): looked for once for all of them, and only while
- * there are any. Blocks that came between two looks are told as well, in order, and after a reorg which ones are gone. What a
- * block says is passed on as any answer of the chain is: nothing here is decided by it.
+ * Announces new blocks to subscribers (`eth_subscribe`). It polls once for all of them, and only while there are any.
+ * Blocks between two polls are announced in order, with the blocks that a reorg dropped. Block contents are forwarded
+ * unchecked: no decision depends on them.
  */
 import type { Clock } from "../../../ports/clock.ts";
 
 export interface HeadAnnouncerOptions {
   readonly clock: Pick<Clock, "after">;
-  /** The chain's answer; null: it has none now. */
+  /** Calls the chain; null: no answer. */
   readonly ask: (method: string, params: readonly unknown[]) => Promise<unknown>;
 }
 
@@ -15,66 +15,66 @@ export type Header = Readonly<Record<string, unknown>> & { readonly hash: string
 
 export interface NewHead {
   readonly header: Header;
-  /** Hashes of blocks that it stands in place of, the newest first. */
+  /** Hashes of the blocks that it replaces, newest first. */
   readonly dropped: readonly string[];
 }
 
 export type HeadListener = (head: NewHead) => void;
 
-const LOOK_EVERY_MS = 1_000;
-/** Told at once, where the chain is faster than it is looked at; what was missed beyond that is passed over. */
+const POLL_INTERVAL_MS = 1_000;
+/** Limit of missed blocks announced at once; earlier ones are skipped. */
 const MOST_MISSED = 64;
 const REMEMBERED = 256;
-/** Of a block, and not of its header. */
+/** Members of a block that are not in its header. */
 const BODY = ["transactions", "uncles", "withdrawals", "size"];
 
 export class HeadAnnouncer {
   private readonly options: HeadAnnouncerOptions;
   private readonly listeners = new Set<HeadListener>();
-  /** Hashes of the newest blocks, oldest first; empty: what stands now is not known, and so neither what is new. */
+  /** Hashes of the newest blocks, oldest first. Empty: the current head is unknown, so nothing is new yet. */
   private branch: string[] = [];
-  private cancelLook: (() => void) | null = null;
-  private looking: Promise<void> | null = null;
+  private cancelPoll: (() => void) | null = null;
+  private polling: Promise<void> | null = null;
 
   constructor(options: HeadAnnouncerOptions) {
     this.options = options;
   }
 
-  /** Of everything that comes after this has resolved. The returned function ends it. */
-  async hear(listener: HeadListener): Promise<() => void> {
-    if (this.branch.length === 0) await this.look();
+  /** Announces every block after this promise resolves. The returned function unsubscribes. */
+  async subscribe(listener: HeadListener): Promise<() => void> {
+    if (this.branch.length === 0) await this.poll();
     this.listeners.add(listener);
-    this.lookLater();
+    this.pollLater();
     return () => {
       this.listeners.delete(listener);
       if (this.listeners.size > 0) return;
-      this.cancelLook?.();
-      this.cancelLook = null;
+      this.cancelPoll?.();
+      this.cancelPoll = null;
       this.branch = [];
     };
   }
 
-  private lookLater(): void {
+  private pollLater(): void {
     if (this.listeners.size === 0) return;
-    this.cancelLook ??= this.options.clock.after(LOOK_EVERY_MS, () => {
-      void this.look().then(() => {
-        this.cancelLook = null;
-        this.lookLater();
+    this.cancelPoll ??= this.options.clock.after(POLL_INTERVAL_MS, () => {
+      void this.poll().then(() => {
+        this.cancelPoll = null;
+        this.pollLater();
       });
     });
   }
 
-  private look(): Promise<void> {
-    this.looking ??= this.freshHeads()
-      .then((fresh) => this.tell(fresh))
+  private poll(): Promise<void> {
+    this.polling ??= this.freshHeads()
+      .then((fresh) => this.announce(fresh))
       .catch(() => undefined)
       .finally(() => {
-        this.looking = null;
+        this.polling = null;
       });
-    return this.looking;
+    return this.polling;
   }
 
-  /** Those that nobody was told of, oldest first. */
+  /** Blocks not announced yet, oldest first. */
   private async freshHeads(): Promise<readonly Header[]> {
     let oldest = await this.header("eth_getBlockByNumber", "latest");
     if (oldest === null || this.branch.includes(oldest.hash)) return [];
@@ -87,11 +87,11 @@ export class HeadAnnouncer {
     return fresh;
   }
 
-  private tell(fresh: readonly Header[]): void {
+  private announce(fresh: readonly Header[]): void {
     for (const header of fresh) {
       const isFirst = this.branch.length === 0;
       const parent = this.branch.lastIndexOf(header.parentHash);
-      // Where none of them is its parent, it follows on what was missed.
+      // Without a known parent, blocks were missed.
       const dropped = parent < 0 ? [] : this.branch.splice(parent + 1).reverse();
       this.branch = [...this.branch, header.hash].slice(-REMEMBERED);
       if (!isFirst) for (const listener of this.listeners) listener({ header, dropped });

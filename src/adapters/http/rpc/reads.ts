@@ -1,20 +1,20 @@
-/** Methods that are answered here, because the lane knows what no node of the chain knows yet; and all that is passed on. */
+/** Read methods. Some are answered from the lane, which knows more than the chain's nodes; the rest is forwarded. */
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { isWithin } from "../../../domain/principal.ts";
 import { READ_METHODS } from "../../../domain/rpc-methods.ts";
 import { within } from "../../../ports/clock.ts";
 import { transactionView } from "../views.ts";
-import { type Asking, leftMs, requireScope } from "./asking.ts";
 import { NO_SUCH_METHOD, readFailure, UNAVAILABLE } from "./error-codes.ts";
 import { refuseWideFilter } from "./log-filters.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
+import { leftMs, type RpcContext, requireScope } from "./rpc-context.ts";
 
-type Read = (asking: Asking, item: RpcItem) => Promise<RpcOutcome>;
+type Read = (context: RpcContext, item: RpcItem) => Promise<RpcOutcome>;
 
 const ANSWERED: Readonly<Record<string, Read>> = {
-  eth_chainId: async (asking) => result(quantity(servedChain(asking))),
-  net_version: async (asking) => result(String(servedChain(asking))),
+  eth_chainId: async (context) => result(quantity(servedChain(context))),
+  net_version: async (context) => result(String(servedChain(context))),
   eth_accounts: accounts,
   eth_requestAccounts: accounts,
   eth_getTransactionCount: transactionCount,
@@ -24,41 +24,41 @@ const ANSWERED: Readonly<Record<string, Read>> = {
   fencepost_getTransaction: ownTransaction,
 };
 
-/** What a key that only sends has to ask before it can. */
+/** Reads that a key with only the scope `submit` needs before sending. */
 const BEFORE_SENDING = new Set(["eth_chainId", "net_version", "eth_accounts", "eth_requestAccounts"]);
 
-export async function answerRead(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
-  const { mask, clock } = asking;
+export async function answerRead(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+  const { mask, clock } = context;
   try {
-    if (BEFORE_SENDING.has(item.method)) requireScope(asking.principal, "read", "submit");
-    else requireScope(asking.principal, "read");
+    if (BEFORE_SENDING.has(item.method)) requireScope(context.principal, "read", "submit");
+    else requireScope(context.principal, "read");
     const answer = (Object.hasOwn(ANSWERED, item.method) ? ANSWERED[item.method] : undefined) ?? pass;
-    return await within(clock, answer(asking, item), { ms: Math.max(0, leftMs(asking)), late: () => LATE });
+    return await within(clock, answer(context, item), { ms: Math.max(0, leftMs(context)), late: () => LATE });
   } catch (error) {
-    if (error instanceof FencepostError) asking.onRefused(error);
+    if (error instanceof FencepostError) context.onRefused(error);
     return readFailure(error, mask);
   }
 }
 
-const LATE = new RpcFailure(UNAVAILABLE, "no answer in time: ask again, or for less at once");
+const LATE = new RpcFailure(UNAVAILABLE, "no answer in time: repeat it, or request less at once");
 
-async function pass(asking: Asking, { method, params }: RpcItem): Promise<RpcOutcome> {
-  if (!READ_METHODS.has(method) && !asking.methods.includes(method)) return noSuchMethod(method);
-  return (await asking.questions.ask(asking, method, params)).outcome;
+async function pass(context: RpcContext, { method, params }: RpcItem): Promise<RpcOutcome> {
+  if (!READ_METHODS.has(method) && !context.methods.includes(method)) return noSuchMethod(method);
+  return (await context.chainReads.ask(context, method, params)).outcome;
 }
 
-async function logs(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
-  await refuseWideFilter(asking, item.params);
-  return pass(asking, item);
+async function logs(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+  await refuseWideFilter(context, item.params);
+  return pass(context, item);
 }
 
-/** In geth's words: clients that know another way look for them. */
+/** geth's text: clients with a fallback look for it. */
 function noSuchMethod(method: string): RpcFailure {
   const known = `the method ${method.slice(0, 100)} does not exist/is not available`;
-  return new RpcFailure(NO_SUCH_METHOD, `${known}: FENCEPOST_RPC_METHODS adds reads that are passed on`);
+  return new RpcFailure(NO_SUCH_METHOD, `${known}: FENCEPOST_RPC_METHODS adds forwarded reads`);
 }
 
-function servedChain({ chainId, servesChain }: Asking): number {
+function servedChain({ chainId, servesChain }: RpcContext): number {
   if (servesChain) return chainId;
   throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
 }
@@ -67,7 +67,7 @@ const PAGE = 500;
 /** More accounts than any client shows. */
 const MOST_ACCOUNTS = 10_000;
 
-async function accounts({ api, chainId, checksum, principal }: Asking): Promise<RpcOutcome> {
+async function accounts({ api, chainId, checksum, principal }: RpcContext): Promise<RpcOutcome> {
   const found: string[] = [];
   for (let after: string | null | undefined; after !== null && found.length < MOST_ACCOUNTS; ) {
     const page = await api.signers({ limit: PAGE, ...(after === undefined ? {} : { after }) });
@@ -78,20 +78,23 @@ async function accounts({ api, chainId, checksum, principal }: Asking): Promise<
   return result(found);
 }
 
-/** `pending` is the lane's next nonce: what stands in no node's pool yet counts. Every other block is the chain's to tell. */
-async function transactionCount(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
+/**
+ * `pending` is the lane's next nonce: it includes transactions that are in no node's pool yet. Other blocks are
+ * answered by the chain.
+ */
+async function transactionCount(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
   const [address, tag] = listOf(item.params);
-  const cursor = tag === "pending" && typeof address === "string" ? await cursorOf(asking, address) : null;
-  if (cursor === null) return pass(asking, item);
-  const latest = asking.questions.ask(asking, item.method, [address, "latest"]);
+  const cursor = tag === "pending" && typeof address === "string" ? await cursorOf(context, address) : null;
+  if (cursor === null) return pass(context, item);
+  const latest = context.chainReads.ask(context, item.method, [address, "latest"]);
   if (cursor === "new") return (await latest).outcome;
   const mined = (await latest.catch(() => null))?.answer;
   const count = mined?.kind === "result" ? Number(mined.result) : Number.NaN;
   return result(quantity(Math.max(cursor, Number.isSafeInteger(count) ? count : 0)));
 }
 
-/** Null: it is no signer of ours that this key may see. "new": its lane has given no nonce yet. */
-async function cursorOf({ api, chainId }: Asking, address: string): Promise<number | "new" | null> {
+/** Null: not a signer of ours that this key may see. "new": its lane has no nonce yet. */
+async function cursorOf({ api, chainId }: RpcContext, address: string): Promise<number | "new" | null> {
   const lanes = await api.signer(address).catch((error: unknown) => {
     const isOthers = error instanceof FencepostError && OTHERS.has(error.code);
     if (isOthers) return [];
@@ -103,11 +106,11 @@ async function cursorOf({ api, chainId }: Asking, address: string): Promise<numb
 
 const OTHERS: ReadonlySet<FencepostError["code"]> = new Set(["UNKNOWN_SIGNER", "FORBIDDEN", "INVALID_REQUEST"]);
 
-/** ethers asks for what it sent until it is shown, for ever: an attempt that no node has yet is shown as pending. */
-async function transactionByHash(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
+/** ethers polls for ever until its transaction is shown. So an attempt that no node has yet is shown as pending. */
+async function transactionByHash(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
   const hash = hashIn(item);
-  const { api, chainId } = asking;
-  const shown = await asking.questions.ask(asking, item.method, [hash]).catch((error: unknown) => error as Error);
+  const { api, chainId } = context;
+  const shown = await context.chainReads.ask(context, item.method, [hash]).catch((error: unknown) => error as Error);
   if (!(shown instanceof Error) && shown.answer.kind === "result" && shown.answer.result !== null) return shown.outcome;
   const own = await api.signedAs(chainId, hash);
   if (own !== null) return result(own.transaction);
@@ -115,18 +118,18 @@ async function transactionByHash(asking: Asking, item: RpcItem): Promise<RpcOutc
   return shown.outcome;
 }
 
-/** By the hash of any attempt, or by the id that a send was answered with. */
-async function ownTransaction(asking: Asking, { params }: RpcItem): Promise<RpcOutcome> {
-  const { api, checksum, writeTransaction } = asking;
+/** Finds a transaction by the hash of any attempt, or by the id of a send's answer. */
+async function ownTransaction(context: RpcContext, { params }: RpcItem): Promise<RpcOutcome> {
+  const { api, checksum, writeTransaction } = context;
   const [name] = listOf(params);
   if (typeof name !== "string") throw invalid("params.0", "must be a transaction's hash, or its id here");
-  const view = await found(asking, name);
+  const view = await found(context, name);
   if (view === null) return result(null);
   const full = await api.transaction(view.txId, ["history"]);
   return { json: writeTransaction(transactionView(full, checksum)) };
 }
 
-async function found({ api, chainId }: Asking, name: string) {
+async function found({ api, chainId }: RpcContext, name: string) {
   if (UUID.test(name)) {
     return api.transaction(name).catch((error: unknown) => {
       if (error instanceof FencepostError && error.code === "NOT_FOUND") return null;

@@ -1,6 +1,6 @@
 /**
- * Calls that send. Each answer comes within the packet's time: a client that hears nothing sends again by itself, and a
- * send without a request id would then be another one.
+ * Calls that send. Each is answered within the packet's time: a client without an answer repeats by itself, and
+ * without a request id that would be a second send.
  */
 import type { Created, CreateRequest, NamedCreate } from "../../../application/api.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
@@ -8,7 +8,6 @@ import { grouped } from "../../../domain/grouped.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import { isSettled } from "../../../domain/transitions.ts";
 import { within } from "../../../ports/clock.ts";
-import { type Asking, leftMs, requireScope } from "./asking.ts";
 import {
   acceptedUnsigned,
   failureOf,
@@ -20,28 +19,29 @@ import {
 } from "./error-codes.ts";
 import { nameRepeats } from "./name-repeats.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
+import { leftMs, type RpcContext, requireScope } from "./rpc-context.ts";
 import { inParams, readTransaction } from "./transaction-request.ts";
 
 export const SENDS = new Set(["eth_sendTransaction", "eth_sendRawTransaction"]);
 
 type Answer = (item: RpcItem, outcome: RpcOutcome) => void;
 
-/** Sends of one signer keep their order, and wait for no other's. */
-export async function answerSends(asking: Asking, items: readonly RpcItem[], answer: Answer): Promise<void> {
+/** Sends of one signer keep their order, and do not wait for other signers. */
+export async function answerSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
   const sound: { readonly item: RpcItem; readonly request: CreateRequest }[] = [];
   for (const item of items) {
     try {
-      requireScope(asking.principal, "submit");
-      sound.push({ item, request: readTransaction(item.params, contextOf(asking, item)) });
+      requireScope(context.principal, "submit");
+      sound.push({ item, request: readTransaction(item.params, contextOf(context, item)) });
     } catch (error) {
-      answer(item, refused(asking, error));
+      answer(item, refused(context, error));
     }
   }
   const bySigner = grouped(sound, ({ request }) => String(request.signer).toLowerCase());
-  await Promise.all([...bySigner.values()].map((group) => sendGroup(asking, group, answer)));
+  await Promise.all([...bySigner.values()].map((group) => sendGroup(context, group, answer)));
 }
 
-function contextOf({ chainId, requestId, ignoresNonce, allowsNoCode }: Asking, { index }: RpcItem) {
+function contextOf({ chainId, requestId, ignoresNonce, allowsNoCode }: RpcContext, { index }: RpcItem) {
   const own = requestId === null || index === null ? requestId : `${requestId}:${index}`;
   return { chainId, requestId: own, ignoresNonce, allowsNoCode };
 }
@@ -51,71 +51,71 @@ interface Send {
   readonly request: CreateRequest;
 }
 
-async function sendGroup(asking: Asking, sends: readonly Send[], answer: Answer): Promise<void> {
-  const { api, clock } = asking;
+async function sendGroup(context: RpcContext, sends: readonly Send[], answer: Answer): Promise<void> {
+  const { api, clock } = context;
   try {
-    if (leftMs(asking) <= 0)
-      throw new FencepostError("UNAVAILABLE", "it came too late to be answered; nothing was done");
-    const ids = await within(clock, api.newIds(sends.length), { ms: leftMs(asking), late: () => [] });
+    if (leftMs(context) <= 0)
+      throw new FencepostError("UNAVAILABLE", "it arrived too late to be answered in time; nothing was done");
+    const ids = await within(clock, api.newIds(sends.length), { ms: leftMs(context), late: () => [] });
     if (ids.length < sends.length) throw new FencepostError("UNAVAILABLE", "this node is too busy; nothing was done");
-    const named = asking.mergesRepeats
+    const named = context.mergesRepeats
       ? await nameRepeats(
-          asking,
+          context,
           sends.map(({ request }) => request),
         )
       : null;
     const creates = sends.map(({ request }, at) => ({ request: named?.[at] ?? request, txId: ids[at] as string }));
-    const fates = await createInTime(asking, creates);
-    const told = creates.map(async ({ txId }, at) => {
-      answer((sends[at] as Send).item, await outcomeOf(asking, txId, fates[at] ?? null));
+    const results = await createInTime(context, creates);
+    const answered = creates.map(async ({ txId }, at) => {
+      answer((sends[at] as Send).item, await outcomeOf(context, txId, results[at] ?? null));
     });
-    await Promise.all(told);
+    await Promise.all(answered);
   } catch (error) {
-    // Before the first of them was asked for: from then on nothing throws.
-    for (const { item } of sends) answer(item, refused(asking, error));
+    // Thrown before the first create; later code does not throw.
+    for (const { item } of sends) answer(item, refused(context, error));
   }
 }
 
-type Fate = Created | Error | null;
+type SendResult = Created | Error | null;
 
-/** Null: not known in time. Whatever it throws may have come after something was accepted. */
-async function createInTime(asking: Asking, creates: readonly NamedCreate[]): Promise<readonly Fate[]> {
-  const { api, clock } = asking;
-  const all = (fate: Fate): readonly Fate[] => creates.map(() => fate);
-  const creating: Promise<readonly Fate[]> = api.createNamed(creates);
+/** Null: unknown in time. An error may come after something was accepted. */
+async function createInTime(context: RpcContext, creates: readonly NamedCreate[]): Promise<readonly SendResult[]> {
+  const { api, clock } = context;
+  const all = (value: SendResult): readonly SendResult[] => creates.map(() => value);
+  const creating: Promise<readonly SendResult[]> = api.createNamed(creates);
   try {
-    return await within(clock, creating, { ms: leftMs(asking), late: () => all(null) });
+    return await within(clock, creating, { ms: leftMs(context), late: () => all(null) });
   } catch (error) {
     return all(error instanceof Error ? error : new Error(String(error)));
   }
 }
 
-async function outcomeOf(asking: Asking, txId: string, fate: Fate): Promise<RpcOutcome> {
-  if (fate === null) return maybeAccepted(txId);
-  if (fate instanceof Error) return sendRefused(asking, fate, txId);
+async function outcomeOf(context: RpcContext, txId: string, created: SendResult): Promise<RpcOutcome> {
+  if (created === null) return maybeAccepted(txId);
+  if (created instanceof Error) return sendRefused(context, created, txId);
   try {
-    return await hashOf(asking, fate);
+    return await hashOf(context, created);
   } catch {
-    // It is accepted, whatever went wrong while its hash was waited for.
-    return acceptedUnsigned(fate.txId, "its hash is not known here");
+    // It is accepted; only waiting for its hash failed.
+    return acceptedUnsigned(created.txId, "its hash is not known here");
   }
 }
 
-function sendRefused(asking: Asking, error: Error, txId: string): RpcFailure {
-  if (!(error instanceof FencepostError)) return sendFailure(error, txId, asking.mask);
-  asking.onRefused(error);
-  return sendFailure(inParams(error), txId, asking.mask);
+function sendRefused(context: RpcContext, error: Error, txId: string): RpcFailure {
+  if (!(error instanceof FencepostError)) return sendFailure(error, txId, context.mask);
+  context.onRefused(error);
+  return sendFailure(inParams(error), txId, context.mask);
 }
 
-/** What is left for a last look, once the wait is over. */
+/** Time for a last read after the wait. */
 const LAST_LOOK_MS = 300;
 
-async function hashOf(asking: Asking, { txId, nonce }: Created): Promise<RpcOutcome> {
-  const { api, clock, signal } = asking;
-  if (nonce === null && (await awaitsApproval(asking, txId))) return acceptedUnsigned(txId, "it waits for approval");
-  const hash = await api.firstHash(txId, { withinMs: leftMs(asking) - LAST_LOOK_MS, signal });
+async function hashOf(context: RpcContext, { txId, nonce }: Created): Promise<RpcOutcome> {
+  const { api, clock, signal } = context;
+  if (nonce === null && (await awaitsApproval(context, txId))) return acceptedUnsigned(txId, "it waits for approval");
+  const hash = await api.firstHash(txId, { withinMs: leftMs(context) - LAST_LOOK_MS, signal });
   if (hash !== null) return result(hash);
-  const view = await within(clock, api.transaction(txId), { ms: Math.max(0, leftMs(asking)), late: () => null });
+  const view = await within(clock, api.transaction(txId), { ms: Math.max(0, leftMs(context)), late: () => null });
   const first = view?.attempts[0]?.txHash ?? null;
   if (first !== null) return result(first);
   if (view === null || !isSettled(view.state))
@@ -123,67 +123,67 @@ async function hashOf(asking: Asking, { txId, nonce }: Created): Promise<RpcOutc
   return new RpcFailure(REJECTED, `it ended as ${view.state} and was never signed`, { txId });
 }
 
-/** Else it has no nonce because it was left for a process that has not taken it up yet. */
-async function awaitsApproval(asking: Asking, txId: string): Promise<boolean> {
-  const looking = asking.api.transaction(txId);
-  const view = await within(asking.clock, looking, { ms: Math.max(0, leftMs(asking)), late: () => null });
+/** Otherwise it has no nonce because it is queued for its owner. */
+async function awaitsApproval(context: RpcContext, txId: string): Promise<boolean> {
+  const looking = context.api.transaction(txId);
+  const view = await within(context.clock, looking, { ms: Math.max(0, leftMs(context)), late: () => null });
   return view?.subState === "AWAITING_APPROVAL";
 }
 
-function refused(asking: Asking, error: unknown): RpcFailure {
-  if (!(error instanceof FencepostError)) return readFailure(error, asking.mask);
-  asking.onRefused(error);
-  return failureOf(inParams(error), asking.mask);
+function refused(context: RpcContext, error: unknown): RpcFailure {
+  if (!(error instanceof FencepostError)) return readFailure(error, context.mask);
+  context.onRefused(error);
+  return failureOf(inParams(error), context.mask);
 }
 
-/** One after the other: each may be at the nonce behind the one before. */
-export async function answerRawSends(asking: Asking, items: readonly RpcItem[], answer: Answer): Promise<void> {
-  for (const item of items) answer(item, await sendRaw(asking, item));
+/** In sequence: each may use the next nonce. */
+export async function answerRawSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
+  for (const item of items) answer(item, await sendRaw(context, item));
 }
 
-async function sendRaw(asking: Asking, item: RpcItem): Promise<RpcOutcome> {
-  const { clock } = asking;
+async function sendRaw(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+  const { clock } = context;
   try {
-    requireScope(asking.principal, "submit");
+    requireScope(context.principal, "submit");
     const [rawTransaction] = Array.isArray(item.params) ? item.params : [];
     if (typeof rawTransaction !== "string") throw invalid("params.0", "must be a signed transaction in 0x hex");
-    if (leftMs(asking) <= 0)
-      throw new FencepostError("UNAVAILABLE", "it came too late to be answered; nothing was done");
-    const ms = leftMs(asking);
-    return await within(clock, submitRaw(asking, rawTransaction), { ms, late: () => RAW_UNKNOWN });
+    if (leftMs(context) <= 0)
+      throw new FencepostError("UNAVAILABLE", "it arrived too late to be answered in time; nothing was done");
+    const ms = leftMs(context);
+    return await within(clock, submitRaw(context, rawTransaction), { ms, late: () => RAW_UNKNOWN });
   } catch (error) {
     if (!(error instanceof FencepostError)) return RAW_UNKNOWN;
     if (error.extras.outcome === "unknown") return RAW_UNKNOWN;
-    return refused(asking, error);
+    return refused(context, error);
   }
 }
 
-/** The same bytes can only be the same transaction. */
+/** The same bytes are the same transaction, so repeating them is safe. */
 const RAW_UNKNOWN = new RpcFailure(
   REJECTED,
-  "it may have been accepted: send the very same bytes again, or ask fencepost_getTransaction for their hash",
+  "it may have been accepted: send the same bytes again, or call fencepost_getTransaction with their hash",
   { outcome: "unknown" },
 );
 
-async function submitRaw(asking: Asking, rawTransaction: string): Promise<RpcOutcome> {
-  const { api, chainId } = asking;
+async function submitRaw(context: RpcContext, rawTransaction: string): Promise<RpcOutcome> {
+  const { api, chainId } = context;
   try {
     const { txHash } = await api.submitSigned({ chainId, rawTransaction });
     return result(txHash);
   } catch (error) {
     if (!(error instanceof FencepostError) || error.code !== "UNKNOWN_SIGNER") throw error;
-    return foreign(asking, rawTransaction);
+    return foreign(context, rawTransaction);
   }
 }
 
-async function foreign({ api, chainId, foreignRaw }: Asking, rawTransaction: string): Promise<RpcOutcome> {
+async function foreign({ api, chainId, foreignRaw }: RpcContext, rawTransaction: string): Promise<RpcOutcome> {
   if (foreignRaw === "refuse") {
     return new RpcFailure(
       UNAUTHORIZED,
-      "its signer is not managed here, and transactions of others are not passed on: see FENCEPOST_RPC_FOREIGN_RAW",
+      "its signer is not managed here, and raw transactions of other signers are not forwarded: see FENCEPOST_RPC_FOREIGN_RAW",
     );
   }
-  // It is hex that could be decoded: whose it is was known before it came here.
+  // Valid hex: the signer was recovered from it before.
   const answer = await api.passSigned(chainId, rawTransaction as Hex);
   if (answer.kind === "result") return result(answer.result);
   return new RpcFailure(answer.code === -32000 ? REJECTED : answer.code, answer.message, answer.data);

@@ -1,4 +1,4 @@
-/** From the transaction object of `eth_sendTransaction` to an intent. */
+/** Converts the transaction object of `eth_sendTransaction` to a create request. */
 import type { CreateRequest } from "../../../application/api.ts";
 import { type FencepostError, invalid } from "../../../domain/errors.ts";
 import { unknownName } from "../../../domain/near-names.ts";
@@ -7,20 +7,20 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export interface TransactionContext {
   readonly chainId: number;
-  /** By a header; null: none was sent. */
+  /** Request id of a header; null: none. */
   readonly requestId: string | null;
-  /** A nonce that the object names is passed over. */
+  /** Ignores the object's nonce. */
   readonly ignoresNonce: boolean;
-  /** Call data to an address without code is taken, for clients that cannot say so by the transaction. */
+  /** Accepts call data to an address without code, for clients that cannot set allowNoCode. */
   readonly allowsNoCode: boolean;
 }
 
-/** Taken over as they are, each a quantity in hex. */
+/** Fields copied unchanged, each a quantity in hex. */
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
 const STANDARD = ["from", "to", "data", "input", "accessList", "type", "nonce", "chainId"];
 const KNOWN: readonly string[] = [...QUANTITIES, ...STANDARD, "fencepostRequestId", "allowNoCode"];
 
-/** What only transactions of other types have; they are signed by their callers. */
+/** Fields of transaction types that only callers can sign. */
 const OF_OTHER_TYPES: Readonly<Record<string, string>> = {
   blobs: "EIP-4844",
   blobVersionedHashes: "EIP-4844",
@@ -32,16 +32,19 @@ const OF_OTHER_TYPES: Readonly<Record<string, string>> = {
 };
 const OTHER_TYPES: Readonly<Record<number, string>> = { 3: "EIP-4844", 4: "EIP-7702" };
 
-/** Throws INVALID_REQUEST with the path below `params`. Nothing that it does not understand is passed over: it may be money. */
+/**
+ * Throws INVALID_REQUEST with the path below `params`. Unknown fields are refused, not ignored: they may be about
+ * money.
+ */
 export function readTransaction(params: unknown, context: TransactionContext): CreateRequest {
   const [given, ...more] = Array.isArray(params) ? params : [];
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw invalid("params.0", "must be a transaction object");
   }
-  if (more.length > 0) throw invalid("params.1", "is one too many: eth_sendTransaction takes a transaction alone");
+  if (more.length > 0) throw invalid("params.1", "is not allowed: eth_sendTransaction takes one parameter");
   const fields = Object.fromEntries(Object.entries(given as Fields).filter(([, value]) => value !== null));
   refuseUnknown(fields);
-  if (fields.from === undefined) throw invalid("params.0.from", "is required: which signer is to send it");
+  if (fields.from === undefined) throw invalid("params.0.from", "is required: the signer that sends it");
   refuseOtherChain(fields.chainId, context.chainId);
   const { nonce } = fields;
   return {
@@ -87,7 +90,7 @@ function payloadOf(fields: Fields): Fields {
   return { bytecode: data, ...rest };
 }
 
-/** `input` is its name in newer clients, `data` in older ones; some send both. */
+/** Newer clients name it `input`, older ones `data`; some send both. */
 function dataOf({ data, input }: Fields): unknown {
   if (data !== undefined && input !== undefined && String(data).toLowerCase() !== String(input).toLowerCase()) {
     throw invalid("params.0.input", "differs from data; give one of them, or both alike");
@@ -95,7 +98,7 @@ function dataOf({ data, input }: Fields): unknown {
   return input ?? data;
 }
 
-/** Hex alone: "10" is ten to some and sixteen to others. */
+/** Only hex: "10" could be ten or sixteen. */
 function quantity(value: unknown, name: string): string {
   if (typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value)) return value;
   throw invalid(`params.0.${name}`, "must be a quantity in 0x hex");
@@ -117,7 +120,7 @@ function refuseOtherChain(value: unknown, chainId: number): void {
 
 function requestIdOf(own: unknown, header: string | null): { readonly requestId?: unknown } {
   if (own === undefined) return header === null ? {} : { requestId: header };
-  // Given for this very transaction, it says more than a header of the whole packet.
+  // The transaction's own id takes precedence over the packet's header.
   return { requestId: own };
 }
 
@@ -126,7 +129,7 @@ function noCodeOf(own: unknown, byQuery: boolean): { readonly allowNoCode?: unkn
   return byQuery ? { allowNoCode: true } : {};
 }
 
-/** Where the stages name a field, its place in the call. */
+/** Translates a field's path to its place in the call. */
 export function inParams(error: FencepostError): FencepostError {
   const { path } = error.extras;
   if (error.code !== "INVALID_REQUEST" || path === undefined || path.startsWith("params")) return error;

@@ -1,7 +1,7 @@
 /**
- * Logs of new blocks (`eth_subscribe`, `logs`), block by block and in order: asked for by the block's hash, so that they are of that
- * block and no other, in the name of who subscribed. Logs of blocks that a reorg dropped are told again, as removed. None is left
- * out in silence: where a block's logs are not to be had, the subscription fails.
+ * Logs of new blocks (`eth_subscribe`, `logs`), block by block and in order. They are requested by block hash with
+ * the subscriber's permissions. Logs of blocks dropped by a reorg are sent again as removed. If a block's logs are
+ * not available, the subscription fails: none is skipped silently.
  */
 import type { Clock } from "../../../ports/clock.ts";
 import type { Held } from "../held-bytes.ts";
@@ -11,30 +11,30 @@ type Log = Readonly<Record<string, unknown>>;
 
 export interface LogSubscriptionOptions {
   readonly clock: Pick<Clock, "sleep">;
-  /** Null: they are not to be had now. */
+  /** Null: not available now. */
   readonly logsOf: (blockHash: string) => Promise<readonly Log[] | null>;
-  readonly tell: (log: Log) => void;
+  readonly notify: (log: Log) => void;
   readonly fail: () => void;
-  /** In the name of who subscribed. */
+  /** Byte budget of the subscriber. */
   readonly held: Held;
 }
 
-/** A gateway has endpoints that see a block later than another that has just told of it. */
+/** A gateway's endpoints may lag behind the one that reported the block. */
 const TRIES = 5;
 const TRY_AGAIN_MS = 1_000;
-/** Blocks whose logs are waited for. */
+/** Limit of blocks whose logs are outstanding. */
 const MOST_BEHIND = 64;
-/** Kept, to be told again as removed: of so many blocks, and so many together. */
+/** Limits of the sent logs kept for a reorg. */
 const KEPT = { blocks: 64, logs: 2_000, bytes: 1024 * 1024 };
 
-interface Told {
+interface SentLogs {
   readonly logs: readonly Log[];
   readonly bytes: number;
 }
 
 export class LogSubscription {
   private readonly options: LogSubscriptionOptions;
-  private readonly told = new Map<string, Told>();
+  private readonly sent = new Map<string, SentLogs>();
   private behind = 0;
   private last: Promise<void> = Promise.resolve();
   private hasFailed = false;
@@ -43,7 +43,7 @@ export class LogSubscription {
     this.options = options;
   }
 
-  readonly hear = (head: NewHead): void => {
+  readonly onHead = (head: NewHead): void => {
     if (++this.behind > MOST_BEHIND) this.fail();
     if (this.hasFailed) return;
     this.last = this.last.then(async () => {
@@ -53,13 +53,14 @@ export class LogSubscription {
   };
 
   private async follow({ header: { hash }, dropped }: NewHead): Promise<void> {
-    for (const gone of dropped) {
-      for (const log of [...(this.told.get(gone)?.logs ?? [])].reverse()) this.options.tell({ ...log, removed: true });
-      this.forget(gone);
+    for (const removed of dropped) {
+      for (const log of [...(this.sent.get(removed)?.logs ?? [])].reverse())
+        this.options.notify({ ...log, removed: true });
+      this.forget(removed);
     }
     const logs = await this.logsOf(hash);
     if (logs === null) return this.fail();
-    for (const log of logs) this.options.tell(log);
+    for (const log of logs) this.options.notify(log);
     if (logs.length > 0) this.keep(hash, logs);
   }
 
@@ -72,18 +73,18 @@ export class LogSubscription {
     return this.options.logsOf(hash);
   }
 
-  /** Those of older blocks are forgotten for it, and it as well where it is too much by itself. */
+  /** Keeps logs, and drops those of older blocks for them, or these if they are too large. */
   private keep(hash: string, logs: readonly Log[]): void {
     const bytes = JSON.stringify(logs).length;
-    this.told.set(hash, { logs, bytes: 0 });
-    for (const oldest of [...this.told.keys()]) {
-      if (this.mayKeep(bytes)) return void this.told.set(hash, { logs, bytes });
+    this.sent.set(hash, { logs, bytes: 0 });
+    for (const oldest of [...this.sent.keys()]) {
+      if (this.mayKeep(bytes)) return void this.sent.set(hash, { logs, bytes });
       this.forget(oldest);
     }
   }
 
   private mayKeep(more: number): boolean {
-    const all = [...this.told.values()];
+    const all = [...this.sent.values()];
     const logs = all.reduce((sum, each) => sum + each.logs.length, 0);
     const bytes = all.reduce((sum, each) => sum + each.bytes, more);
     if (all.length > KEPT.blocks || logs > KEPT.logs || bytes > KEPT.bytes) return false;
@@ -96,8 +97,8 @@ export class LogSubscription {
   }
 
   private forget(hash: string): void {
-    this.options.held.grow(-(this.told.get(hash)?.bytes ?? 0));
-    this.told.delete(hash);
+    this.options.held.grow(-(this.sent.get(hash)?.bytes ?? 0));
+    this.sent.delete(hash);
   }
 
   private fail(): void {

@@ -1,7 +1,7 @@
 /**
- * One WebSocket at `/rpc`. What it says is asked as a `POST` of the same path would be, with the same headers: so each message
- * is let in, limited and answered by the very same code, and a key that was deleted meanwhile has lost the socket with its
- * next message or ping, whichever comes first. Here is only what HTTP does not have: subscriptions, and a connection that stays.
+ * One WebSocket at `/rpc`. Each message is handled as a `POST` of the same path with the same headers: admission,
+ * limits and answers are the same code, and a deleted key loses the socket with its next message or ping. This class
+ * adds what HTTP lacks: subscriptions, and a lasting connection.
  */
 
 import { FencepostError } from "../../../domain/errors.ts";
@@ -22,55 +22,55 @@ export interface Posted {
 
 export interface RpcSocketOptions {
   readonly clock: Pick<Clock, "after" | "sleep">;
-  /** What a POST with this body is answered with. */
+  /** Performs a POST with this body. */
   readonly post: (text: string) => Promise<Posted>;
-  /** The returned function ends it. */
-  readonly hearHeads: (listener: HeadListener) => Promise<() => void>;
-  /** In the name of its key: what it says and has kept here, and what it is sent and has not taken. */
+  /** Subscribes to new heads; the returned function unsubscribes. */
+  readonly subscribeHeads: (listener: HeadListener) => Promise<() => void>;
+  /** Byte budgets of its key, for received data and for unsent answers. */
   readonly hold: { readonly received: () => Held; readonly sent: () => Held };
 }
 
 const PING_EVERY_MS = 15_000;
 const MOST_SUBSCRIPTIONS = 32;
-/** While so much of what it said is not answered, no more is read from it. */
-const IN_HAND = { messages: 1_000, bytes: 8 * 1024 * 1024 };
-/** Of what was sent to it and not taken. */
+/** Limit of unanswered messages; beyond it nothing is read. */
+const MOST_OPEN = { messages: 1_000, bytes: 8 * 1024 * 1024 };
+/** Limit of sent data that the client has not read. */
 const MOST_BACKLOG_BYTES = 8 * 1024 * 1024;
 /** RFC 6455, 7.4.1. */
 const GOING_AWAY = 1001;
 const NOT_TEXT = 1003;
 const REFUSED = 1008;
 const FAILED = 1011;
-/** For the other side to answer that it closes. */
-const LAST_WORD_MS = 1_000;
+/** Time for the client's close frame. */
+const CLOSE_TIMEOUT_MS = 1_000;
 const LIMIT_EXCEEDED = -32005;
 const INVALID_PARAMS = -32602;
-/** Of whoever may be at `/rpc` at all. */
+/** A call that every allowed caller may make. */
 export const STILL_ALLOWED = '{"jsonrpc":"2.0","id":0,"method":"eth_chainId"}';
 
 export class RpcSocket {
   private readonly socket: WebSocketLike;
   private readonly options: RpcSocketOptions;
   private readonly subscriptions = new Map<string, () => void>();
-  private readonly inHand = { messages: 0, bytes: 0 };
-  /** Of a message that has begun and not ended. */
-  private readonly begun: { readonly held: Held; bytes: number; atLastPing: number };
+  private readonly open = { messages: 0, bytes: 0 };
+  /** Reservation of an incomplete message. */
+  private readonly partial: { readonly held: Held; bytes: number; atLastPing: number };
   private readonly backlog: Held;
   private lastSubscription = 0;
   private isAlive = true;
   private isLeaving = false;
   private isClosed = false;
-  /** Its connection, and everything that waited in it. */
+  /** The connection is closed, and its pending data lost. */
   private isGone = false;
   private cancelPing: () => void = () => undefined;
 
   constructor(socket: WebSocketLike, options: RpcSocketOptions, onClosed: () => void) {
     this.socket = socket;
     this.options = options;
-    this.begun = { held: options.hold.received(), bytes: 0, atLastPing: 0 };
+    this.partial = { held: options.hold.received(), bytes: 0, atLastPing: 0 };
     this.backlog = options.hold.sent();
     socket.on("message", (data, isBinary) => {
-      this.forgetBegun();
+      this.releasePartial();
       if (isBinary) this.close(NOT_TEXT, "only text is understood");
       else void this.answer(data.toString("utf8"));
     });
@@ -79,7 +79,7 @@ export class RpcSocket {
       this.received(-frameOf(data));
     });
     socket.on("ping", (data) => this.received(-frameOf(data)));
-    // What is wrong with a frame, `ws` has told the other side; what is wrong with the connection ends it.
+    // `ws` has reported a bad frame to the client; a broken connection needs no report.
     socket.on("error", () => socket.terminate());
     socket.on("close", () => {
       this.end();
@@ -90,19 +90,19 @@ export class RpcSocket {
     this.pingLater();
   }
 
-  /** So many bytes more came in: of a message that ends, or of one that never does. */
+  /** Counts received bytes, also of a message that never ends. */
   received(bytes: number): void {
     if (this.isClosed) return;
-    if (grown(this.begun.held, bytes) === null) {
-      this.begun.bytes += bytes;
+    if (grown(this.partial.held, bytes) === null) {
+      this.partial.bytes += bytes;
       return;
     }
-    // Not closed with a code: until the other side has answered that, `ws` would go on reading the message.
+    // No close frame: until the client answers one, `ws` would continue to read the message.
     this.end();
     this.socket.terminate();
   }
 
-  /** Nothing more is read; what it has asked is answered, and then it is closed. */
+  /** Stops reading, answers open calls, then closes. */
   leave(): void {
     this.isLeaving = true;
     this.pace();
@@ -118,18 +118,18 @@ export class RpcSocket {
     this.count(1, text.length);
     const answer = await this.answerTo(text, held).catch(() => null);
     if (answer !== null) this.send(answer);
-    else this.close(REFUSED, "not allowed any more, or something unforeseen happened");
+    else this.close(REFUSED, "not allowed any more, or an unexpected error");
     held.release();
     this.count(-1, -text.length);
   }
 
-  private forgetBegun(): void {
-    this.begun.held.release();
-    this.begun.bytes = 0;
-    this.begun.atLastPing = 0;
+  private releasePartial(): void {
+    this.partial.held.release();
+    this.partial.bytes = 0;
+    this.partial.atLastPing = 0;
   }
 
-  /** Null: it may say nothing here any more. */
+  /** Null: the key is not allowed any more. */
   private async answerTo(text: string, held: Held): Promise<string | null> {
     const refusal = grown(held, text.length);
     if (refusal !== null) return refusePacket(JSON.parse(text), refusal);
@@ -137,7 +137,7 @@ export class RpcSocket {
     if (status === 401 || status === 403) return null;
     if (status !== 200) return refusePacket(JSON.parse(text), new RpcFailure(LIMIT_EXCEEDED, detailOf(body)));
     const call = /"eth_(un)?subscribe"/.test(text) ? soleCall(text) : null;
-    // Over HTTP there is no such method, for who may read; who may not was told that.
+    // HTTP answers "no such method" to a key that may read; others got their refusal.
     if (call === null || !body.includes(`"code":${NO_SUCH_METHOD}`)) return body;
     if (call.method === "eth_subscribe") return writeAnswer(call.id, await this.subscribe(call));
     return call.method === "eth_unsubscribe" ? writeAnswer(call.id, this.unsubscribe(call)) : body;
@@ -147,7 +147,7 @@ export class RpcSocket {
     const [kind, filter] = Array.isArray(params) ? params : [];
     if (kind !== "newHeads" && kind !== "logs") {
       const named = JSON.stringify(kind ?? null).slice(0, 50);
-      return new RpcFailure(NO_SUCH_METHOD, `no ${named} subscription here: there are newHeads and logs`);
+      return new RpcFailure(NO_SUCH_METHOD, `no ${named} subscription: use newHeads or logs`);
     }
     if (this.subscriptions.size >= MOST_SUBSCRIPTIONS) {
       return new RpcFailure(LIMIT_EXCEEDED, `a connection has at most ${MOST_SUBSCRIPTIONS} subscriptions`);
@@ -155,19 +155,20 @@ export class RpcSocket {
     const id = `0x${(++this.lastSubscription).toString(16)}`;
     const held = this.options.hold.received();
     this.subscriptions.set(id, () => undefined);
-    const tell = (told: unknown) => {
-      const params = { subscription: id, result: told };
+    const notify = (value: unknown) => {
+      const params = { subscription: id, result: value };
       this.send(JSON.stringify({ jsonrpc: "2.0", method: "eth_subscription", params }));
     };
-    const listener = kind === "newHeads" ? ({ header }: NewHead) => tell(header) : await this.logs(filter, tell, held);
+    const listener =
+      kind === "newHeads" ? ({ header }: NewHead) => notify(header) : await this.logs(filter, notify, held);
     if (listener instanceof RpcFailure) {
       this.subscriptions.delete(id);
       held.release();
       return listener;
     }
-    const stopHearing = await this.options.hearHeads(listener);
+    const unsubscribe = await this.options.subscribeHeads(listener);
     const stop = () => {
-      stopHearing();
+      unsubscribe();
       held.release();
     };
     if (this.isClosed) stop();
@@ -175,10 +176,10 @@ export class RpcSocket {
     return result(id);
   }
 
-  /** Whether the chain takes the filter is tried at once: it would be of no use to hear that with the first block. */
-  private async logs(filter: unknown, tell: (log: unknown) => void, held: Held): Promise<HeadListener | RpcFailure> {
+  /** Tries the filter at once, so that the chain's refusal is not delayed until the first block. */
+  private async logs(filter: unknown, notify: (log: unknown) => void, held: Held): Promise<HeadListener | RpcFailure> {
     const wanted = filterIn(filter);
-    if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has address and topics alone");
+    if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has only address and topics");
     const refusal = tooWide(wanted) ?? grown(held, JSON.stringify(wanted).length);
     if (refusal !== null) return refusal;
     const ask = async (blocks: object): Promise<{ readonly result?: unknown; readonly error?: RpcFailure }> => {
@@ -193,8 +194,8 @@ export class RpcSocket {
       return Array.isArray(logs) ? logs : null;
     };
     const fail = () =>
-      this.close(FAILED, "a block's logs are not to be had: connect again, and ask for what was missed");
-    return new LogSubscription({ clock: this.options.clock, logsOf, tell, fail, held }).hear;
+      this.close(FAILED, "a block's logs are not available: connect again, and request the missed ones");
+    return new LogSubscription({ clock: this.options.clock, logsOf, notify, fail, held }).onHead;
   }
 
   private unsubscribe({ params }: RpcItem) {
@@ -206,9 +207,9 @@ export class RpcSocket {
   private send(text: string): void {
     if (this.isClosed) return;
     if (this.socket.bufferedAmount > MOST_BACKLOG_BYTES) {
-      this.close(REFUSED, "it takes too long to read what it is sent");
+      this.close(REFUSED, "the client reads too slowly");
     } else if (grown(this.backlog, text.length) !== null) {
-      this.close(REFUSED, "the WebSockets of this key, or of this node, are sent more than they read");
+      this.close(REFUSED, "the WebSockets of this key, or of this node, read too slowly");
     } else {
       this.socket.send(text, () => {
         if (!this.isGone) this.backlog.grow(-text.length);
@@ -217,16 +218,16 @@ export class RpcSocket {
   }
 
   private count(messages: number, bytes: number): void {
-    this.inHand.messages += messages;
-    this.inHand.bytes += bytes;
+    this.open.messages += messages;
+    this.open.bytes += bytes;
     this.pace();
   }
 
   private pace(): void {
-    const { messages, bytes } = this.inHand;
+    const { messages, bytes } = this.open;
     if (this.isClosed) return;
-    if (this.isLeaving && messages === 0) this.close(GOING_AWAY, "this node is leaving: connect again");
-    else if (this.isLeaving || messages >= IN_HAND.messages || bytes >= IN_HAND.bytes) this.socket.pause();
+    if (this.isLeaving && messages === 0) this.close(GOING_AWAY, "this node is shutting down: connect again");
+    else if (this.isLeaving || messages >= MOST_OPEN.messages || bytes >= MOST_OPEN.bytes) this.socket.pause();
     else this.socket.resume();
   }
 
@@ -235,10 +236,10 @@ export class RpcSocket {
   }
 
   private async ping(): Promise<void> {
-    // A message that was not whole at the last ping, and is not yet: whoever sends it pays for it with the socket.
-    const isStalled = this.begun.atLastPing > 0;
+    // A message incomplete at two pings in a row is an attack or a dead client.
+    const isStalled = this.partial.atLastPing > 0;
     if (!this.isAlive || isStalled) return this.socket.terminate();
-    this.begun.atLastPing = this.begun.bytes;
+    this.partial.atLastPing = this.partial.bytes;
     this.isAlive = false;
     this.socket.ping();
     this.pingLater();
@@ -250,8 +251,8 @@ export class RpcSocket {
     if (this.isClosed) return;
     this.end();
     this.socket.close(code, reason);
-    // Also what does not fit into the connection any more is given up then.
-    this.cancelPing = this.options.clock.after(LAST_WORD_MS, () => this.socket.terminate());
+    // Also drops data that the connection does not accept any more.
+    this.cancelPing = this.options.clock.after(CLOSE_TIMEOUT_MS, () => this.socket.terminate());
     this.socket.resume();
   }
 
@@ -260,16 +261,16 @@ export class RpcSocket {
     this.cancelPing();
     for (const stop of this.subscriptions.values()) stop();
     this.subscriptions.clear();
-    this.forgetBegun();
+    this.releasePartial();
   }
 }
 
-/** RFC 6455, 5.2: of a control frame of a client, two bytes, and four to mask what it carries. */
+/** Bytes of a client's control frame (RFC 6455, 5.2): two of header, four of mask, and its payload. */
 function frameOf({ length }: Buffer): number {
   return 6 + length;
 }
 
-/** Before it is written out to be tried. */
+/** Checked before the filter is serialised. */
 function tooWide(filter: object): RpcFailure | null {
   try {
     refuseManyNames({ ...filter });
@@ -280,7 +281,7 @@ function tooWide(filter: object): RpcFailure | null {
   }
 }
 
-/** Null: they are held from here on. */
+/** Reserves bytes; null: reserved. */
 function grown(held: Held, bytes: number): RpcFailure | null {
   try {
     held.grow(bytes);
@@ -291,14 +292,14 @@ function grown(held: Held, bytes: number): RpcFailure | null {
   }
 }
 
-/** A subscription stands alone in its message: in a batch there is none. */
+/** The only call of a message: subscriptions are not allowed in a batch. */
 function soleCall(text: string): RpcItem | null {
   const { isBatch, items } = readPacket(JSON.parse(text));
   const [call] = items;
   return isBatch || call === undefined || "refused" in call ? null : call;
 }
 
-/** Null: it names blocks, or something that is not known; which blocks, a subscription decides. */
+/** Null: it has other fields than address and topics. The subscription determines the blocks. */
 function filterIn(value: unknown): object | null {
   if (value === undefined || value === null) return {};
   if (typeof value !== "object" || Array.isArray(value)) return null;

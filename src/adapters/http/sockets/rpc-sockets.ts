@@ -1,7 +1,6 @@
 /**
- * Who may open a WebSocket at `/rpc`: whoever may `POST` there. The first call is made in the caller's name, with its own
- * Host, Origin and key, before anything is opened; a page of another site, which a browser lets open sockets to any
- * address, is refused by that.
+ * Opens WebSockets at `/rpc` for callers that may `POST` there. A first call with the caller's own Host, Origin and
+ * key is made before the upgrade. It refuses pages of other sites, which a browser lets open sockets to any address.
  */
 import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
@@ -11,6 +10,7 @@ import { FencepostError } from "../../../domain/errors.ts";
 import type { Authenticate } from "../auth.ts";
 import { BACKLOG_BYTES, HeldBytes } from "../held-bytes.ts";
 import { refuseTwoHosts } from "../host-and-origin.ts";
+import { KeyCounts } from "../key-counts.ts";
 import type { HttpServerOptions } from "../options.ts";
 import { HeadAnnouncer, type HeadListener } from "../rpc/head-announcer.ts";
 import { type Posted, RpcSocket, STILL_ALLOWED } from "./rpc-socket.ts";
@@ -23,17 +23,17 @@ export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "cloc
   readonly loadUpgrader?: LoadUpgrader;
 }
 
-/** Whatever else begins so is refused: as a URL, which `inject` makes of it, `/rpc/../api` is another route. */
+/** Other paths with this prefix are refused: `inject` parses a URL, so `/rpc/../api` would be another route. */
 const UNDER_RPC = /^\/rpc(?:[/\\?]|$)/;
 const AT_RPC = /^\/rpc(?:\/[\w-]+)?(?:\/key\/(?<secret>[^/\\?#]+))?(?:\?|$)/;
 const MOST_SOCKETS = 512;
 const MOST_OF_ONE_KEY = 64;
-/** As of a request. */
+/** The limit of a request body. */
 const MOST_MESSAGE_BYTES = 8 * 1024 * 1024;
-/** Of the request that opens a socket: they say in whose name everything on it is asked. */
-const IN_THE_NAME_OF = ["host", "origin", "authorization"] as const;
+/** Headers of the upgrade request that identify the caller in all its calls. */
+const CALLER_HEADERS = ["host", "origin", "authorization"] as const;
 
-type Caller = Readonly<Partial<Record<(typeof IN_THE_NAME_OF)[number], string>>>;
+type Caller = Readonly<Partial<Record<(typeof CALLER_HEADERS)[number], string>>>;
 
 export class RpcSockets {
   private readonly app: FastifyInstance;
@@ -41,9 +41,8 @@ export class RpcSockets {
   private readonly backlog = new HeldBytes(BACKLOG_BYTES);
   private readonly heads = new Map<number, HeadAnnouncer>();
   private readonly open = new Set<RpcSocket>();
-  /** By the key's name, whichever of its secrets was shown and however. */
-  private readonly byKey = new Map<string | null, number>();
-  private total = 0;
+  /** Open sockets by the key's name, for all its secrets. */
+  private readonly counts = new KeyCounts();
   private upgrader: Promise<WebSocketUpgrader | null> | null = null;
   private isLeaving = false;
 
@@ -54,7 +53,7 @@ export class RpcSockets {
 
   openOn(server: Server): void {
     server.on("upgrade", (request, socket, head) => {
-      // Java's client offers HTTP/2 with its first request, whatever that is: it is answered as if it had not.
+      // Java's client offers an HTTP/2 upgrade with its first request: it is answered as a plain request.
       if (!isSocketAtRpc(request)) return handBack(server, request, socket, head);
       socket.on("error", () => socket.destroy());
       this.upgrade(request, socket, head).catch((error: unknown) => {
@@ -64,7 +63,7 @@ export class RpcSockets {
     });
   }
 
-  /** No more are opened; those that are open are closed when what they asked has been answered. */
+  /** Opens no more sockets, and closes the open ones when their calls are answered. */
   leave(): void {
     this.isLeaving = true;
     for (const each of this.open) each.leave();
@@ -77,32 +76,33 @@ export class RpcSockets {
   private async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { url = "", headers, rawHeaders } = request;
     const path = AT_RPC.exec(url);
-    if (path === null) return refuse(socket, problem(new FencepostError("NOT_FOUND", "WebSockets are at /rpc alone")));
+    if (path === null)
+      return refuse(socket, problem(new FencepostError("NOT_FOUND", "WebSockets are only served at /rpc")));
     refuseTwoHosts(rawHeaders);
-    const caller = Object.fromEntries(IN_THE_NAME_OF.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])));
+    const caller = Object.fromEntries(CALLER_HEADERS.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])));
     const post = (text: string) => this.post(url, caller, text);
     const first = await post(STILL_ALLOWED);
     const chainId = chainIn(first);
     if (chainId === null) return refuse(socket, first.status === 200 ? { ...first, status: 400 } : first);
-    // A POST in this name was answered, so it is a known key's.
+    // The POST succeeded, so the key is known.
     const { secret } = path.groups ?? {};
     const shown = secret === undefined ? headers.authorization : `Bearer ${decodeURIComponent(secret)}`;
     const { name: key } = this.options.authenticate(shown);
     const upgrader = await this.load();
     if (upgrader === null) return refuse(socket, NOT_INSTALLED);
-    if (this.isLeaving) return refuse(socket, unavailable("this node is leaving: connect again"));
-    if (this.total >= MOST_SOCKETS || this.countOf(key) >= MOST_OF_ONE_KEY) {
+    if (this.isLeaving) return refuse(socket, unavailable("this node is shutting down: connect again"));
+    if (this.counts.total >= MOST_SOCKETS || this.counts.of(key) >= MOST_OF_ONE_KEY) {
       return refuse(socket, unavailable("too many WebSockets are open: on this node, or of this key"));
     }
-    this.count(key, 1);
-    socket.once("close", () => this.count(key, -1));
+    this.counts.add(key, 1);
+    socket.once("close", () => this.counts.add(key, -1));
     upgrader.handleUpgrade(request, socket, head, (taken) => {
-      const hearHeads = (listener: HeadListener) => this.headsOf(chainId).hear(listener);
+      const subscribeHeads = (listener: HeadListener) => this.headsOf(chainId).subscribe(listener);
       const hold = { received: () => this.options.bytes.by(key), sent: () => this.backlog.by(key) };
       const { clock } = this.options;
-      const opened = new RpcSocket(taken, { clock, post, hearHeads, hold }, () => this.open.delete(opened));
+      const opened = new RpcSocket(taken, { clock, post, subscribeHeads, hold }, () => this.open.delete(opened));
       this.open.add(opened);
-      // Before `ws` has them: a message that is announced and never ends is in its memory, not in ours.
+      // Counted before `ws` reads them: it buffers a message that never ends.
       socket.prependListener("data", ({ length }: Buffer) => opened.received(length));
       if (this.isLeaving) opened.leave();
     });
@@ -129,31 +129,20 @@ export class RpcSockets {
     this.heads.set(chainId, heads);
     return heads;
   }
-
-  private countOf(key: string | null): number {
-    return this.byKey.get(key) ?? 0;
-  }
-
-  private count(key: string | null, by: number): void {
-    this.total += by;
-    const now = this.countOf(key) + by;
-    if (now === 0) this.byKey.delete(key);
-    else this.byKey.set(key, now);
-  }
 }
 
 function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage): boolean {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && UNDER_RPC.test(url);
 }
 
-/** Null: it is not let in, or asks for no chain that is served here. */
+/** Null: the caller is refused, or the chain is not served here. */
 function chainIn({ status, body }: Posted): number | null {
   if (status !== 200) return null;
   const { result } = JSON.parse(body) as { readonly result?: unknown };
   return typeof result === "string" ? Number(result) : null;
 }
 
-/** As a request that asks for nothing but its answer: its head is written again, and read anew. */
+/** Replays the request without its upgrade headers. */
 function handBack(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
@@ -182,6 +171,6 @@ function refuse(socket: Duplex, { status, body }: Posted): void {
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];
-  // Whoever was refused and does not hang up would keep the connection half open.
+  // Destroyed, because a refused client that does not close would keep the connection half open.
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

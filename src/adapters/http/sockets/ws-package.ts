@@ -1,18 +1,18 @@
-/** What is used of `ws`, a package that the user brings: viem has it among its own, and npm puts that within reach. */
+/** The used part of `ws`, an optional package of the user. viem depends on it, so npm usually installs it in reach. */
 import type { IncomingMessage } from "node:http";
 import { createRequire } from "node:module";
 import type { Duplex } from "node:stream";
 
 export interface WebSocketLike {
-  /** Bytes that were sent and have not left yet. */
+  /** Bytes sent but not written to the network yet. */
   readonly bufferedAmount: number;
-  /** `left`: it has been handed to the connection, or is lost with it. */
+  /** `left` is called when the text was written to the connection, or lost with it. */
   send(text: string, left: () => void): void;
   ping(): void;
   close(code: number, reason: string): void;
-  /** Without a word. */
+  /** Closes without a close frame. */
   terminate(): void;
-  /** Nothing is read from the connection until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void;
   resume(): void;
   on(event: "message", listener: (data: Buffer, isBinary: boolean) => void): void;
@@ -24,7 +24,7 @@ export interface WebSocketUpgrader {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, taken: (socket: WebSocketLike) => void): void;
 }
 
-/** Null: the package is not installed. */
+/** Resolves with null if the package is not installed. */
 export type LoadUpgrader = (maxPayloadBytes: number) => Promise<WebSocketUpgrader | null>;
 
 interface WebSocketPackage {
@@ -37,7 +37,7 @@ const require = createRequire(import.meta.url);
 export const loadUpgrader: LoadUpgrader = async (maxPayload) => {
   try {
     const { WebSocketServer } = require("ws") as WebSocketPackage;
-    // Compressed messages would have to be unpacked to know how large they are.
+    // No compression: the size of a compressed message is only known after unpacking.
     return new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
   } catch {
     return null;

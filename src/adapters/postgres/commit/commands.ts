@@ -5,7 +5,7 @@ import { standing } from "../../../domain/policy/charges.ts";
 import { type Policy, policyFor } from "../../../domain/policy/policy.ts";
 import { UNUSED } from "../../../domain/policy/use.ts";
 import { TRANSITIONS } from "../../../domain/transitions.ts";
-import { bare, OUT_OF_THE_WAY, payloadValues, recordset } from "../columns.ts";
+import { type Behind, bare, OUT_OF_THE_WAY, recordset, rowsOf, type Taking } from "../columns.ts";
 import { ACCEPTED } from "../rows.ts";
 import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
@@ -36,25 +36,24 @@ import {
   updateTransactions,
   vacateNonces,
 } from "../statements/transaction.ts";
-import {
-  ALLOCATION,
-  ATTEMPT,
-  CHARGE,
-  COMPLETION,
-  columnsOf,
-  LANE,
-  LANE_USE,
-  MOVE,
-  RECEIPT,
-  REPEAT,
-  STEP,
-} from "./column-lists.ts";
 import { noticesOf } from "./foreign-uses.ts";
 import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
 import { unspent } from "./spent-requests.ts";
+import {
+  allocationRow,
+  attemptRows,
+  awaitingRow,
+  changedPayloads,
+  chargeRow,
+  completionRow,
+  foundReceipts,
+  laneRow,
+  laneUseRow,
+  moveRow,
+} from "./written-rows.ts";
 
 /** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
@@ -66,12 +65,12 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...rowsById(vacateNonces, moved.filter((move) => move.before.isNew !== true && leavesNonce(move)).map(idOf)),
     ...allocations(plan, marker),
     ...intake(plan),
-    ...some(updateTransactions, moved, () => [...columnsOf(MOVE, moved), moved.length]),
+    ...written(updateTransactions, moved.map(moveRow), moved.length),
     ...historyOf(firstStepsOf(plan), moved),
-    ...some(writeQueuedChanges, moved.flatMap(changeRows), (rows) => [recordset(rows)]),
+    ...written(writeQueuedChanges, moved.flatMap(changedPayloads)),
     ...attempts(moved),
     ...receipts(moved),
-    ...some(insertCharges, plan.charges, (all) => columnsOf(CHARGE, all)),
+    ...written(insertCharges, plan.charges.map(chargeRow)),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...reservations(plan),
     ...holes(plan),
@@ -84,7 +83,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...plan.pools.commands(marker),
     ...unspent(plan, marker),
     ...keyUse(plan.charges),
-    ...some(appendCompletions, plan.completions, (all) => [...columnsOf(COMPLETION, all), all.length]),
+    ...written(appendCompletions, plan.completions.map(completionRow), plan.completions.length),
   ];
 }
 
@@ -95,6 +94,15 @@ function some<Row>(
   values: (rows: readonly Row[]) => readonly unknown[],
 ): readonly Command[] {
   return rows.length === 0 ? [] : [{ statement, values: values(rows) }];
+}
+
+/** The statement with these rows, and the parameters behind them. */
+function written<const Columns extends string, Row extends object>(
+  statement: Statement<unknown> & Taking<Columns>,
+  rows: readonly Row[],
+  ...behind: Behind<Columns, Row>
+): readonly Command[] {
+  return some(statement, rows, () => rowsOf(statement, rows, ...behind));
 }
 
 /** In the order of their ids, which is that of their locks. */
@@ -112,7 +120,7 @@ function lanes(plan: Plan, marker: string | null): readonly Command[] {
     const isCounted = lane.live !== null || lane.confirmed !== 0 || lane.failed !== 0;
     return left !== lane.row || isCounted ? { lane, left } : [];
   });
-  return some(updateLanes, changed, () => [...columnsOf(LANE, changed), changed.length, marker]);
+  return written(updateLanes, changed.map(laneRow), changed.length, marker);
 }
 
 /** A row for each key and chain: what is charged in the present hour, and what is corrected in any. */
@@ -171,7 +179,7 @@ function laneUse({ charges }: Plan): readonly Command[] {
     const use = ledger.guard?.use;
     return use === undefined || use === UNUSED ? [] : { row, use };
   });
-  return some(updateLaneUse, used, () => [...columnsOf(LANE_USE, used), used.length]);
+  return written(updateLaneUse, used.map(laneUseRow), used.length);
 }
 
 function allocations({ allocations, moves }: Plan, marker: string | null): readonly Command[] {
@@ -181,7 +189,7 @@ function allocations({ allocations, moves }: Plan, marker: string | null): reado
   });
   const consumed = allocations.flatMap(({ intakeId }) => intakeId ?? []);
   return [
-    ...some(insertTransactions, placed, () => [...columnsOf(ALLOCATION, placed), placed.length, marker]),
+    ...written(insertTransactions, placed.map(allocationRow), placed.length, marker),
     ...some(deleteIntake, consumed, () => [consumed, consumed.length]),
   ];
 }
@@ -278,20 +286,12 @@ function held(holds: Plan["holds"]): readonly Command[] {
 
 /** Those that have no row in the intake table yet get one. */
 function awaited(awaiting: Plan["awaiting"]): readonly Command[] {
-  const rows = awaiting.map(({ approval: { rule, expiresAt }, ...each }) => ({ ...each, awaits: rule, expiresAt }));
-  const before = rows.flatMap(({ intake, awaits, expiresAt }) =>
-    intake === null ? [] : { intakeId: intake.intakeId, awaits, expiresAt },
+  const fresh = awaiting.filter(({ intake }) => intake === null).map(awaitingRow);
+  const before = awaiting.flatMap(({ intake, approval: { rule, expiresAt } }) =>
+    intake === null ? [] : { intakeId: intake.intakeId, awaits: rule, expiresAt },
   );
-  const fresh = rows
-    .filter(({ intake }) => intake === null)
-    .map(({ intent, lane, awaits, expiresAt }) => {
-      const { txId, requestId, owner, payload, metadata, fingerprint, allowNoCode = false, validUntil } = intent;
-      const { chainId, signer } = lane.row;
-      const said = { ...payloadValues(payload), metadata, fingerprint: bare(fingerprint), allowNoCode, validUntil };
-      return { txId, chainId, signer, requestId, owner, ...said, awaits, expiresAt };
-    });
   return [
-    ...some(insertAwaiting, fresh, () => [recordset(fresh), fresh.length]),
+    ...written(insertAwaiting, fresh, fresh.length),
     ...some(awaitIntake, before, () => [recordset(before), before.map(({ intakeId }) => intakeId), before.length]),
   ];
 }
@@ -307,13 +307,10 @@ function historyOf(first: readonly HistoryStep[], moved: readonly Move[]): reado
   const repeats: HistoryStep[] = [];
   for (const { before, steps } of moved) {
     for (const step of steps) {
-      if (bitOf(before, step) === 0) (step.ordinal <= before.historyCount ? repeats : fresh).push(step);
+      if (bitOf(before, step) === 0) (step.ordinal <= before.steps ? repeats : fresh).push(step);
     }
   }
-  return [
-    ...some(writeHistory, fresh, () => columnsOf(STEP, fresh)),
-    ...some(repeatHistory, repeats, () => [...columnsOf(REPEAT, repeats), repeats.length]),
-  ];
+  return [...written(writeHistory, fresh), ...written(repeatHistory, repeats, repeats.length)];
 }
 
 function decisionRow({ lane, action, actor, reason }: Plan["decisions"][number]) {
@@ -326,19 +323,13 @@ function orderRow({ lane, subject, key, fingerprint }: Plan["orders"][number]) {
   return { subject, key, signer, chainId, fingerprint: bare(fingerprint) };
 }
 
-function changeRows({ before: { txId }, lane, change }: Move) {
-  if (change === undefined) return [];
-  const { kind, payload, gas } = change;
-  return [{ txId, chainId: lane.row.chainId, kind, gasLimit: gas.toString(), ...payloadValues(payload) }];
-}
-
 function attempts(moved: readonly Move[]): readonly Command[] {
-  const signed = moved.flatMap(({ before, lane, attempts }) => attempts.map((each) => ({ before, lane, ...each })));
+  const signed = moved.flatMap(attemptRows);
   const sent = moved.flatMap(({ before: { txId }, sent }) => sent.map((ordinal) => ({ txId, ordinal })));
   const disclosed = moved.filter(({ discloses }) => discloses).map(idOf);
   const named = moved.flatMap(({ before: { txId }, identified }) => identified.map((each) => ({ txId, ...each })));
   return [
-    ...some(insertAttempts, signed, () => columnsOf(ATTEMPT, signed)),
+    ...written(insertAttempts, signed),
     ...some(markAttemptsSent, sent, () => [recordset(sent), sent.map(({ txId }) => txId)]),
     ...some(discloseAttempts, disclosed, () => [disclosed]),
     ...some(identifyAttempts, named, () => [recordset(named), named.map(({ txId }) => txId), named.length]),
@@ -347,11 +338,8 @@ function attempts(moved: readonly Move[]): readonly Command[] {
 
 function receipts(moved: readonly Move[]): readonly Command[] {
   const withdrawn = moved.filter(({ receipt }) => receipt === null).map(idOf);
-  const found = moved.flatMap(({ before, lane, receipt }) => (receipt ? { before, lane, receipt } : []));
-  return [
-    ...some(deleteReceipts, withdrawn, () => [withdrawn]),
-    ...some(writeReceipts, found, () => columnsOf(RECEIPT, found)),
-  ];
+  const found = moved.flatMap(foundReceipts);
+  return [...some(deleteReceipts, withdrawn, () => [withdrawn]), ...written(writeReceipts, found)];
 }
 
 function confirmations(chainId: number, chain: ChainPlan): readonly Command[] {

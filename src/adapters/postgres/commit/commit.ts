@@ -18,16 +18,17 @@
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
 import { type Committed, type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../ports/lane-store.ts";
+import { rowsOf } from "../columns.ts";
 import type { PolicyBook } from "../policies.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
-import { columnsOf, LEFT } from "./column-lists.ts";
 import { commandsOf } from "./commands.ts";
 import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
+import { leftRow } from "./written-rows.ts";
 
 export interface CommitRuntime extends DurableRuntime {
   readonly lanes: RememberedLanes;
@@ -43,7 +44,7 @@ export async function commitWrites(runtime: CommitRuntime, writes: readonly Lane
     const { stamp, policies } = policy.current.stamp === "" ? await policy.read() : policy.current;
     const asked = { writes, needs: writes.map((write) => needsOf(write, policies)), stamp, policies };
     const decided = (await commitAsLeft(runtime, asked)) ?? (await commitAsFound(runtime, asked));
-    if (decided !== null) return { outcomes: decided.outcomes, changes: decided.plan.changes() };
+    if (decided !== null) return decided;
     await policy.read();
   }
   throw new StoreUnavailable("the policy document changed again and again", { busy: true });
@@ -64,7 +65,7 @@ interface Decided {
 }
 
 /** Null: another policy document is in force than they are judged by, and nothing is committed. */
-async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Decided | null> {
+async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
   const decided = await durably<Found, Decided | null>(runtime, {
     ...lookupFor(asked.needs),
     decide: (found, { now, history }) => {
@@ -76,24 +77,25 @@ async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Deci
       return { commands: commandsOf(plan, null), result, rollback };
     },
   });
-  if (decided !== null) runtime.lanes.remember(decided.plan.lanes.values());
-  return decided;
+  if (decided === null) return null;
+  runtime.lanes.remember(decided.plan.lanes.values());
+  return { outcomes: decided.outcomes, changes: decided.plan.changes() };
 }
 
 /** Null: nothing is committed. */
-async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decided | null> {
+async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
   const known = runtime.history.standing;
   if (known === null || !asked.writes.every(isPlainAllocation) || asked.needs.some(isJudged)) return null;
   const rows = asked.writes.map(({ fence }) => runtime.lanes.recall(fence));
   if (!rows.every((row) => row !== null) || rows.some(({ policyStamp }) => policyStamp !== asked.stamp)) return null;
-  // The rows have the time of the server's transaction. Until its answer tells it, this is no date at all.
-  const at = new Date(Number.NaN);
+  // No rule asks for the time of a plain allocation. Its rows, and afterwards its answer, have that of the server's transaction.
+  const at = runtime.clock.now();
   const plan = new Plan({ lanes: rows }, { epoch: known.epoch, policies: asked.policies });
   const decided = decide(plan, asked, { at, past: at });
   const lanes = [...plan.lanes.values()];
-  // Nothing has to be guessed to tell a lane that is held, or a repeat of another one of the same batch.
+  // Skip the proof if no lane would change: all are held, or every item repeats another one of the batch.
   if (lanes.some((lane) => lane.left() === lane.row)) return null;
-  // Foreign uses of a key are rare and dated: they are written the other way.
+  // A foreign use of a key is written with its date, so the server has to be asked for the time first.
   if (plan.uses.length > 0) return null;
   const commandsFor = (marker: string) => [proofOf(lanes, marker), ...commandsOf(plan, marker)];
   const committed = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
@@ -105,8 +107,24 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Decid
     return null;
   }
   runtime.lanes.wasRight(lanes);
-  at.setTime(committed.at.getTime());
-  return decided;
+  return datedBy(committed.at, { outcomes: decided.outcomes, changes: plan.changes() });
+}
+
+/** Plain allocations, with the time of the server's transaction. */
+function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
+  return {
+    outcomes: outcomes.map((outcome) => {
+      if (outcome.status !== "allocated") return outcome;
+      return {
+        ...outcome,
+        items: outcome.items.map((item) => (item.fate === "created" ? { ...item, createdAt: at } : item)),
+      };
+    }),
+    changes: changes.map((lane) => ({
+      ...lane,
+      changes: lane.changes.map((change) => (change.kind === "allocated" ? { ...change, at } : change)),
+    })),
+  };
 }
 
 function isPlainAllocation(write: LaneWrite): boolean {
@@ -123,8 +141,8 @@ function isJudged({ limits, awaited }: Needs): boolean {
 }
 
 function proofOf(lanes: readonly LanePlan[], marker: string): Command {
-  const rows = lanes.map(({ row }) => row);
-  return { statement: proveLanes, values: [...columnsOf(LEFT, rows), rows.length, marker] };
+  const rows = lanes.map(({ row }) => leftRow(row));
+  return { statement: proveLanes, values: rowsOf(proveLanes, rows, rows.length, marker) };
 }
 
 /** What becomes of each write, by what was found of its lane; what that changes is in the plan. */

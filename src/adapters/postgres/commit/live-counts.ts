@@ -4,14 +4,5 @@
  */
 import type { State } from "../../../domain/transitions.ts";
 
-/** In the order of the columns in `updateLanes`. */
-export const LIVE_STATES = [
-  "ALLOCATED",
-  "TRACKING",
-  "STUCK",
-  "CONFIRMED",
-  "FAILED_FINAL",
-] as const satisfies readonly State[];
-
 /** What is added to a lane's counts, by state; what is missing stays. */
 export type LiveChanges = Partial<Record<State, number>>;

@@ -8,6 +8,7 @@ import { grouped } from "../../../domain/grouped.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   bareLedger,
+  begunTransaction,
   type Guard,
   type Ledger,
   type LedgerTransaction,
@@ -29,7 +30,7 @@ import type { ChargeRow } from "../statements/policy.ts";
 import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
 import type { Found } from "./lookup.ts";
 import type { Needs } from "./needs.ts";
-import { inLane, inPool, SpentRequests } from "./spent-requests.ts";
+import { inLane, inPool, requestOf, SpentRequests } from "./spent-requests.ts";
 
 /** A request id of a pool, on whichever chain. */
 export function chainPoolKey(
@@ -127,6 +128,7 @@ export class Loader {
     const row = this.transactions.get(txId);
     if (row === undefined) return this.awaiting(key, txId);
     if (laneKey(row) !== key) return null;
+    // One literal: spread from the row, it took a hundred times as long, for each transaction of each commit.
     return {
       txId,
       requestId: row.requestId,
@@ -136,14 +138,14 @@ export class Loader {
       state: row.state,
       subState: row.subState,
       lastEvent: row.lastEvent,
-      steps: row.historyCount,
+      steps: row.steps,
       attemptCount: row.attemptCount,
       pinned: row.pinned,
       acceptedOrdinal: row.acceptedOrdinal,
       validUntil: row.validUntil,
       heldSince: row.heldSince,
       expiredAt: row.expiredAt,
-      minedIn: this.found.watching?.has(txId) ? row.blockNumber : undefined,
+      minedIn: this.found.watching?.has(txId) ? row.minedIn : undefined,
       fingerprint: row.fingerprint ?? undefined,
       attempts: this.found.naming?.has(txId) ? (this.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
       details: undefined,
@@ -153,37 +155,12 @@ export class Loader {
   private awaiting(key: LaneKey, txId: string): LedgerTransaction | null {
     const row = this.awaited.get(txId);
     if (row === undefined || laneKey(row) !== key) return null;
-    const { requestId, owner, nonce, state, fingerprint } = row;
-    return {
-      ...{
-        txId,
-        requestId,
-        owner,
-        nonce,
-        live: false,
-        state,
-        subState: "AWAITING_APPROVAL",
-        lastEvent: "await",
-        steps: 2,
-      },
-      ...{
-        attemptCount: 0,
-        pinned: false,
-        acceptedOrdinal: null,
-        minedIn: null,
-        fingerprint,
-        attempts: undefined,
-        validUntil: null,
-        heldSince: null,
-        expiredAt: null,
-        details: undefined,
-      },
-    };
+    return { ...begunTransaction(row, "await", { steps: 2, details: undefined }), attempts: undefined };
   }
 
   private owner(lane: Lane, requestId: string) {
     const row = this.requests.get(`${laneKey(lane)}:${requestId}`);
-    return row === undefined ? this.spent.of(inLane({ lane, requestId })) : withLane(row);
+    return row === undefined ? this.spent.of(inLane(requestOf(lane, requestId))) : withLane(row);
   }
 
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {

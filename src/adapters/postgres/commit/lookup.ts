@@ -2,7 +2,7 @@
 import type { Confirmation } from "../../../domain/confirmations.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import type { AskedOfPool, ExistingTransaction } from "../../../ports/lane-store.ts";
-import { type Flat, laneOf, recordset } from "../columns.ts";
+import { type Flat, laneOf, recordset, rowsOf } from "../columns.ts";
 import type { WriteTransaction } from "../session/write-transaction.ts";
 import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
@@ -42,7 +42,7 @@ import {
   type UnwatchableRow,
 } from "../statements/transaction.ts";
 import type { Needs } from "./needs.ts";
-import { inLane, inPool, spentKeys } from "./spent-requests.ts";
+import { inLane, inPool, type Request, requestOf } from "./spent-requests.ts";
 
 /** Rows of a sort are missing where no write needs them. */
 export interface Found {
@@ -93,7 +93,7 @@ export function lookupFor(needs: readonly Needs[]): Lookup {
     statements: 1 + reads.length + (chains.length === 0 ? 0 : 1 + chains.length),
     waits: 1,
     find: async (run) => {
-      const locked = run(lockLanes, fencesOf(needs));
+      const locked = run(lockLanes, termsOf(needs));
       const found = reads.map(async ({ as, statement, values }) => [as, await run(statement, values)] as const);
       const lockedChains = chains.length === 0 ? [] : [run(lockChains, [chains])];
       const blocks = chains.map((chainId) => run(readConfirmations, [chainId, heights.get(chainId), EVERY]));
@@ -143,7 +143,7 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   };
   const transactions = each((need) => need.transactions).sort();
   const requests = needs.flatMap(({ fence: { lane }, requests = [] }) =>
-    requests.map((requestId) => ({ lane, requestId })),
+    requests.map((requestId) => requestOf(lane, requestId)),
   );
   const pooled = needs.flatMap(({ fence: { lane }, pooled = [] }) =>
     pooled.map((each) => ({ chainId: lane.chainId, ...each })),
@@ -157,9 +157,9 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
   const owners = each(({ limits }) => limits?.owners);
   const reconciled = needs.filter((need) => need.mayHaveLost);
   return [
-    ...read("requests", findRequests, about(requests, requestKeys(requests))),
+    ...read("requests", findRequests, about(requests, rowsOf(findRequests, requests))),
     ...read("awaited", findAwaited, awaitedOf(needs)),
-    ...read("pooled", findPooled, about(pooled, pooledKeys(pooled))),
+    ...read("pooled", findPooled, about(pooled, rowsOf(findPooled, pooled))),
     // Behind the two above: a transaction that leaves in this moment was found there, or is found here.
     ...read("spent", findSpent, spentOf(requests, pooled)),
     ...read("transactions", readTransactions, about(transactions, [transactions, compared, watching])),
@@ -184,22 +184,12 @@ function readsFor(needs: readonly Needs[], unwatched: readonly object[], watchin
 
 function spentOf(requests: readonly Request[], pooled: readonly AskedOfPool[]): Read["values"] | null {
   const asked = [...requests.map(inLane), ...pooled.map(inPool)];
-  return about(asked, spentKeys(asked));
+  return about(asked, rowsOf(findSpent, asked));
 }
 
 function ordersOf(needs: readonly Needs[]): Read["values"] | null {
   const asked = needs.flatMap(({ fence: { lane }, orders = [] }) => orders.map((order) => ({ ...lane, ...order })));
-  return about(asked, orderKeys(asked));
-}
-
-/** As parameters of `findOrderKeys`. */
-export function orderKeys(asked: readonly (Pick<OrderKeyRow, "subject" | "key"> & Lane)[]): readonly unknown[] {
-  return [
-    asked.map(({ subject }) => subject),
-    asked.map(({ key }) => key),
-    asked.map(({ signer }) => signer),
-    asked.map(({ chainId }) => chainId),
-  ];
+  return about(asked, rowsOf(findOrderKeys, asked));
 }
 
 function awaitedOf(needs: readonly Needs[]): Read["values"] | null {
@@ -218,39 +208,12 @@ export function signers(lanes: readonly Lane[]): readonly string[] {
 }
 
 /** As parameters of `lockLanes`, each term once: it locks them in its own order. */
-export function fencesOf(needs: readonly Pick<Needs, "fence">[]): readonly unknown[] {
-  const named = needs.map(({ fence }) => [`${laneKey(fence.lane)}:${fence.instanceId}:${fence.token}`, fence] as const);
-  const terms = [...new Map(named).values()];
-  return [
-    terms.map(({ lane }) => lane.chainId),
-    terms.map(({ lane }) => lane.signer),
-    terms.map(({ instanceId }) => instanceId),
-    terms.map(({ token }) => token),
-  ];
-}
-
-/** A request id on its lane. */
-export interface Request {
-  readonly lane: Lane;
-  readonly requestId: string;
-}
-
-/** As parameters of `findRequests`. */
-export function requestKeys(requests: readonly Request[]): readonly unknown[] {
-  return [
-    requests.map(({ lane }) => lane.chainId),
-    requests.map(({ lane }) => lane.signer),
-    requests.map(({ requestId }) => requestId),
-  ];
-}
-
-/** As parameters of `findPooled`. */
-export function pooledKeys(requests: readonly AskedOfPool[]): readonly unknown[] {
-  return [
-    requests.map(({ chainId }) => chainId),
-    requests.map(({ pool }) => pool),
-    requests.map(({ requestId }) => requestId),
-  ];
+export function termsOf(needs: readonly Pick<Needs, "fence">[]): readonly unknown[] {
+  const terms = needs.map(({ fence: { lane, instanceId, token } }) => {
+    const term = { chainId: lane.chainId, signer: lane.signer, instanceId, token };
+    return [`${laneKey(lane)}:${instanceId}:${token}`, term] as const;
+  });
+  return rowsOf(lockLanes, [...new Map(terms).values()]);
 }
 
 /** Each lane once, up to the highest block. */

@@ -8,10 +8,9 @@ import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
 
 /** What a commit needs to know of the row as it was read, or as it is inserted before it moves. */
-export type Before = Pick<
-  CurrentRow,
-  "txId" | "state" | "nonce" | "historyCount" | "allocatedBy" | "allocatedUnder"
-> & { readonly isNew?: true };
+export type Before = Pick<CurrentRow, "txId" | "state" | "nonce" | "steps" | "allocatedBy" | "allocatedUnder"> & {
+  readonly isNew?: true;
+};
 
 /** As it is written; the row that is read back says when. */
 export interface HistoryStep extends Omit<HistoryRow, "firstAt" | "lastAt"> {

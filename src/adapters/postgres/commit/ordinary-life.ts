@@ -19,7 +19,7 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
   ["confirm", { ordinal: 5, from: "TRACKING", bit: 8 }],
 ]);
 
-type Term = Pick<Before, "allocatedBy" | "allocatedUnder" | "historyCount">;
+type Term = Pick<Before, "allocatedBy" | "allocatedUnder" | "steps">;
 
 /** As bits, for `updateTransactions`. */
 export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
@@ -32,7 +32,7 @@ export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
 export function bitOf(row: Term, step: HistoryStep): number {
   const place = PLACES.get(step.event);
   if (place === undefined || place.ordinal !== step.ordinal || place.from !== step.fromState) return 0;
-  const isNew = step.ordinal > row.historyCount;
+  const isNew = step.ordinal > row.steps;
   const { allocatedBy, allocatedUnder } = row;
   const isOfSameTerm = allocatedBy !== null && allocatedBy === step.nodeId && allocatedUnder === step.token;
   const isBare = step.count === 1 && step.reason === null && step.actor === null && step.audit === null;

@@ -321,7 +321,7 @@ export class Plan {
     const { nonce, lane, intakeId, stepsBefore } = allocation;
     const { nodeId, token } = lane.row;
     const term = intakeId === null ? { allocatedBy: nodeId, allocatedUnder: token } : NO_TERM;
-    return { ...term, isNew: true, txId: txId, nonce, state: "ALLOCATED", historyCount: stepsBefore + 1 };
+    return { ...term, isNew: true, txId: txId, nonce, state: "ALLOCATED", steps: stepsBefore + 1 };
   }
 }
 

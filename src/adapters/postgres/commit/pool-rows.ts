@@ -5,6 +5,7 @@
 import type { Change, Ledger } from "../../../domain/ledger/index.ts";
 import { poolKeyOf } from "../../../domain/pool.ts";
 import type { ExistingTransaction, LaneWrite } from "../../../ports/lane-store.ts";
+import { rowsOf } from "../columns.ts";
 import { insertPoolChoices } from "../statements/pool-choice.ts";
 import type { Command } from "../statements/statement.ts";
 
@@ -52,8 +53,7 @@ export class PoolRows {
   commands(marker: string | null): readonly Command[] {
     const { choices } = this;
     if (choices.length === 0) return [];
-    const column = <Key extends keyof Choice>(key: Key) => choices.map((choice) => choice[key]);
-    const rows = [column("requestId"), column("pool"), column("chainId"), column("signer"), column("txId")];
-    return [{ statement: insertPoolChoices, values: [...rows, choices.length, marker] }];
+    const values = rowsOf(insertPoolChoices, choices, choices.length, marker);
+    return [{ statement: insertPoolChoices, values }];
   }
 }

@@ -5,27 +5,26 @@
  */
 import type { Lane } from "../../../domain/lane.ts";
 import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";
+import { rowsOf } from "../columns.ts";
 import { proveUnspent, type SpentRow } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import type { Plan } from "./plan.ts";
 
 const SPENT: Spent = { spent: true };
 
-export function inLane({ lane, requestId }: { readonly lane: Lane; readonly requestId: string }): SpentRow {
-  return { chainId: lane.chainId, scope: lane.signer, requestId };
+/** A request id on its lane. */
+export type Request = Lane & { readonly requestId: string };
+
+export function requestOf({ chainId, signer }: Lane, requestId: string): Request {
+  return { chainId, signer, requestId };
+}
+
+export function inLane({ chainId, signer, requestId }: Request): SpentRow {
+  return { chainId, scope: signer, requestId };
 }
 
 export function inPool({ chainId, pool, requestId }: AskedOfPool): SpentRow {
   return { chainId, scope: `pool ${pool}`, requestId };
-}
-
-/** As parameters of `findSpent`. */
-export function spentKeys(asked: readonly SpentRow[]): readonly unknown[] {
-  return [
-    asked.map(({ chainId }) => chainId),
-    asked.map(({ scope }) => scope),
-    asked.map(({ requestId }) => requestId),
-  ];
 }
 
 /** Those that were found. */
@@ -53,8 +52,8 @@ export function unspent({ allocations }: Plan, marker: string | null): readonly 
   if (marker === null) return [];
   const asked = allocations.flatMap(({ intent: { requestId, pool }, lane: { ledger, row } }) => {
     if (requestId === null) return [];
-    const own = row.departedBelow === null ? [] : [inLane({ lane: ledger.lane, requestId })];
+    const own = row.departedBelow === null ? [] : [inLane(requestOf(ledger.lane, requestId))];
     return pool === undefined ? own : [...own, inPool({ chainId: row.chainId, pool, requestId })];
   });
-  return asked.length === 0 ? [] : [{ statement: proveUnspent, values: [...spentKeys(asked), marker] }];
+  return asked.length === 0 ? [] : [{ statement: proveUnspent, values: rowsOf(proveUnspent, asked, marker) }];
 }

@@ -1,21 +1,27 @@
 import type { Hex } from "../../../domain/lane.ts";
 import type { AttemptRecord, FirstHash } from "../../../ports/query-store.ts";
-import { type FeeColumns, lists, liveIds, names } from "../columns.ts";
-import { counted, statement } from "./statement.ts";
+import { lists, liveIds, names, selected } from "../columns.ts";
+import { FEES, type FeeColumns } from "../transaction-fields.ts";
+import { counted, statement, taking } from "./statement.ts";
 
-const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas bigint, fee_type text,
-  gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric`;
-const BESIDE = "is_foreign boolean, node_signed boolean, is_private boolean, raw_transaction text";
+const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas gas, ${FEES}` as const;
+const ATTEMPT = `${SIGNED}, is_foreign boolean, node_signed boolean, is_private boolean, raw_transaction bytea,
+  claimed boolean` as const;
 
 /**
  * Signed payloads, before any byte of them leaves. `first_sent_at` is set where the same commit claims the sending. $1 to
  * $15, a place for each; a column that none of them has anything in is null.
  */
-export const insertAttempts = statement("insert-attempts")`
-  INSERT INTO fencepost.attempt (${names(SIGNED)}, ${names(BESIDE)}, created_at, first_sent_at)
+export const insertAttempts = taking(
+  ATTEMPT,
+  statement("insert-attempts")`
+  INSERT INTO fencepost.attempt (
+    ${names(SIGNED)}, is_foreign, node_signed, is_private, raw_transaction, created_at, first_sent_at
+  )
   SELECT ${names(SIGNED)}, is_foreign IS TRUE, node_signed IS TRUE, is_private IS TRUE, decode(raw_transaction, 'hex'), now(),
     CASE WHEN claimed THEN now() END
-  FROM (${lists(`${SIGNED}, ${BESIDE}, claimed boolean`)}) AS a`;
+  FROM (${lists(ATTEMPT)}) AS a`,
+);
 
 /** From the first claim on, the network may know an attempt. Later claims change nothing here. */
 export const markAttemptsSent = statement("mark-attempts-sent")`
@@ -24,8 +30,7 @@ export const markAttemptsSent = statement("mark-attempts-sent")`
   FROM json_to_recordset($1::json) AS c(tx_id uuid, ordinal integer)
   WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`;
 
-const COLUMNS = `a.tx_id, a.ordinal, a.kind, a.tx_hash, a.gas::numeric AS gas, a.fee_type AS type, a.gas_price,
-     a.max_fee_per_gas, a.max_priority_fee_per_gas, a.is_foreign, a.node_signed, a.is_private, a.created_at, a.first_sent_at`;
+const COLUMNS = `${selected("a", SIGNED)}, a.is_foreign, a.node_signed, a.is_private, a.created_at, a.first_sent_at`;
 
 /** Every attempt of these transactions. */
 export const readAttempts = statement<AttemptRow>("read-attempts")`

@@ -1,4 +1,4 @@
-import type { Trouble } from "../../../domain/attention/troubles.ts";
+import type { revived } from "../../../domain/troubles/rows.ts";
 import type { PastDatabase, PastInstance, TakeoverRecord } from "../../../ports/sight-store.ts";
 import type { Flat } from "../columns.ts";
 import { statement } from "./statement.ts";
@@ -57,20 +57,25 @@ export const writeReport = statement<{ readonly instanceId: string }>("write-rep
   ON CONFLICT (instance_id) DO UPDATE SET findings = excluded.findings, at = excluded.at
   RETURNING r.instance_id`;
 
-/** What those know that are alive. */
-export const listReports = statement<ReportRow>("list-reports")`
-  SELECT r.instance_id, r.findings FROM fencepost.node_report AS r
-  JOIN fencepost.node_instance AS n ON n.instance_id = r.instance_id
-  WHERE NOT n.dead AND n.expires_at > clock_timestamp()
-  ORDER BY r.instance_id`;
+/** A node that ended may be followed by one that finds the same troubles: for so long it reads since when they last. */
+const DATES = "n.heartbeat_at > clock_timestamp() - interval '15 minutes'";
 
-/** Dates are text in JSON. */
+const REPORTS = `SELECT r.instance_id, r.findings FROM fencepost.node_report AS r
+  JOIN fencepost.node_instance AS n ON n.instance_id = r.instance_id`;
+
+export const listReports = statement<ReportRow>("list-reports")`
+  ${REPORTS} WHERE NOT n.dead AND n.expires_at > clock_timestamp() ORDER BY r.instance_id`;
+
+export const listEndedReports = statement<ReportRow>("list-ended-reports")`
+  ${REPORTS} WHERE (n.dead OR n.expires_at <= clock_timestamp()) AND ${DATES} ORDER BY r.instance_id`;
+
 export interface ReportRow {
   readonly instanceId: string;
-  readonly findings: readonly (Omit<Trouble, "since"> & { readonly since: string | null })[];
+  readonly findings: readonly Parameters<typeof revived>[0][];
 }
 
-/** Of instances that are gone. */
 export const purgeReports = statement("purge-reports")`
   DELETE FROM fencepost.node_report AS r
-  WHERE NOT EXISTS (SELECT FROM fencepost.node_instance AS n WHERE n.instance_id = r.instance_id AND NOT n.dead)`;
+  WHERE NOT EXISTS (
+    SELECT FROM fencepost.node_instance AS n WHERE n.instance_id = r.instance_id AND (NOT n.dead OR ${DATES})
+  )`;

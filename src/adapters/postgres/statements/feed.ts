@@ -1,17 +1,19 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { CompletionRecord, FeedPosition } from "../../../ports/query-store.ts";
 import { type Flat, lists, names } from "../columns.ts";
-import { statement } from "./statement.ts";
+import { statement, taking } from "./statement.ts";
 
 const COMPLETION = `tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text,
-  settled boolean, tx_hash text`;
+  settled boolean, tx_hash text` as const;
 
 /**
  * The feed: last statement before COMMIT, and on the wire together with it. The transaction that appends holds the counter
  * row until COMMIT, so numbers become visible in order and without gaps. $1 to $9, a place for each, in their order; $10 how many
  * they are.
  */
-export const appendCompletions = statement("append-completions")`
+export const appendCompletions = taking(
+  COMPLETION,
+  statement("append-completions")`
   WITH counter AS (
     UPDATE fencepost.feed AS f SET last_seq = f.last_seq + $10 WHERE f.only_row RETURNING f.epoch, f.last_seq
   ), appended AS (
@@ -20,7 +22,8 @@ export const appendCompletions = statement("append-completions")`
     FROM counter, (${lists(COMPLETION)}, generate_subscripts($1::uuid[], 1) AS place) AS c
     RETURNING 1
   )
-  SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`;
+  SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`,
+);
 
 /** The feed after a number. Nothing below a number that was seen can appear later: see `appendCompletions`. */
 export const readCompletions = statement<Flat<CompletionRecord>>("read-completions")`

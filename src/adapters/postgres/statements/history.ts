@@ -1,35 +1,40 @@
 import type { Decision } from "../../../ports/lane-store.ts";
 import type { HistoryRecord } from "../../../ports/query-store.ts";
 import { lists, names } from "../columns.ts";
-import { counted, statement } from "./statement.ts";
+import { counted, statement, taking } from "./statement.ts";
 
 const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text,
-  node_id text, token bigint, reason text, actor text, audit jsonb, count integer`;
+  node_id text, token bigint, reason text, actor text, audit jsonb, count integer` as const;
+const WRITTEN = `${STEP}, at timestamptz` as const;
 
 /**
  * Appends steps that do not stand on the row of their transaction (commit/ordinary-life.ts). The ordinal of each was
  * worked out behind the lane's lock: one that is a row already must be loud and end the commit. $1 to $14, a place for each
  * step; a column that no step has anything in is null.
- *
- * Lists of columns, because taking JSON apart is a third of what the server does for such small rows.
  */
-export const writeHistory = statement("write-history")`
+export const writeHistory = taking(
+  WRITTEN,
+  statement("write-history")`
   INSERT INTO fencepost.step (${names(STEP)}, first_at, last_at)
   SELECT ${names(STEP)}, coalesce(at, now()), coalesce(at, now())
-  FROM (${lists(`${STEP}, at timestamptz`)}) AS s`;
+  FROM (${lists(WRITTEN)}) AS s`,
+);
 
-const REPEATS = lists("tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text");
+const REPEAT = "tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text";
 
 /**
  * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. One that
  * stood on the row of its transaction becomes a row of its own (the view's trigger). $1 the ids,
  * $2 to $6, a place for each: ordinal, how often, node, token, reason; $7 how many they are.
  */
-export const repeatHistory = counted("repeat-history", "$7", "repeated steps")`
+export const repeatHistory = taking(
+  REPEAT,
+  counted("repeat-history", "$7", "repeated steps")`
   UPDATE fencepost.history AS h
   SET count = h.count + s.count, node_id = s.node_id, token = s.token, reason = s.reason, last_at = now()
-  FROM (${REPEATS}) AS s
-  WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal`;
+  FROM (${lists(REPEAT)}) AS s
+  WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal`,
+);
 
 /** What happened to a transaction, first to last. */
 export const readHistory = statement<HistoryRow>("read-history")`

@@ -1,33 +1,21 @@
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import type { WhatWaits } from "../../../ports/left-request-store.ts";
-import { type Flat, names, type PayloadColumns, payloadOf } from "../columns.ts";
-import { counted, statement } from "./statement.ts";
+import { behind, type Flat, lists, names, parameters, selected, stored } from "../columns.ts";
+import { ASKED, INTENT, type PayloadColumns, SAID, SHOWN } from "../transaction-fields.ts";
+import { counted, statement, taking } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
 /**
  * A write without a fence, on a connection and a search path that are not ours. Sent unnamed. Every parameter says its type:
- * some libraries send all of them as text, and some would turn the text of a json parameter into a json string.
+ * some libraries send all of them as text.
  */
-export const insertIntakeRow = statement("insert-intake-row")`
-  INSERT INTO fencepost.intake (
-    tx_id, chain_id, signer, request_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
-    max_priority_fee_per_gas, access_list, metadata, fingerprint, owner,
-    allow_no_code, valid_until
-  )
-  VALUES (
-    $1::pg_catalog.uuid, $2::pg_catalog.int8, $3::pg_catalog.text, $4::pg_catalog.text, $5::pg_catalog.text,
-    pg_catalog.decode($6::pg_catalog.text, 'hex'), $7::pg_catalog.numeric, $8::pg_catalog.int8, $9::pg_catalog.text,
-    $10::pg_catalog.numeric, $11::pg_catalog.numeric, $12::pg_catalog.numeric,
-    $13::pg_catalog.text::pg_catalog.jsonb, $14::pg_catalog.text::pg_catalog.jsonb,
-    pg_catalog.decode($15::pg_catalog.text, 'hex'), $16::pg_catalog.text, $17::pg_catalog.bool, $18::pg_catalog.timestamptz
-  )`;
-
-const AWAITING = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
-  value numeric, gas bigint, fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric,
-  access_list jsonb, metadata jsonb, fingerprint text, awaits text, expires_at timestamptz, allow_no_code boolean,
-  valid_until timestamptz`;
-const AWAITING_VALUES = names(AWAITING).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
+export const insertIntakeRow = taking(
+  INTENT,
+  statement("insert-intake-row")`
+  INSERT INTO fencepost.intake (${names(INTENT)})
+  VALUES (${parameters(INTENT)})`,
+);
 
 const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved, i.unanswered";
 
@@ -63,9 +51,7 @@ export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
  * cursor over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
  */
 export const loadIntake = statement<IntakeIntentRow>("load-intake")`
-  SELECT i.intake_id, i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, i.metadata, i.allow_no_code,
-    '0x' || encode(i.fingerprint, 'hex') AS fingerprint, ${AWAITS}, i.valid_until,
-    coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${payloadOf("i")}
+  SELECT i.intake_id, ${AWAITS}, coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${selected("i", INTENT)}
   FROM (
     SELECT w.* FROM fencepost.intake AS w
     WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[]) AND ${isDue("w")}
@@ -113,12 +99,12 @@ export interface IntakeRow
 
 /** Intake rows by transaction id, as the transactions that they may become; the id of an alias is another name of `alias_of`. */
 export const readIntakeRecords = statement<IntakeRecordRow>("read-intake-records")`
-  SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
+  SELECT ${selected("i", ASKED)}, NULL::bigint AS nonce, 'CREATED' AS state,
     CASE WHEN i.awaits IS NOT NULL AND i.approved_at IS NULL THEN 'AWAITING_APPROVAL' END AS sub_state,
-    i.intake_id, i.awaits, i.expires_at, i.valid_until, i.held_since, NULL::timestamptz AS expired_at,
+    i.intake_id, i.awaits, i.expires_at, i.held_since, NULL::timestamptz AS expired_at,
     NULL::text AS last_error, 0 AS submit_attempts, NULL::timestamptz AS last_submitted_at, i.created_at,
-    coalesce(i.approved_at, i.created_at) AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit, i.metadata, i.alias_of,
-    ${payloadOf("i")}
+    coalesce(i.approved_at, i.created_at) AS updated_at, NULL::timestamptz AS confirmed_at, NULL::numeric AS gas_limit,
+    i.alias_of, ${selected("i", SHOWN)}
   FROM fencepost.intake AS i
   WHERE i.tx_id = ANY ($1::uuid[])`;
 
@@ -156,10 +142,15 @@ export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
   ) AS i
   WHERE i.awaits IS NOT NULL AND i.alias_of IS NULL`;
 
-/** Intents that begin to wait for approval as they are created. */
-export const insertAwaiting = counted("insert-awaiting", "$2", "intents that wait for approval")`
+const AWAITING = `${INTENT}, awaits text, expires_at timestamptz` as const;
+
+/** Intents that begin to wait for approval as they are created. A place for each, and how many they are. */
+export const insertAwaiting = taking(
+  AWAITING,
+  counted("insert-awaiting", behind(AWAITING), "intents that wait for approval")`
   INSERT INTO fencepost.intake (${names(AWAITING)}, created_at)
-  SELECT ${AWAITING_VALUES}, now() FROM json_to_recordset($1::json) AS w(${AWAITING})`;
+  SELECT ${stored(AWAITING)}, now() FROM (${lists(AWAITING)}) AS w`,
+);
 
 /** Intake rows that are found to need approval as they would get their nonces. */
 export const awaitIntake = counted("await-intake", "$3", "intake rows that wait for approval")`
@@ -203,10 +194,9 @@ export const refuseIntake = statement("refuse-intake")`
     RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token, f.steps, f.actor, f.audit
   ), refused AS (
     INSERT INTO fencepost.transaction (
-      tx_id, chain_id, signer, request_id, owner, owns_request, state, sub_state, live, outcome, history_count, last_event,
-      last_error, created_at, updated_at, valid_until
+      ${names(ASKED)}, state, sub_state, live, outcome, history_count, last_event, last_error, created_at, updated_at, owns_request
     )
-    SELECT c.tx_id, c.chain_id, c.signer, c.request_id, c.owner,
+    SELECT ${names(ASKED)}, 'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', c.steps + 1, c.event, c.reason, c.created_at, now(),
       c.owns_request
         AND row_number() OVER (PARTITION BY c.owns_request, c.chain_id, c.signer, c.request_id ORDER BY c.intake_id) = 1
         AND (
@@ -218,18 +208,12 @@ export const refuseIntake = statement("refuse-intake")`
           SELECT count(*) FROM fencepost.intake AS a
           WHERE a.request_id = c.request_id AND a.awaits IS NOT NULL AND a.alias_of IS NULL AND a.request_id IS NOT NULL
             AND a.signer = c.signer AND a.chain_id = c.chain_id AND a.intake_id <> c.intake_id
-        ) = 0,
-      'FAILED_FINAL', c.sub_state, false, 'FAILED_FINAL', c.steps + 1, c.event, c.reason, c.created_at, now(), c.valid_until
+        ) = 0
     FROM consumed AS c
     RETURNING 1
   ), payload AS (
-    INSERT INTO fencepost.payload (
-      tx_id, chain_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas, max_priority_fee_per_gas,
-      access_list, metadata, fingerprint
-    )
-    SELECT tx_id, chain_id, to_address, data, value, gas, fee_type, gas_price, max_fee_per_gas,
-      max_priority_fee_per_gas, access_list, metadata, fingerprint
-    FROM consumed
+    INSERT INTO fencepost.payload (tx_id, chain_id, ${names(SAID)})
+    SELECT tx_id, chain_id, ${names(SAID)} FROM consumed
   ), history AS (
     INSERT INTO fencepost.step (
       tx_id, ordinal, chain_id, event, from_state, state, sub_state, node_id, token, reason, actor, audit, first_at, last_at

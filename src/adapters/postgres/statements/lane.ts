@@ -2,7 +2,7 @@ import type { Lane } from "../../../domain/lane.ts";
 import type { LaneQueue, LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
 import { type Flat, lists, names, type OwnerColumns } from "../columns.ts";
-import { statement } from "./statement.ts";
+import { statement, taking } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
 export const ensureLanes = statement("ensure-lanes")`
@@ -31,6 +31,10 @@ export const lockLanesByKey = statement("lock-lanes-by-key")`
   ORDER BY l.chain_id, l.signer
   FOR NO KEY UPDATE OF l`;
 
+const TERM = "chain_id bigint, signer text, instance_id uuid, token bigint";
+const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch integer, departed boolean,
+  policy_stamp uuid` as const;
+
 /**
  * The fence: locks the lanes that the given terms still hold, ascending, until COMMIT. A takeover waits for it. A term
  * that waited for a takeover finds its row changed: the join with the term is evaluated again on the row as it is now,
@@ -40,11 +44,11 @@ export const lockLanesByKey = statement("lock-lanes-by-key")`
  * that lanes are found by key also where the planner is wrong about the size of the table. `expected`: what else must be
  * true of the lane `l` by what the term `f` says of it, in the columns behind those four.
  */
-const held = (columns: string, expected: string): string => `
+const held = (columns: string, expected = ""): string => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
      l.departed_below, l.policy_stamp, n.node_id
    FROM fencepost.lane AS l
-   JOIN (${lists(`chain_id bigint, signer text, instance_id uuid, token bigint${columns}`)}) AS f
+   JOIN (${lists(columns)}) AS f
      ON l.chain_id = f.chain_id AND l.signer = f.signer AND l.owner_instance = f.instance_id AND l.token = f.token${expected}
    JOIN fencepost.node_instance AS n ON n.instance_id = l.owner_instance
    WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
@@ -53,7 +57,7 @@ const held = (columns: string, expected: string): string => `
    FOR NO KEY UPDATE OF l`;
 
 /** First in a commit of two round trips: what it answers with stays true until COMMIT. */
-export const lockLanes = statement<LockedLaneRow>("lock-lanes")`${held("", "")}`;
+export const lockLanes = taking(TERM, statement<LockedLaneRow>("lock-lanes")`${held(TERM)}`);
 
 /**
  * First in a commit of one round trip, which was decided from lanes as they were left: ends the transaction unless every
@@ -63,16 +67,19 @@ export const lockLanes = statement<LockedLaneRow>("lock-lanes")`${held("", "")}`
  * left by retention: only then are request ids looked for among the hashes; $9 the stamp of the policy document that the
  * commit was judged by. $10 how many lanes they are, $11 the transaction's marker.
  */
-export const proveLanes = statement("prove-lanes")`
+export const proveLanes = taking(
+  LEFT,
+  statement("prove-lanes")`
   WITH held AS MATERIALIZED (${held(
-    ", cursor bigint, suspended_by text, reconciled_epoch integer, departed boolean, policy_stamp uuid",
+    LEFT,
     `
-      AND l.next_nonce = f.cursor AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
+      AND l.next_nonce = f.next_nonce AND l.suspended_by IS NOT DISTINCT FROM f.suspended_by
       AND l.reconciled_epoch = f.reconciled_epoch AND (l.departed_below IS NULL OR f.departed)
       AND l.policy_stamp = f.policy_stamp`,
   )}
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM held), $10, 'lanes as they were left'), fencepost.require_open($11)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM held), $10, 'lanes as they were left'), fencepost.require_open($11)`,
+);
 
 export interface LockedLaneRow extends Lane {
   readonly ownerInstance: string;
@@ -182,10 +189,9 @@ export interface LaneListRow extends Omit<LaneRecord, "lane" | "owner" | "holes"
   readonly headOfLine: (Omit<NonNullable<LaneRecord["headOfLine"]>, "createdAt"> & { createdAt: string }) | null;
 }
 
-const LANE_CHANGES = lists(`
-  chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text,
+const LANE_CHANGE = `chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text,
   reconciled_epoch integer, confirmed bigint, failed bigint, live_allocated bigint, live_tracking bigint,
-  live_stuck bigint, live_confirmed bigint, live_failed bigint`);
+  live_stuck bigint, live_confirmed bigint, live_failed bigint` as const;
 
 /**
  * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
@@ -193,7 +199,9 @@ const LANE_CHANGES = lists(`
  * live transactions of each state. $14 how many they are, $15 the transaction's marker where the answer to BEGIN is still
  * outstanding, else null.
  */
-export const updateLanes = statement("update-lanes")`
+export const updateLanes = taking(
+  LANE_CHANGE,
+  statement("update-lanes")`
   WITH changed AS (
     UPDATE fencepost.lane AS l
     SET next_nonce = w.next_nonce,
@@ -207,12 +215,13 @@ export const updateLanes = statement("update-lanes")`
       live_stuck = l.live_stuck + w.live_stuck,
       live_confirmed = l.live_confirmed + w.live_confirmed,
       live_failed = l.live_failed + w.live_failed
-    FROM (${LANE_CHANGES}) AS w
+    FROM (${lists(LANE_CHANGE)}) AS w
     WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
       AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
     RETURNING 1
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes'), fencepost.require_open($15)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes'), fencepost.require_open($15)`,
+);
 
 /** The highest nonce of each lane that may have left: a transaction's, or one that a caller had reserved and not released. */
 export const readBoundNonces = statement<BoundNonceRow>("read-bound-nonces")`

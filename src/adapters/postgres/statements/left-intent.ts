@@ -1,18 +1,6 @@
-import type { State, SubState } from "../../../domain/transitions.ts";
-import { names } from "../columns.ts";
-import { counted, statement } from "./statement.ts";
+import { statement } from "./statement.ts";
 
-const LEFT = `tx_id uuid, chain_id bigint, signer text, request_id text, owner text, to_address text, data text,
-  value numeric, gas bigint, fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric,
-  access_list jsonb, metadata jsonb, fingerprint text, allow_no_code boolean, valid_until timestamptz`;
-const LEFT_VALUES = names(LEFT).replace(/\b(data|fingerprint)\b/g, "decode($1, 'hex')");
-
-/** In the order of the calls: intake ids are given as the rows come. */
-export const leaveIntents = counted("leave-intents", "$2", "intents left for their owner")`
-  INSERT INTO fencepost.intake (${names(LEFT)}, unanswered)
-  SELECT ${LEFT_VALUES}, true FROM json_to_recordset($1::json) AS w(place integer, ${LEFT}) ORDER BY place`;
-
-/** What of these ids still stands in the intake table. */
+/** Rows of the intake table with these ids. */
 export const readLeft = statement<LeftRow>("read-left")`
   SELECT i.tx_id, i.alias_of, i.awaits IS NOT NULL AS awaits
   FROM fencepost.intake AS i
@@ -25,34 +13,9 @@ export interface LeftRow {
   readonly awaits: boolean;
 }
 
-/** The transactions that these ids name: their own, or those that they are aliases of. */
-export const readTaken = statement<TakenRow>("read-taken")`
-  SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.last_error
-  FROM fencepost.transaction AS t
-  WHERE t.tx_id = ANY (
-    $1::uuid[] || ARRAY(SELECT i.alias_of FROM fencepost.intake AS i WHERE i.tx_id = ANY ($1::uuid[]) AND i.alias_of IS NOT NULL)
-  )`;
-
-export interface TakenRow {
-  readonly txId: string;
-  readonly nonce: number | null;
-  readonly state: State;
-  readonly subState: SubState | null;
-  readonly lastError: string | null;
-}
-
-export const readDeclined = statement<{ readonly txId: string; readonly problem: string }>("read-declined")`
-  SELECT d.tx_id, d.problem FROM fencepost.declined AS d WHERE d.tx_id = ANY ($1::uuid[])`;
-
-/** One at a time: of several, each would be locked in an order that is not the lane owner's. */
-export const acceptIntent = statement<{ readonly txId: string }>("accept-intent")`
-  UPDATE fencepost.intake AS i SET unanswered = false
-  WHERE i.tx_id = $1 AND i.unanswered AND i.alias_of IS NULL
-  RETURNING i.tx_id`;
-
 /**
- * Intents that are refused while their senders wait: the row goes, and with it the claim on the request id. What nobody
- * came to read is thrown away on the way.
+ * Intents that nodes of the release before left in the intake table, refused while their senders wait: the row goes, and with it
+ * the claim on the request id. Answers that nobody came to read are deleted on the way.
  */
 export const declineIntents = statement("decline-intents")`
   WITH told AS MATERIALIZED (

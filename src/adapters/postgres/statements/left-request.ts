@@ -1,17 +1,22 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { BegunRequest, LeftStanding } from "../../../ports/left-request-store.ts";
-import { statement } from "./statement.ts";
+import { behind, lists, names, stored } from "../columns.ts";
+import { INTENT } from "../transaction-fields.ts";
+import { statement, taking } from "./statement.ts";
 
 /** How many one look begins. */
 const AT_ONCE = 50;
 
-/** $1 to $8: its values, and how long it may be begun, in milliseconds. What nobody came to read is thrown away on the way. */
-export const leaveRequest = statement("leave-request")`
+const REQUEST = `left_id uuid, chain_id bigint, signer text, action text, body text, owner text, repeatable boolean`;
+
+/** $2: time in which they may be begun, in milliseconds. Rows that nobody came to read are deleted on the way. */
+export const leaveRequests = statement("leave-requests")`
   WITH old AS (
     DELETE FROM fencepost.left_request WHERE until < now() - interval '1 minute'
   )
-  INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, owner, repeatable, until)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8 * interval '1 millisecond')`;
+  INSERT INTO fencepost.left_request (${names(REQUEST)}, until)
+  SELECT ${names(REQUEST)}, now() + $2 * interval '1 millisecond'
+  FROM json_to_recordset($1::json) AS w(place integer, ${REQUEST}) ORDER BY place`;
 
 /**
  * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
@@ -45,5 +50,21 @@ export const readLeftRequests = statement<LeftStanding>("read-left-requests")`
   FROM fencepost.left_request AS r
   WHERE r.left_id = ANY ($1::uuid[])`;
 
-export const withdrawRequest = statement<{ readonly leftId: string }>("withdraw-request")`
-  DELETE FROM fencepost.left_request WHERE left_id = $1 AND begun_by IS NULL AND answer IS NULL RETURNING left_id`;
+/**
+ * The intents are accepted if nobody has begun the request, which is named behind them. The DELETE waits for an owner that
+ * begins it at this moment, and then finds it begun: of the two, one holds.
+ */
+export const withdrawRequest = taking(
+  INTENT,
+  statement<{ readonly leftId: string }>("withdraw-request")`
+  WITH withdrawn AS (
+    DELETE FROM fencepost.left_request WHERE left_id = ${behind(INTENT)} AND begun_by IS NULL AND answer IS NULL
+    RETURNING left_id
+  ), accepted AS (
+    INSERT INTO fencepost.intake (${names(INTENT)})
+    SELECT ${stored(INTENT)}
+    FROM (${lists(INTENT)}, generate_subscripts($1::uuid[], 1) AS place) AS w
+    WHERE EXISTS (SELECT 1 FROM withdrawn) ORDER BY place
+  )
+  SELECT left_id FROM withdrawn`,
+);

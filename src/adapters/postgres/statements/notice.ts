@@ -34,7 +34,7 @@ export const lockNotice = statement<NoticeRow>("lock-notice")`
   SELECT ${COLUMNS} FROM fencepost.notice AS n WHERE n.notice_id = $1 FOR NO KEY UPDATE`;
 
 /** $1 by whom $2 and why $3, under the key $4 with these words $5; null: it was named by none. */
-export const acknowledgeNotice = statement("acknowledge-notice")`
+export const markAcknowledged = statement("mark-acknowledged")`
   UPDATE fencepost.notice AS n
   SET acknowledged_at = clock_timestamp(), acknowledged_by = $2, acknowledged_why = $3, acknowledged_key = $4,
     acknowledged_words = decode($5, 'hex')

@@ -1,7 +1,7 @@
 import type { Lane } from "../../../domain/lane.ts";
 import { BEHIND_ITS_COMPLETION_MS, type OldRow } from "../../../domain/retention.ts";
 import { lists } from "../columns.ts";
-import { counted, statement } from "./statement.ts";
+import { counted, statement, taking } from "./statement.ts";
 
 /** The only migration whose word is taken back: what it works with depends on whether something has left. */
 const MIGRATION = "'0030_retention.sql'";
@@ -110,11 +110,16 @@ export interface OldTransactionRow extends Lane, OldRow {
   readonly oldestInFeed: Date | null;
 }
 
+const DEPARTED = "chain_id bigint, signer text, below bigint";
+
 /** $1 to $3, a place for each lane: chain, signer, and one above the highest nonce that leaves. $4 how many they are. */
-export const markDeparted = counted("mark-departed", "$4", "lanes that something leaves")`
+export const markDeparted = taking(
+  DEPARTED,
+  counted("mark-departed", "$4", "lanes that something leaves")`
   UPDATE fencepost.lane AS l SET departed_below = greatest(l.departed_below, d.below)
-  FROM (${lists("chain_id bigint, signer text, below bigint")}) AS d
-  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[]) AND l.chain_id = d.chain_id AND l.signer = d.signer`;
+  FROM (${lists(DEPARTED)}) AS d
+  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[]) AND l.chain_id = d.chain_id AND l.signer = d.signer`,
+);
 
 /** The request ids of the transactions $1, of the pools that they were asked of, and of the reservations they were made from. */
 export const keepRequests = statement("keep-requests")`

@@ -1,7 +1,7 @@
 import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { OrderKey } from "../../../ports/lane-store.ts";
 import { lists, names } from "../columns.ts";
-import { statement } from "./statement.ts";
+import { statement, taking } from "./statement.ts";
 
 const KEPT = "subject text, key text, signer text, chain_id bigint";
 
@@ -22,7 +22,9 @@ export const insertOrderKeys = statement("insert-order-keys")`
   FROM json_to_recordset($1::json) AS o(${KEPT}, fingerprint text)`;
 
 /** $1 to $4: subject, key, signer and chain of each; one look-up for each, as of request ids. */
-export const findOrderKeys = statement<OrderKeyRow>("find-order-keys")`
+export const findOrderKeys = taking(
+  KEPT,
+  statement<OrderKeyRow>("find-order-keys")`
   SELECT k.subject, k.key, k.signer, k.chain_id, '0x' || encode(k.fingerprint, 'hex') AS fingerprint
   FROM (${lists(KEPT)}) AS asked
   CROSS JOIN LATERAL (
@@ -30,6 +32,7 @@ export const findOrderKeys = statement<OrderKeyRow>("find-order-keys")`
     WHERE own.subject = asked.subject AND own.key = asked.key AND own.signer = asked.signer
       AND own.chain_id = asked.chain_id
     OFFSET 0
-  ) AS k`;
+  ) AS k`,
+);
 
 export type OrderKeyRow = OrderKey & Lane & { readonly fingerprint: Hex };

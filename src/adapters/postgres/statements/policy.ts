@@ -1,7 +1,7 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { PolicyRecord } from "../../../domain/policy/in-force.ts";
 import { lists, names } from "../columns.ts";
-import { counted, statement } from "./statement.ts";
+import { counted, statement, taking } from "./statement.ts";
 
 const USE = "use_hour timestamptz, hour_value numeric, hour_cost numeric, day_value numeric, day_cost numeric";
 
@@ -120,16 +120,19 @@ export interface UseColumns {
   readonly dayCost: bigint | null;
 }
 
-const USED_LANES = lists(`chain_id bigint, signer text, ${USE}`);
+const USED_LANE = `chain_id bigint, signer text, ${USE}` as const;
 
 /** Of lanes that are locked by now. $1 to $7, a place for each; $8 how many they are. */
-export const updateLaneUse = counted("update-lane-use", "$8", "lanes with another use")`
+export const updateLaneUse = taking(
+  USED_LANE,
+  counted("update-lane-use", "$8", "lanes with another use")`
   UPDATE fencepost.lane AS l
   SET use_hour = u.use_hour, hour_value = u.hour_value, hour_cost = u.hour_cost, day_value = u.day_value,
     day_cost = u.day_cost
-  FROM (${USED_LANES}) AS u
+  FROM (${lists(USED_LANE)}) AS u
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
-    AND l.chain_id = u.chain_id AND l.signer = u.signer`;
+    AND l.chain_id = u.chain_id AND l.signer = u.signer`,
+);
 
 /** The change is named once more, so that it is found by key: earlier documents are kept, and may be long. */
 export const readPolicy = statement<PolicyRecord>("read-policy")`
@@ -170,8 +173,11 @@ const CHARGE =
   "tx_id uuid, chain_id bigint, ordinal integer, moves numeric, counted_in timestamptz, value numeric, cost numeric, settles boolean";
 
 /** What was counted, in order. $1 to $8, a place for each. */
-export const insertCharges = statement("insert-charges")`
-  INSERT INTO fencepost.charge (${names(CHARGE)}) ${lists(CHARGE)}`;
+export const insertCharges = taking(
+  CHARGE,
+  statement("insert-charges")`
+  INSERT INTO fencepost.charge (${names(CHARGE)}) ${lists(CHARGE)}`,
+);
 
 export const readCharges = statement<ChargeRow>("read-charges")`
   SELECT c.tx_id, c.ordinal, c.moves, c.counted_in, c.value, c.cost, c.settles

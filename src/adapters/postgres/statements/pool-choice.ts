@@ -1,9 +1,9 @@
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import { type Flat, lists, names } from "../columns.ts";
-import { statement } from "./statement.ts";
+import { statement, taking } from "./statement.ts";
 
 const CHOICE = "request_id text, pool text, chain_id bigint, signer text, tx_id uuid";
-const ASKED = lists("chain_id bigint, pool text, request_id text");
+const ASKED = "chain_id bigint, pool text, request_id text";
 
 /**
  * Which lane has the requests of a pool, from this commit on. No lane's lock covers these rows: two nodes may give the same
@@ -12,7 +12,9 @@ const ASKED = lists("chain_id bigint, pool text, request_id text");
  * columns, so that two commits with several requests in common wait in one direction.
  * $1 to $5, a place for each; $6 how many they are, $7 the transaction's marker where the answer to BEGIN is outstanding.
  */
-export const insertPoolChoices = statement("insert-pool-choices")`
+export const insertPoolChoices = taking(
+  CHOICE,
+  statement("insert-pool-choices")`
   WITH chosen AS (
     INSERT INTO fencepost.pool_choice (${names(CHOICE)})
     SELECT ${names(CHOICE)} FROM (${lists(CHOICE)}) AS c
@@ -21,16 +23,19 @@ export const insertPoolChoices = statement("insert-pool-choices")`
     RETURNING 1
   )
   SELECT fencepost.require_still((SELECT count(*) FROM chosen), $6, 'requests that no other lane of the pool has'),
-    fencepost.require_open($7)`;
+    fencepost.require_open($7)`,
+);
 
 /**
  * What pools gave these requests: the transaction, or what waits for approval. $1 the chain, $2 the pool and $3 the id of
  * each. OFFSET 0 keeps it at one look-up for each. What waits is found by its request id, and its own id is compared beside
  * that: planned while the table was empty, a condition on the id may walk another index from end to end.
  */
-export const findPooled = statement<PooledRow>("find-pooled")`
+export const findPooled = taking(
+  ASKED,
+  statement<PooledRow>("find-pooled")`
   SELECT c.pool, c.tx_id, c.chain_id, c.signer, c.request_id, owned.owner, owned.nonce, owned.state, owned.fingerprint
-  FROM (${ASKED}) AS asked
+  FROM (${lists(ASKED)}) AS asked
   CROSS JOIN LATERAL (
     SELECT own.* FROM fencepost.pool_choice AS own
     WHERE own.request_id = asked.request_id AND own.pool = asked.pool AND own.chain_id = asked.chain_id
@@ -47,7 +52,8 @@ export const findPooled = statement<PooledRow>("find-pooled")`
       AND i.awaits IS NOT NULL AND i.alias_of IS NULL AND i.request_id IS NOT NULL
       AND i.tx_id IS NOT DISTINCT FROM c.tx_id
     OFFSET 0
-  ) AS owned`;
+  ) AS owned`,
+);
 
 export type PooledRow = Flat<ExistingTransaction> & { readonly pool: string };
 

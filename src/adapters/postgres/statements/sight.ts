@@ -20,7 +20,8 @@ export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes
     (SELECT h.signer, h.chain_id FROM fencepost.hole AS h GROUP BY h.signer, h.chain_id ORDER BY h.signer, h.chain_id LIMIT $1)
   )
   SELECT l.chain_id, l.signer, l.suspended_by, l.live_allocated + l.live_tracking + l.live_stuck AS open,
-    head.tx_id AS head_tx_id, head.nonce AS head_nonce, head.state AS head_state, head.updated_at AS head_since,
+    head.tx_id AS head_tx_id, head.nonce AS head_nonce, head.state AS head_state,
+    coalesce(stuck.first_at, head.updated_at) AS head_since,
     hole.nonce AS hole_nonce, hole.detail AS hole_detail, hole.since AS hole_since,
     decision.actor, decision.reason, decision.at AS decided_at
   FROM troubled
@@ -34,6 +35,10 @@ export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes
       AND t.sub_state IS DISTINCT FROM 'MINED'
     ORDER BY t.nonce LIMIT 1
   ) AS head ON true
+  LEFT JOIN LATERAL (
+    SELECT s.first_at FROM fencepost.step AS s
+    WHERE s.tx_id = head.tx_id AND s.event = 'stick' ORDER BY s.ordinal LIMIT 1
+  ) AS stuck ON head.state = 'STUCK'
   LEFT JOIN LATERAL (
     SELECT h.nonce, h.detail, h.since FROM fencepost.hole AS h
     WHERE h.signer = l.signer AND h.chain_id = l.chain_id ORDER BY h.nonce LIMIT 1

@@ -22,6 +22,11 @@ export function counted(name: string, many: `$${number}` | "1", what: string): S
   SELECT fencepost.require_rows((SELECT count(*) FROM changed), ${many}, '${what}')`;
 }
 
+/** A statement that begins with a list for each of these columns (`lists`), which `rowsOf` makes of rows. */
+export function taking<const Columns extends string, Row>(columns: Columns, statement: Statement<Row>) {
+  return { ...statement, columns };
+}
+
 /** A statement together with its parameters: what the planners of a commit produce. */
 export interface Command {
   readonly statement: Statement<unknown>;

@@ -2,55 +2,48 @@ import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { ExistingTransaction, ExpiringRecord, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
-import { type Flat, lists, OUT_OF_THE_WAY, type PayloadColumns, payloadOf } from "../columns.ts";
-import { counted, statement } from "./statement.ts";
+import { behind, type Flat, lists, names, OUT_OF_THE_WAY, selected, stored } from "../columns.ts";
+import { ASKED, PAYLOAD, type PayloadColumns, SAID, SHOWN } from "../transaction-fields.ts";
+import { counted, statement, taking } from "./statement.ts";
 
-const NEW_TRANSACTIONS = lists(`
-  tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, accepted_at timestamptz,
-  to_address text, data text, value numeric, gas bigint, gas_limit bigint, fee_type text, gas_price numeric,
-  max_fee_per_gas numeric, max_priority_fee_per_gas numeric, access_list jsonb, metadata jsonb,
-  fingerprint text, node_id text, token bigint, owner text, steps_before integer, valid_until timestamptz,
-  pinned boolean`);
+const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, gas_limit gas, node_id text, token bigint,
+  steps_before integer, pinned boolean` as const;
 
 /**
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped. $1 to $24, a place for each; a column that none of them has
- * anything in is null. $25 how many they are, $26 the transaction's marker where the answer to BEGIN is still
- * outstanding, else null.
+ * exists must be loud and end the commit, never be skipped. A place for each; a column that none of them has anything in is
+ * null. Behind them how many they are, and the transaction's marker if the answer to BEGIN is still outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
  * that stands still in the middle of them would keep the lane's lock for as long as TCP likes.
  */
-export const insertTransactions = statement("insert-transactions")`
+export const insertTransactions = taking(
+  ALLOCATION,
+  statement("insert-transactions")`
   WITH item AS MATERIALIZED (
-    ${NEW_TRANSACTIONS}
+    ${lists(ALLOCATION)}
   ), bound AS (
     INSERT INTO fencepost.transaction (
-      tx_id, chain_id, signer, request_id, nonce, state, history_count, last_event, created_at, updated_at,
-      allocated_by, allocated_under, owner, valid_until, pinned
+      ${names(ASKED)}, nonce, state, history_count, last_event, created_at, updated_at, allocated_by, allocated_under, pinned
     )
-    SELECT tx_id, chain_id, signer, request_id, nonce, 'ALLOCATED', coalesce(steps_before, 0) + 1,
-      'allocate', coalesce(accepted_at, now()), now(), CASE WHEN accepted_at IS NULL THEN node_id END,
-      CASE WHEN accepted_at IS NULL THEN token END, owner, valid_until, coalesce(pinned, false)
+    SELECT ${names(ASKED)}, nonce, 'ALLOCATED', coalesce(steps_before, 0) + 1, 'allocate', coalesce(accepted_at, now()), now(),
+      CASE WHEN accepted_at IS NULL THEN node_id END, CASE WHEN accepted_at IS NULL THEN token END,
+      coalesce(pinned, false)
     FROM item
     RETURNING 1
   ), payload AS (
-    INSERT INTO fencepost.payload (
-      tx_id, chain_id, to_address, data, value, gas, gas_limit, fee_type, gas_price, max_fee_per_gas,
-      max_priority_fee_per_gas, access_list, metadata, fingerprint
-    )
-    SELECT tx_id, chain_id, to_address, decode(data, 'hex'), value, gas, gas_limit, fee_type, gas_price,
-      max_fee_per_gas, max_priority_fee_per_gas, access_list, metadata, decode(fingerprint, 'hex')
-    FROM item
+    INSERT INTO fencepost.payload (tx_id, chain_id, gas_limit, ${names(SAID)})
+    SELECT tx_id, chain_id, gas_limit, ${stored(SAID)} FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), $25, 'allocated transactions'), fencepost.require_open($26)`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), ${behind(ALLOCATION)}, 'allocated transactions'),
+    fencepost.require_open(${behind(ALLOCATION, 2)})`,
+);
 
-const MOVES = lists(`
-  tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
+const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
   history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer,
   accepted_ordinal integer, claims integer, sets_error boolean, last_error text, steps integer, holds boolean,
-  expires boolean`);
+  expires boolean` as const;
 
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
@@ -60,7 +53,9 @@ const MOVES = lists(`
  * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts), $17
  * whether it is held back from now on, or not any more. $19 how many they are.
  */
-export const updateTransactions = counted("update-transactions", "$19", "moved transactions")`
+export const updateTransactions = taking(
+  MOVE,
+  counted("update-transactions", "$19", "moved transactions")`
   UPDATE fencepost.transaction AS t
   SET state = m.state,
     nonce = CASE WHEN m.sets_nonce THEN m.nonce ELSE t.nonce END,
@@ -88,8 +83,9 @@ export const updateTransactions = counted("update-transactions", "$19", "moved t
       WHEN m.holds IS NULL THEN t.held_since
     END,
     expired_at = CASE WHEN m.expires THEN now() ELSE t.expired_at END
-  FROM (${MOVES}) AS m
-  WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`;
+  FROM (${lists(MOVE)}) AS m
+  WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`,
+);
 
 /** Mined so deep that no reorg is expected there: these are not resumed or loaded any more. */
 export const unwatchTransactions = counted("unwatch-transactions", "$2", "transactions past their watch")`
@@ -105,42 +101,41 @@ export const vacateNonces = counted("vacate-nonces", "$2", "vacated nonces")`
   SET nonce = t.nonce + ${OUT_OF_THE_WAY}
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0`;
 
+/** What its caller wants by when, since when it is held back, and cancelled because its time was over. */
+const TIMES = "t.valid_until, t.held_since, t.expired_at";
+
 /**
  * The transactions that a commit is about, as they stand behind the lane's lock: no other node can move them. $2: those of
  * them whose payload may be compared with another, $3: those whose block matters, a row of another table for each.
  */
 export const readTransactions = statement<CurrentRow>("read-transactions")`
-  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live, t.history_count,
-    t.last_event, t.attempt_count, t.pinned, t.accepted_ordinal, t.allocated_by, t.allocated_under, t.owner,
-    t.valid_until, t.held_since, t.expired_at,
+  SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live,
+    t.history_count AS steps, t.last_event, t.attempt_count, t.pinned, t.accepted_ordinal, t.allocated_by, t.allocated_under, t.owner,
+    ${TIMES},
     CASE WHEN t.tx_id = ANY ($2::uuid[]) THEN (
       SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id
     ) END AS fingerprint,
     CASE WHEN t.tx_id = ANY ($3::uuid[]) THEN (
       SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id
-    ) END AS block_number
+    ) END AS mined_in
   FROM fencepost.transaction AS t
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
-export interface CurrentRow
-  extends Lane,
-    Omit<LedgerTransaction, "steps" | "minedIn" | "fingerprint" | "attempts" | "details"> {
-  readonly historyCount: number;
+export interface CurrentRow extends Lane, Omit<LedgerTransaction, "minedIn" | "fingerprint" | "attempts" | "details"> {
   /** Under whose term the steps were written that stand on the row. Null: none stands there. */
   readonly allocatedBy: string | null;
   readonly allocatedUnder: number | null;
   /** Null where it was not asked for. */
   readonly fingerprint: Hex | null;
   /** Null where it has no receipt, or was not asked for. */
-  readonly blockNumber: number | null;
+  readonly minedIn: number | null;
 }
 
 /** Transactions as a caller sees them, without attempts and receipt. Both sides are found by key. */
 export const readRecords = statement<RecordRow>("read-records")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state, t.sub_state, t.last_error,
-    t.submit_attempts, t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, t.valid_until, t.held_since, t.expired_at,
-    p.gas_limit::numeric AS gas_limit, p.metadata,
-    ${payloadOf("p")}
+    t.submit_attempts, t.last_submitted_at, t.created_at, t.updated_at, t.confirmed_at, ${TIMES},
+    p.gas_limit::numeric AS gas_limit, ${selected("p", SHOWN)}
   FROM fencepost.transaction AS t
   JOIN fencepost.payload AS p ON p.tx_id = t.tx_id
   WHERE t.tx_id = ANY ($1::uuid[]) AND p.tx_id = ANY ($1::uuid[])`;
@@ -155,15 +150,13 @@ export type TimeColumns = Pick<LedgerTransaction, "validUntil" | "heldSince" | "
 /** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
-    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.valid_until, t.held_since, t.expired_at, t.pinned
+    SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.pinned, ${TIMES}
     FROM fencepost.transaction AS t
     WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state = 'ALLOCATED' AND t.nonce >= $3
     ORDER BY t.nonce
     LIMIT $4
   )
-  SELECT page.tx_id, page.nonce, page.request_id, page.created_at, page.valid_until, page.held_since,
-    page.expired_at, page.pinned,
-    p.gas_limit::numeric AS gas_limit, ${payloadOf("p")}
+  SELECT page.*, p.gas_limit::numeric AS gas_limit, ${selected("p", PAYLOAD)}
   FROM page
   JOIN fencepost.payload AS p ON p.tx_id = page.tx_id
   WHERE p.tx_id = ANY (ARRAY(SELECT page.tx_id FROM page))
@@ -178,10 +171,12 @@ export interface AllocatedRow
   readonly pinned: boolean;
 }
 
+const TRACKED = `t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id, t.last_submitted_at,
+    t.accepted_ordinal, t.last_error, ${TIMES}`;
+
 /** What a lane's owner follows: signed and not settled, in nonce order. */
 export const readTracked = statement<TrackedRow>("read-tracked")`
-  SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
-    t.last_submitted_at, t.accepted_ordinal, t.last_error, t.valid_until, t.held_since, t.expired_at,
+  SELECT ${TRACKED},
     CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
       SELECT max(h.last_at) FROM fencepost.step AS h WHERE h.tx_id = t.tx_id AND h.event = 'loseSight'
     ) END AS lost_sight_at
@@ -239,7 +234,7 @@ export const readSettledBelow = statement<{ readonly settledBelow: number }>("re
   FROM fencepost.lane AS l
   WHERE l.signer = $2 AND l.chain_id = $1`;
 
-const REQUESTS = lists("chain_id bigint, signer text, request_id text");
+const REQUEST = "chain_id bigint, signer text, request_id text";
 
 /**
  * The second idempotency check, behind the lane's lock: it sees every allocation of the lane that ever committed. $1 the
@@ -247,16 +242,19 @@ const REQUESTS = lists("chain_id bigint, signer text, request_id text");
  * in every combination before PostgreSQL 17, a million of them for a thousand lanes with a request each. OFFSET 0 keeps
  * the planner from turning that into a join, for which it would walk the whole index.
  */
-export const findRequests = statement<Flat<ExistingTransaction>>("find-requests")`
+export const findRequests = taking(
+  REQUEST,
+  statement<Flat<ExistingTransaction>>("find-requests")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state,
     (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
-  FROM (${REQUESTS}) AS asked
+  FROM (${lists(REQUEST)}) AS asked
   CROSS JOIN LATERAL (
     SELECT own.* FROM fencepost.transaction AS own
     WHERE own.request_id = asked.request_id AND own.signer = asked.signer AND own.chain_id = asked.chain_id
       AND own.owns_request AND own.request_id IS NOT NULL
     OFFSET 0
-  ) AS t`;
+  ) AS t`,
+);
 
 /** Every transaction and waiting intake row under a request id, on every lane, refused ones too. */
 export const findByRequest = statement<{ readonly txId: string }>("find-by-request")`
@@ -335,9 +333,7 @@ export type RequeuedRow = HeldNonceRow;
 
 /** Settled transactions of a lane, still under watch, that were mined in one of these blocks. */
 export const findWatched = statement<TrackedRow>("find-watched")`
-  SELECT t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id,
-    t.last_submitted_at, t.accepted_ordinal, t.last_error, t.valid_until, t.held_since, t.expired_at,
-    NULL::timestamptz AS lost_sight_at
+  SELECT ${TRACKED}, NULL::timestamptz AS lost_sight_at
   FROM fencepost.transaction AS t
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.live AND t.state IN ('CONFIRMED', 'FAILED_FINAL')
     AND (SELECT r.block_hash FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) = ANY ($3::text[])

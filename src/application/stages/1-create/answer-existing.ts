@@ -1,52 +1,83 @@
 /**
- * Stage 1: answers creates whose request id is known already (I5).
- * Reads: request ids. Writes: nothing; a crash here leaves nothing behind.
+ * Stage 1: answers creates that are repeats, by their request id or by the nonce that they name (I5).
+ * Reads: request ids, transactions. Writes: nothing; a crash here leaves nothing behind.
  */
 import { FencepostError } from "../../../domain/errors.ts";
+import { fingerprint } from "../../../domain/fingerprint.ts";
 import { isSpent } from "../../../domain/ledger/index.ts";
 import { anothersRequestId, isAnothers, spentRequestId } from "../../../domain/principal.ts";
 import type { Intent } from "../../../domain/transaction.ts";
 import type { ExistingTransaction, Spent } from "../../../ports/lane-store.ts";
+import type { QueryStore } from "../../../ports/query-store.ts";
 import type { Created } from "../../api.ts";
 import type { RequestIds } from "./request-ids.ts";
 
-export type Fate = Created | FencepostError;
+export type Result = Created | FencepostError;
 
+/** One create on its way through the stage; null: it has no result yet. */
 export interface Item {
-  readonly index: number;
   readonly intent: Intent;
+  result: Result | null;
 }
 
-/** Answers what is known by request id, and returns the rest. */
-export async function answerExisting(
+export function isOpen({ result }: Item): boolean {
+  return result === null;
+}
+
+/** Answers creates of one lane that are known by request id, and returns the others. */
+export async function answerExisting<I extends Item>(
   { requestIds }: { readonly requestIds: RequestIds },
-  items: readonly Item[],
-  fates: Fate[],
-): Promise<readonly Item[]> {
+  items: readonly I[],
+): Promise<readonly I[]> {
   const named = items.filter(({ intent }) => intent.requestId !== null);
-  if (named.length === 0) return items;
+  const [first] = named;
+  if (first === undefined) return items;
   const ids = named.map(({ intent }) => intent.requestId as string);
-  const existing = await requestIds.find((named[0] as Item).intent.lane, ids);
-  return items.filter(({ index, intent }) => {
+  const existing = await requestIds.find(first.intent.lane, ids);
+  return items.filter((item) => {
+    const { intent } = item;
     const found = intent.requestId === null ? undefined : existing.get(intent.requestId);
-    if (found !== undefined) fates[index] = answerOwned(found, intent);
+    if (found !== undefined) item.result = answerOwned(found, intent);
     return found === undefined;
   });
 }
 
-/** By whom its request id belongs to. */
-export function answerOwned(owner: ExistingTransaction | Spent, asked: Intent): Fate {
+/** The answer to a create whose request id belongs to `owner`. */
+export function answerOwned(owner: ExistingTransaction | Spent, asked: Intent): Result {
   if (isSpent(owner)) return spentRequestId(asked.requestId);
   return answerWith(owner, asked, owner.fingerprint === asked.fingerprint);
 }
 
-export function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Fate {
-  const { txId, lane, requestId, nonce, state } = existing;
-  if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(requestId);
-  return samePayload ? { outcome: "existing", txId, lane, requestId, nonce, state } : reusedRequestId(existing);
+export function answerWith(existing: ExistingTransaction, asked: Intent, samePayload: boolean): Result {
+  if (isAnothers(existing.owner, asked.owner)) return anothersRequestId(existing.requestId);
+  return samePayload ? existingAs(existing) : reusedRequestId(existing);
+}
+
+export function existingAs({ txId, lane, requestId, nonce, state }: Omit<Created, "outcome">): Created {
+  return { outcome: "existing", txId, lane, requestId, nonce, state };
 }
 
 export function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" | "requestId">): FencepostError {
   const detail = `request id ${requestId} belongs to ${txId}, whose payload differs`;
   return new FencepostError("REQUEST_ID_REUSED", detail, { txId });
+}
+
+/**
+ * A create that names a nonce other than the next one: if the same payload has that nonce already, this is its repeat. The
+ * refusal was decided under the lane's lock; the transaction of a nonce does not change afterwards.
+ */
+export async function answerHeldNonces(
+  { store }: { readonly store: Pick<QueryStore, "transactionAt"> },
+  items: readonly Item[],
+): Promise<void> {
+  const refused = items.filter(
+    ({ result }) => result instanceof FencepostError && result.extras.nextNonce !== undefined,
+  );
+  const look = async (item: Item): Promise<void> => {
+    const { lane, exactNonce, owner } = item.intent;
+    const found = exactNonce === undefined ? null : await store.transactionAt(lane, exactNonce);
+    if (found === null || isAnothers(found.owner, owner)) return;
+    if (fingerprint(found.payload, found) === item.intent.fingerprint) item.result = existingAs(found);
+  };
+  await Promise.all(refused.map(look));
 }

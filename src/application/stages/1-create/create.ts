@@ -1,10 +1,11 @@
 /**
- * Stage 1: takes requests in and answers each with its own fate.
+ * Stage 1: takes creates in and answers each with its own result.
  *
- * Road: normalise → own the lane → idempotency pre-check → prepare → allocate (stage 2) → answer. Reads: the chain and
- * existing request ids. Writes: nothing itself. Invariants: I4, I5; a queue that is full says so before anything is
- * consumed. A crash before stage 2 commits leaves nothing; after it, the caller's repeat finds the transaction by its
- * request id.
+ * Steps: drain → trace → parse → choose the lane (pools.ts) → deliver to the lane's owner (cluster/route.ts) → on the owner:
+ * share → admit → idempotency → prepare → allocate (stage 2) → answer. The inlet is data: a caller's creates are forwarded to
+ * the owner, creates of a peer or of the waiting requests are made here or refused. Reads: the chain and existing request ids.
+ * Writes: nothing itself. Invariants: I4, I5; a full queue refuses before anything is consumed. A crash before stage 2 commits
+ * leaves nothing; after it, the caller's repeat finds the transaction by its request id.
  */
 import {
   FencepostError,
@@ -23,33 +24,42 @@ import type { AllocateFate, LaneStore } from "../../../ports/lane-store.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
-import type { Created, CreateRequest } from "../../api.ts";
+import type { Tracer } from "../../../ports/tracer.ts";
+import type { Created } from "../../api.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import type { Outbox } from "../../cluster/outbox.ts";
+import type { ForwardCreates } from "../../cluster/forward-creates.ts";
+import { Gathering } from "../../cluster/gather.ts";
+import type { PendingCreates } from "../../cluster/pending-creates.ts";
 import type { Router } from "../../cluster/route.ts";
 import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
-import { hear, type Naming, type NormalisePorts } from "../../requests/normalise.ts";
+import type { NormalisePorts } from "../../requests/normalise.ts";
 import { failureOf, unstorable } from "../../requests/unanswered.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
-import { answerExisting, answerWith, type Fate, type Item } from "./answer-existing.ts";
-import { Gathering } from "./gather.ts";
+import { answerExisting, answerHeldNonces, answerWith, type Item, isOpen, type Result } from "./answer-existing.ts";
+import { type AskedCreate, type CreateItem, type Inlet, isItem, isPooled, parseCreate } from "./asked-create.ts";
 import { withNamedRevert } from "./named-revert.ts";
-import { asksChain, isComplete, prepare, prepareUnasked } from "./prepare.ts";
-import { type Entering, enterShares, hasShares } from "./queue-shares.ts";
-import { leaveUntaken, type UntakenPorts } from "./untaken.ts";
+import type { PoolChoice } from "./pools.ts";
+import { asksChain, isComplete, prepareAsking, prepareUnasked } from "./prepare.ts";
+import { type Entering, enterShares, NO_SHARE } from "./queue-shares.ts";
+import type { RequestIds } from "./request-ids.ts";
+import { traced } from "./trace.ts";
 
-export interface CreatePorts extends LaneWriterPorts, UntakenPorts {
+export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;
-  readonly store: Pick<QueryStore, "transaction"> & Pick<LaneStore, "openOf">;
+  readonly store: Pick<QueryStore, "transaction" | "transactionAt"> & Pick<LaneStore, "openOf">;
   readonly lanes: { own(lane: Intent["lane"]): Promise<OwnedLane> };
   readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly requestIds: RequestIds;
   readonly admission: Admission;
-  /** Takes creates to the lane's owner; null: what this node cannot do itself is refused with the owner's name. */
-  readonly router: Pick<Router, "run"> | null;
-  readonly outbox: Pick<Outbox, "send">;
+  /** Counts creates under way; a node that shuts down without another node refuses callers. */
+  readonly reception: { turnedAway(): FencepostError | null; counted<T>(creates: Promise<T>): Promise<T> };
+  readonly tracer?: Tracer;
+  readonly router: Pick<Router, "deliver">;
+  readonly forwardCreates: Pick<ForwardCreates, "send">;
+  readonly pendingCreates: Pick<PendingCreates, "enqueue">;
 }
 
 /** Bounded queues: how many creates may be under way on one lane, and on the node. */
@@ -59,247 +69,254 @@ export interface Admission {
   underWay: number;
 }
 
-/** As it was asked for; `txId` where another node heard it first. */
-export interface Told extends Naming {
-  readonly request: CreateRequest;
-  /** As another node told of it, which was shown the key. */
-  readonly queueShare?: number;
-  /** Where it was heard before it was told here, and may have its answer: it names a pool (pools.ts). */
-  readonly heard?: Intent | Fate;
+/** A create on its lane, at the owner. */
+interface LaneItem extends Item, Entering {
+  prepared: PreparedIntent | null;
 }
 
-/** A peer has creates done here, or refused, but never told to a third node. */
-export type Teller = "caller" | { readonly repeat: boolean };
-
-/** With the words it was asked in, which another node may have to hear too. */
-interface Heard extends Entering {
-  /** Among all that were told. */
-  readonly place: number;
-  readonly request: CreateRequest;
-}
-
-interface Prepared extends Item {
-  readonly intent: PreparedIntent;
-}
-
-/** Items of one lane, and where their fates are noted. */
-interface Batch {
-  readonly items: readonly Item[];
-  readonly fates: Fate[];
-}
-
-/** The one entrance of creates: single ones and batches, of callers and of other nodes. */
+/** The one entrance of creates: single ones and batches, of callers, of other nodes and of the waiting requests. */
 export class Creates {
   private readonly ports: CreatePorts;
-  private readonly gathering: Gathering<Heard, Fate>;
+  private readonly pools: Pick<PoolChoice, "choose">;
+  private readonly gathering: Gathering<CreateItem, void>;
 
-  constructor(ports: CreatePorts) {
+  constructor(ports: CreatePorts, pools: Pick<PoolChoice, "choose">) {
     this.ports = ports;
-    const together = (heard: readonly Heard[], tell: Tell) => this.byLane(heard, tell, "caller");
-    this.gathering = new Gathering(ports.clock, together, WORTH_A_COMMIT);
+    this.pools = pools;
+    const together = (items: readonly CreateItem[], answer: (at: number) => void) =>
+      this.deliverByLane(items, "caller", answer);
+    this.gathering = new Gathering<CreateItem, void>(ports.clock, together, WORTH_A_COMMIT);
   }
 
-  /** One fate for each, in order. */
-  async create(told: readonly Told[], by: Teller = "caller"): Promise<readonly Fate[]> {
-    const { clock, intents, telemetry } = this.ports;
-    const startedMs = clock.monotonicMs();
-    const fates = new Array<Fate>(told.length);
-    const heard: Heard[] = [];
-    told.forEach((each, place) => {
-      const { request } = each;
-      const intent = each.heard ?? hear(intents, request, each);
-      if (intent instanceof FencepostError || "outcome" in intent) fates[place] = intent;
-      else heard.push({ place, intent, request, queueShare: each.limits?.queueShare ?? each.queueShare ?? null });
+  /** One result for each, in order. */
+  create(asked: readonly AskedCreate[], inlet: Inlet = "caller"): Promise<readonly Result[]> {
+    const { reception, tracer } = this.ports;
+    const turnedAway = inlet === "caller" ? reception.turnedAway() : null;
+    if (turnedAway !== null) return Promise.resolve(asked.map(() => turnedAway));
+    const work = (all: readonly AskedCreate[]) => this.take(all, inlet);
+    // Creates of another node are in its trace already.
+    const isTraced = inlet === "caller" && tracer !== undefined;
+    return reception.counted(isTraced ? traced(tracer, asked, work) : work(asked));
+  }
+
+  private async take(asked: readonly AskedCreate[], inlet: Inlet): Promise<readonly Result[]> {
+    const { ports, pools } = this;
+    const startedMs = ports.clock.monotonicMs();
+    const parsed = asked.map((each) => parseCreate(ports.intents, each, inlet));
+    const items = parsed.filter(isItem);
+    const deliver = (open: readonly CreateItem[]) => this.deliver(open, inlet);
+    await (items.some(isPooled) ? pools.choose(items, deliver) : deliver(items));
+    if (inlet === "caller") await answerHeldNonces(ports, items);
+    const results = parsed.map((each) => {
+      if (!isItem(each)) return each;
+      return withNamedRevert(ports.intents.codec, each.asked.request, each.result as Result);
     });
-    const tell: Tell = (at, fate) => {
-      const { place, request } = heard[at] as Heard;
-      fates[place] = withNamedRevert(intents.codec, request, fate);
+    if (inlet !== "caller") return results.map((each) => (each instanceof BetweenOwners ? each.toPeer() : each));
+    const durationMs = ports.clock.monotonicMs() - startedMs;
+    for (const each of results) ports.telemetry.emit({ type: "create.answered", result: labelOf(each), durationMs });
+    return results;
+  }
+
+  /** A create that must ask the chain may wait long for it: it does not join others, which would wait with it. */
+  private async deliver(items: readonly CreateItem[], inlet: Inlet): Promise<void> {
+    const [single, ...others] = items;
+    if (single === undefined) return;
+    const isAlone = others.length === 0 && inlet === "caller" && isComplete(single.intent);
+    await (isAlone ? this.gathering.add(single) : this.deliverByLane(items, inlet, () => undefined));
+  }
+
+  /** `answered`: called for each as soon as its own lane has its result, so that a slow lane delays no other. */
+  private async deliverByLane(
+    items: readonly CreateItem[],
+    inlet: Inlet,
+    answered: (at: number) => void,
+  ): Promise<void> {
+    const places = items.map((item, at) => ({ item, at, key: laneKey(item.intent.lane) }));
+    const onOneLane = async (group: Readonly<typeof places>): Promise<void> => {
+      const own = group.map(({ item }) => item);
+      const { ports } = this;
+      const results = await (inlet === "caller" ? byOwner(ports, own) : createOnLane(ports, own, inlet.repeat));
+      group.forEach(({ item, at }, index) => {
+        item.result = results[index] as Result;
+        answered(at);
+      });
     };
-    const [single] = told.length === 1 && by === "caller" ? heard : [];
-    // A create that must ask the chain may wait for it long: it does not join others, which would wait with it.
-    if (single !== undefined && isComplete(single.intent)) tell(0, await this.gathering.add(single));
-    else await this.byLane(heard, tell, by);
-    if (by !== "caller") return fates.map((fate) => (fate instanceof BetweenOwners ? fate.toPeer() : fate));
-    const durationMs = clock.monotonicMs() - startedMs;
-    for (const fate of fates) telemetry.emit({ type: "create.answered", result: labelOf(fate), durationMs });
-    return fates;
-  }
-
-  /** Each is told its fate as soon as its own lane has it: one that waits keeps no other waiting. */
-  private async byLane(heard: readonly Heard[], tell: Tell, by: Teller): Promise<void> {
-    const places = heard.map(({ intent }, at) => ({ at, key: laneKey(intent.lane) }));
-    const createGroup = async (group: Readonly<typeof places>): Promise<void> => {
-      const own = group.map(({ at }) => heard[at] as Heard);
-      const fates = await this.onOneLane(own, by);
-      group.forEach(({ at }, index) => void tell(at, fates[index] as Fate));
-    };
-    await Promise.all([...grouped(places, ({ key }) => key).values()].map(createGroup));
-  }
-
-  private async onOneLane(heard: readonly Heard[], by: Teller): Promise<readonly Fate[]> {
-    if (by !== "caller") return createOnLane(this.ports, heard, by.repeat);
-    const untaken = heard.map((each) => ({ ...each, forwarded: () => forwardedAs(each) }));
-    return leaveUntaken(this.ports, untaken, await this.byOwner(heard));
-  }
-
-  /** Here, or by the lane's owner. */
-  private byOwner(heard: readonly Heard[]): Promise<readonly Fate[]> {
-    const { ports } = this;
-    if (ports.router === null) return createOnLane(ports, heard, false);
-    const heardAt = (at: number): Heard => heard[at] as Heard;
-    return ports.router.run<Created>({
-      lane: heardAt(0).intent.lane,
-      items: heard.length,
-      repeatable: true,
-      locally: (which, repeat) => createOnLane(ports, which.map(heardAt), repeat),
-      remotely: (url, which, telling) => {
-        const creates = which.map((at) => forwardedAs(heardAt(at)));
-        return ports.outbox.send(url, creates, telling);
-      },
-      unknown: (at) => unanswered(heardAt(at).intent),
-    });
+    await Promise.all([...grouped(places, ({ key }) => key).values()].map(onOneLane));
   }
 }
 
-type Tell = (at: number, fate: Fate) => void;
+/** Here, by the node of the lane's owner, or through the table of waiting requests. */
+function byOwner(ports: CreatePorts, items: readonly CreateItem[]): Promise<readonly Result[]> {
+  const itemAt = (at: number): CreateItem => items[at] as CreateItem;
+  return ports.router.deliver<Created>({
+    lane: itemAt(0).intent.lane,
+    items: items.length,
+    repeatable: true,
+    here: (which, repeat) => createOnLane(ports, which.map(itemAt), repeat),
+    at: (url, which, sending) => {
+      const creates = which.map((at) => forwardedAs(itemAt(at)));
+      return ports.forwardCreates.send(url, creates, sending);
+    },
+    enqueue: (which) => enqueue(ports, which.map(itemAt)),
+    unknown: (at) => unanswered(itemAt(at).intent),
+  });
+}
 
-/** As another node is told of it. What is the only chain here may be one of several there. */
-function forwardedAs({ intent, request, queueShare }: Heard): ForwardedCreate {
+/** The form in which another node receives it. It names the chain: the only one here may be one of several there. */
+function forwardedAs({ intent, asked: { request }, queueShare }: CreateItem): ForwardedCreate {
   const { txId, owner, lane, pool } = intent;
-  const told = { txId, owner, request: { ...request, chainId: lane.chainId } };
+  const named = { txId, owner, request: { ...request, chainId: lane.chainId } };
   const chosen = pool === undefined ? {} : { chosen: lane.signer };
-  return { ...told, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
+  return { ...named, ...chosen, ...(queueShare === null ? {} : { queueShare }) };
 }
 
-/** `repeat`: another node may have created them already, unheard; so they are looked for by their ids first. */
+/** All of a lane in one table: in two, a create that names its nonce would overtake those before it. */
+async function enqueue(ports: CreatePorts, items: readonly CreateItem[]): Promise<readonly Result[]> {
+  const open = items.map((item) => ({ item, intent: item.intent, result: null as Result | null }));
+  try {
+    const unseen = await answerExisting(ports, open);
+    const [first] = unseen;
+    if (first !== undefined) {
+      const creates = unseen.map(({ item, intent }) => ({ create: forwardedAs(item), intent }));
+      const mayShare = unseen.every(({ intent }) => isComplete(intent));
+      const results = await ports.pendingCreates.enqueue(first.intent.lane, creates, mayShare);
+      unseen.forEach((each, at) => {
+        each.result = results[at] as Result;
+      });
+    }
+  } catch (error) {
+    for (const each of open) each.result = failureOf(error, each.intent.txId);
+  }
+  return open.map(({ result }) => result as Result);
+}
+
+/**
+ * The owner's half of the stage, for creates of one lane. `repeat`: another node may have created them already without an
+ * answer, so they are looked for by their ids first.
+ */
 async function createOnLane(
   ports: CreatePorts,
   entering: readonly Entering[],
   repeat: boolean,
-): Promise<readonly Fate[]> {
+): Promise<readonly Result[]> {
   const { lanes, admission } = ports;
-  const fates = new Array<Fate>(entering.length);
-  const items = entering.map(({ intent }, index) => ({ index, intent }));
-  try {
-    const lane = await lanes.own((entering[0] as Entering).intent.lane);
-    const visit = hasShares(entering) ? await enterShares(ports, lane, entering) : null;
-    const refused = visit === null ? [] : items.filter(({ index }) => visit.refused.has(index));
-    for (const { index } of refused) fates[index] = visit?.refused.get(index) as FencepostError;
-    const within = refused.length === 0 ? items : items.filter(({ index }) => fates[index] === undefined);
-    const admitted = admit(admission, lane, { items: within, fates });
-    admission.underWay += admitted.length;
-    try {
-      const work = () => createAdmitted(ports, lane, { items: admitted, fates, repeat });
-      await counted(lane, admitted.length, work);
-    } finally {
-      admission.underWay -= admitted.length;
-      visit?.leave(({ txId }, index) => isMade(fates[index], txId));
-    }
-    // A repeat of what was taken takes no more of the queue.
-    if (refused.length > 0) await answerExisting(ports, refused, fates);
-  } catch (error) {
-    for (const { index, intent } of items) fates[index] ??= failureOf(error, intent.txId);
-  }
-  return fates;
-}
-
-/** What waits for approval stands in no queue: it enters one with its nonce. */
-function isMade(fate: Fate | undefined, txId: string): boolean {
-  return fate !== undefined && !(fate instanceof FencepostError) && fate.txId === txId && fate.nonce !== null;
-}
-
-/** While creates are under way, the lane is not let go, and what comes after them is prepared as what stands behind them. */
-async function counted<T>(lane: OwnedLane, creates: number, work: () => Promise<T>): Promise<T> {
-  lane.count("creating", creates);
-  try {
-    return await work();
-  } finally {
-    lane.count("creating", -creates);
-  }
-}
-
-/** Lets in what the queues have room for; the rest is told to come back. */
-function admit(admission: Admission, lane: OwnedLane, batch: Batch): readonly Item[] {
-  const { items, fates } = batch;
-  const room = Math.min(admission.perLane - lane.creating, admission.perNode - admission.underWay);
-  for (const { index } of items.slice(Math.max(0, room))) fates[index] = queueFull();
-  return items.slice(0, Math.max(0, room));
-}
-
-async function createAdmitted(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  batch: Batch & { readonly repeat: boolean },
-): Promise<void> {
-  const { fates, repeat: mayExist } = batch;
-  const items = mayExist ? await answerRepeated(ports, batch) : batch.items;
-  const unseen = await preCheck(ports, lane, { items, fates });
-  const prepared = await prepareAll(ports, lane, { items: unseen, fates });
-  if (prepared.length === 0) return;
-  await ports.failpoint("create.prepared");
-  const transactions = prepared.map(({ intent }) => (mayExist ? { intent, mayExist } : { intent }));
-  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  const allocateOn = (owned: OwnedLane) => allocate(ports, context, owned, transactions);
-  // A lane lost while its creates waited is acquired once more; nothing had been consumed.
-  const allocated = await underNextTerm(ports.lanes, lane, (owned) =>
-    owned === lane ? allocateOn(owned) : counted(owned, transactions.length, () => allocateOn(owned)),
+  const items = entering.map(
+    ({ intent, queueShare }): LaneItem => ({ intent, queueShare, result: null, prepared: null }),
   );
-  allocated.forEach((fate, at) => {
-    const { index, intent } = prepared[at] as Item;
-    fates[index] = answer(fate, intent);
-  });
+  try {
+    const lane = await lanes.own((items[0] as LaneItem).intent.lane);
+    const isShared = items.some(({ queueShare }) => queueShare !== null);
+    const share = isShared ? await enterShares(ports, lane, items) : NO_SHARE;
+    const admitted = admit(admission, lane, share.refused.length === 0 ? items : items.filter(isOpen));
+    admission.underWay += admitted.length;
+    lane.count("creating", admitted.length);
+    try {
+      const unmade = repeat ? await answerMade(ports, admitted) : admitted;
+      const unseen = await answerSeen(ports, lane, unmade);
+      const prepared = await prepareAll(ports, lane, unseen);
+      if (prepared.length > 0) await allocateAll(ports, lane, prepared, repeat);
+    } finally {
+      lane.count("creating", -admitted.length);
+      admission.underWay -= admitted.length;
+      share.leave();
+    }
+    // The repeat of an accepted create takes no more of the queue.
+    if (share.refused.length > 0) await answerExisting(ports, share.refused);
+  } catch (error) {
+    for (const item of items) item.result ??= failureOf(error, item.intent.txId);
+  }
+  return items.map(({ result }) => result as Result);
 }
 
-/** Answers what an earlier telling of the same creates has made, and returns the rest. */
-async function answerRepeated(ports: CreatePorts, { items, fates }: Batch): Promise<readonly Item[]> {
+/** Admits as many as the queues have room for; the rest is refused and may come back. */
+function admit(admission: Admission, lane: OwnedLane, items: readonly LaneItem[]): readonly LaneItem[] {
+  const room = Math.max(0, Math.min(admission.perLane - lane.creating, admission.perNode - admission.underWay));
+  for (const item of items.slice(room)) item.result = queueFull();
+  return items.slice(0, room);
+}
+
+/** Answers creates that were made when they were sent before, and returns the others. */
+async function answerMade(ports: CreatePorts, items: readonly LaneItem[]): Promise<readonly LaneItem[]> {
   const found = await Promise.all(items.map(({ intent }) => ports.store.transaction(intent.txId)));
-  return items.filter(({ index, intent }, at) => {
+  items.forEach((item, at) => {
     const record = found[at] ?? null;
-    if (record === null) return true;
-    fates[index] = createdAs(intent, record);
-    return false;
+    if (record !== null) item.result = createdAs(item.intent, record);
   });
+  return items.filter(isOpen);
 }
 
 /**
- * The idempotency check before preparation spares the chain questions about what exists already. Where none would be
- * asked it spares nothing: the check that binds is stage 2's, under the lane's lock. But no create overtakes
- * one of its lane that is being checked.
+ * The idempotency check before preparation spares the chain questions about known requests. If no question would be asked, the
+ * check spares nothing: the one that binds is stage 2's, under the lane's lock. But no create overtakes one of its lane that is
+ * being checked.
  */
-async function preCheck(ports: CreatePorts, lane: OwnedLane, { items, fates }: Batch): Promise<readonly Item[]> {
+async function answerSeen(
+  ports: CreatePorts,
+  lane: OwnedLane,
+  items: readonly LaneItem[],
+): Promise<readonly LaneItem[]> {
   const behindOthers = lane.hasUnminedBefore(items.length);
   const costly = items.some(({ intent }, at) => asksChain(intent, { behindPending: at > 0 || behindOthers }));
-  return costly || ports.requestIds.isAsking(lane.lane) ? answerExisting(ports, items, fates) : items;
+  return costly || ports.requestIds.isAsking(lane.lane) ? answerExisting(ports, items) : items;
 }
 
-async function prepareAll(ports: CreatePorts, lane: OwnedLane, batch: Batch): Promise<readonly Prepared[]> {
+async function prepareAll(
+  ports: CreatePorts,
+  lane: OwnedLane,
+  items: readonly LaneItem[],
+): Promise<readonly LaneItem[]> {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
-  const behindOthers = lane.hasUnminedBefore(batch.items.length);
+  const behindOthers = lane.hasUnminedBefore(items.length);
   const laneKnown = lane.cursor !== null;
-  const refused: Item[] = [];
-  const refuse = ({ index, intent }: Item, error: unknown): null => {
-    batch.fates[index] = failureOf(error, intent.txId);
-    refused.push({ index, intent });
-    return null;
-  };
-  const prepared = batch.items.map((item, position): Prepared | null | Promise<Prepared | null> => {
-    const { index, intent } = item;
-    const behindPending = position > 0 || behindOthers;
+  const asking: Promise<void>[] = [];
+  items.forEach((item, position) => {
+    const standing = { behindPending: position > 0 || behindOthers, laneKnown };
+    const refuse = (error: unknown): void => {
+      item.result = failureOf(error, item.intent.txId);
+    };
+    const keep = (prepared: PreparedIntent): void => {
+      item.prepared = prepared;
+    };
     try {
-      const unasked = prepareUnasked(context, intent, { behindPending });
-      if (unasked !== null) return { index, intent: unasked };
+      item.prepared = prepareUnasked(context, item.intent, standing);
+      if (item.prepared === null) asking.push(prepareAsking(context, item.intent, standing).then(keep, refuse));
     } catch (error) {
-      return refuse(item, error);
+      refuse(error);
     }
-    return prepare(context, intent, { behindPending, laneKnown }).then(
-      (intent) => ({ index, intent }),
-      (error) => refuse(item, error),
-    );
   });
-  const settled = await Promise.all(prepared);
+  if (asking.length > 0) await Promise.all(asking);
   // A repeat may have been accepted while this one was being refused: an existing transaction wins.
-  if (refused.length > 0) await answerExisting(ports, refused, batch.fates);
-  return settled.filter((item) => item !== null);
+  const refused = items.filter(({ prepared }) => prepared === null);
+  if (refused.length === 0) return items;
+  await answerExisting(ports, refused);
+  return items.filter(({ prepared }) => prepared !== null);
+}
+
+async function allocateAll(
+  ports: CreatePorts,
+  lane: OwnedLane,
+  items: readonly LaneItem[],
+  mayExist: boolean,
+): Promise<void> {
+  await ports.failpoint("create.prepared");
+  const transactions = items.map(({ prepared }) => {
+    const intent = prepared as PreparedIntent;
+    return mayExist ? { intent, mayExist } : { intent };
+  });
+  const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  // A lane lost while its creates waited is acquired once more; nothing had been consumed.
+  const allocated = await underNextTerm(ports.lanes, lane, async (owned) => {
+    if (owned === lane) return allocate(ports, context, owned, transactions);
+    owned.count("creating", transactions.length);
+    try {
+      return await allocate(ports, context, owned, transactions);
+    } finally {
+      owned.count("creating", -transactions.length);
+    }
+  });
+  items.forEach((item, at) => {
+    item.result = answer(allocated[at] as AllocateFate, item.intent);
+  });
 }
 
 const HELD =
@@ -307,12 +324,12 @@ const HELD =
 
 const UNREADABLE = "this node cannot read the policy document in force, and gives no nonce by it; nothing was accepted";
 
-function answer(fate: AllocateFate, intent: Intent): Fate {
+function answer(fate: AllocateFate, intent: Intent): Result {
   switch (fate.fate) {
     case "created":
       return createdAs(intent, { nonce: fate.nonce, state: "ALLOCATED" });
     case "duplicate":
-      // Its own id: created by an earlier telling of this very request.
+      // Its own id: created when this very request was sent before.
       if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
       return answerWith(fate.existing, intent, fate.samePayload);
     case "spent":
@@ -353,7 +370,7 @@ const LABELS: Partial<Record<FencepostError["code"], CreateResultLabel>> = {
   INVALID_REQUEST: "invalid",
 };
 
-function labelOf(fate: Fate): CreateResultLabel {
-  if (!(fate instanceof FencepostError)) return fate.outcome === "created" ? "created" : "duplicate";
-  return fate.extras.outcome === "unknown" ? "unknown" : (LABELS[fate.code] ?? "rejected");
+function labelOf(result: Result): CreateResultLabel {
+  if (!(result instanceof FencepostError)) return result.outcome === "created" ? "created" : "duplicate";
+  return result.extras.outcome === "unknown" ? "unknown" : (LABELS[result.code] ?? "rejected");
 }

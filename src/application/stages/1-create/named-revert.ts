@@ -1,6 +1,6 @@
 /**
- * Stage 1, on the way out: what a contract reverted with, by the names of the ABI that the caller gave.
- * Reads: the request and the refusal. Writes: nothing. Invariant: what does not fit the ABI stays as it was said.
+ * Stage 1, last step: names the error that a contract reverted with by the ABI that the caller gave.
+ * Reads: the request and the refusal. Writes: nothing. Invariant: an error that does not fit the ABI stays as it is.
  * A crash here leaves nothing behind: a refusal has consumed nothing.
  */
 import { FencepostError } from "../../../domain/errors.ts";
@@ -13,22 +13,26 @@ const LONGEST_WORDS = 300;
 export function withNamedRevert<T>(
   codec: Pick<Codec, "decodeError">,
   request: CreateRequest,
-  fate: T,
+  result: T,
 ): T | FencepostError {
-  if (!(fate instanceof FencepostError)) return fate;
-  const { revert, ...extras } = fate.extras;
+  if (!(result instanceof FencepostError)) return result;
+  const { revert, ...extras } = result.extras;
   const abi = abiOf(request.payload);
-  if (abi === null || revert === undefined || revert.name !== null) return fate;
+  if (abi === null || revert === undefined || revert.name !== null) return result;
   const decoded = codec.decodeError(abi, revert.data as Hex);
-  if (decoded === null) return fate;
+  if (decoded === null) return result;
   const { name, args } = decoded;
   const words = `${name}(${args.map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(", ")})`;
   const message = words.slice(0, LONGEST_WORDS);
   const named = { ...revert, name, args, message };
-  return new FencepostError(fate.code, `the call would revert: ${message}`, { ...extras, revert: named, cause: fate });
+  return new FencepostError(result.code, `the call would revert: ${message}`, {
+    ...extras,
+    revert: named,
+    cause: result,
+  });
 }
 
-/** Beside the name of a function, of a deployment, or in the place of the function. */
+/** The ABI stands beside the name of a function or of a deployment, or in the place of the function. */
 function abiOf(payload: unknown): readonly unknown[] | null {
   const { abi, function: callee } = (payload ?? {}) as { readonly abi?: unknown; readonly function?: unknown };
   const given = abi ?? callee;

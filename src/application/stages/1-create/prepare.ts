@@ -47,7 +47,7 @@ export function isComplete({ payload }: Intent): boolean {
   return payload.gas !== undefined && isFullyPriced(payload);
 }
 
-/** Where the chain has nothing to say about it; null where it has to be asked. */
+/** Prepares without a question to the chain; null: the chain has to be asked. */
 export function prepareUnasked(
   context: ChainContext,
   intent: Intent,
@@ -63,9 +63,15 @@ export function prepareUnasked(
 }
 
 export async function prepare(context: ChainContext, intent: Intent, standing: Standing): Promise<PreparedIntent> {
-  const { behindPending, laneKnown } = standing;
-  const unasked = prepareUnasked(context, intent, standing);
-  if (unasked !== null) return unasked;
+  return prepareUnasked(context, intent, standing) ?? prepareAsking(context, intent, standing);
+}
+
+/** For an intent that `prepareUnasked` returned null for. */
+export async function prepareAsking(
+  context: ChainContext,
+  intent: Intent,
+  { behindPending, laneKnown }: Standing,
+): Promise<PreparedIntent> {
   try {
     return await askChain(context, intent, behindPending);
   } catch (error) {

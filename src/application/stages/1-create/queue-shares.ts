@@ -1,18 +1,19 @@
 /**
- * Stage 1: no API key fills a lane's queue for all others. The lane's owner alone judges this, by what the key has waiting
- * on the lane: what is let in, or has a nonce and is in no block.
- * Reads: what the key has open, once under a term. Writes: nothing. A crash here leaves nothing behind.
+ * Stage 1: no API key fills a lane's queue for all others. The lane's owner alone judges this, by the creates of the key that
+ * are under way, or have a nonce and are in no block.
+ * Reads: the key's open transactions, once under a term. Writes: nothing. A crash here leaves nothing behind.
  */
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Intent } from "../../../domain/transaction.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import type { QueueShare } from "../../lane/queue-shares.ts";
+import type { Item, Result } from "./answer-existing.ts";
 
 /** A create at the lane's door. */
 export interface Entering {
   readonly intent: Intent;
-  /** The part of the queue that its key may fill; null: all of it. */
+  /** Part of the queue that its key may fill; null: all of it. */
   readonly queueShare: number | null;
 }
 
@@ -22,76 +23,48 @@ export interface SharePorts {
   readonly admission: { readonly perLane: number };
 }
 
-/** Creates that were let in, and those that were not, by their places. */
-export interface Visit {
-  readonly refused: ReadonlyMap<number, FencepostError>;
-  /** Takes out of the queue what nothing was made of. */
-  leave(isMade: (intent: Intent, place: number) => boolean): void;
+/** Creates in their keys' parts of the queue. */
+export interface Share<I> {
+  /** The key's part is full. */
+  readonly refused: readonly I[];
+  /** Takes creates out of the queue that got no nonce. */
+  leave(): void;
 }
 
-export function hasShares(entering: readonly Entering[]): boolean {
-  return entering.some(({ queueShare, intent }) => queueShare !== null && intent.owner !== null);
-}
+export const NO_SHARE = { refused: [], leave: () => undefined };
 
-/** In order, each key up to its part. */
-export async function enterShares(
+/** In order, each key up to its part. Refuses those beyond it. */
+export async function enterShares<I extends Item & Entering>(
   { store, admission }: SharePorts,
   lane: OwnedLane,
-  entering: readonly Entering[],
-): Promise<Visit> {
-  const owners = new Set(
-    entering.flatMap(({ queueShare, intent }) => (queueShare === null ? [] : (intent.owner ?? []))),
-  );
+  items: readonly I[],
+): Promise<Share<I>> {
+  const owners = new Set(items.flatMap(({ queueShare, intent }) => (queueShare === null ? [] : (intent.owner ?? []))));
   const read = async (owner: string): Promise<readonly [string, QueueShare]> => {
     return [owner, await lane.queueShares.of(owner, () => store.openOf(lane.lane, owner))];
   };
   const shares = new Map(await Promise.all([...owners].map(read)));
-  const refused = new Map<number, FencepostError>();
-  // Nothing is waited for from here on: two that come at once cannot both take the last place.
-  entering.forEach(({ intent, queueShare }, place) => {
+  // Nothing is awaited from here on: two creates that come at once cannot both take the last place.
+  const refused = items.filter((item) => {
+    const { intent, queueShare } = item;
     const share = queueShare === null ? undefined : shares.get(intent.owner ?? "");
-    if (share === undefined || queueShare === null) return;
+    if (share === undefined || queueShare === null) return false;
     const most = Math.max(1, Math.floor(queueShare * admission.perLane));
-    if (share.size >= most) refused.set(place, shareFull(most));
+    if (share.size >= most) item.result = shareFull(most);
     else share.enter(intent.txId);
+    return item.result !== null;
   });
-  return {
-    refused,
-    leave: (isMade) => {
-      entering.forEach(({ intent }, place) => {
-        if (!refused.has(place) && !isMade(intent, place)) shares.get(intent.owner ?? "")?.leave(intent.txId);
-      });
-    },
+  const within = refused.length === 0 ? items : items.filter(({ result }) => result === null);
+  const leave = (): void => {
+    for (const { intent, result } of within)
+      if (!hasNonce(result, intent)) shares.get(intent.owner ?? "")?.leave(intent.txId);
   };
+  return { refused, leave };
 }
 
-/**
- * Creates that are left for an owner that cannot be asked, and does not know of shares: those of a key that would have more
- * waiting than its part are refused here, by their places. `leaving`: what of a key is on its way there from this process.
- */
-export async function refuseOverShare(
-  { store, admission }: SharePorts,
-  entering: readonly Entering[],
-  leaving: (intent: Intent) => number,
-): Promise<ReadonlyMap<number, FencepostError>> {
-  const sharing = entering.filter(({ queueShare, intent }) => queueShare !== null && intent.owner !== null);
-  const owners = new Map(sharing.map(({ intent }) => [intent.owner as string, intent]));
-  const counted = [...owners].map(async ([owner, { lane }]) => {
-    const open = (await store.openOf(lane, owner)).filter(({ isMined }) => !isMined).length;
-    return [owner, open] as const;
-  });
-  const open = new Map(await Promise.all(counted));
-  const refused = new Map<number, FencepostError>();
-  // Nothing is waited for from here on, until they are counted among those that leave.
-  const taken = new Map([...owners].map(([owner, intent]) => [owner, (open.get(owner) ?? 0) + leaving(intent)]));
-  entering.forEach(({ intent, queueShare }, place) => {
-    const waiting = queueShare === null ? undefined : taken.get(intent.owner ?? "");
-    if (waiting === undefined || queueShare === null) return;
-    const most = Math.max(1, Math.floor(queueShare * admission.perLane));
-    if (waiting >= most) refused.set(place, shareFull(most));
-    else taken.set(intent.owner ?? "", waiting + 1);
-  });
-  return refused;
+/** A create that waits for approval is in no queue: it enters one with its nonce. */
+function hasNonce(result: Result | null, { txId }: Intent): boolean {
+  return result !== null && !(result instanceof FencepostError) && result.txId === txId && result.nonce !== null;
 }
 
 function shareFull(limit: number): FencepostError {

@@ -7,6 +7,7 @@
  * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
  */
 import { DatabaseSilent } from "../../../domain/errors.ts";
+import { batchFailed } from "../../../domain/pace/count-events.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { traceparentIn } from "../../../domain/trace-context.ts";
 import {
@@ -22,6 +23,7 @@ import { type LaneWriterPorts, reportMove } from "../../lane/lane-writer.ts";
 import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
+import { happened } from "../../lane/tracked.ts";
 import { nonceFloor } from "./nonce-floor.ts";
 
 /** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
@@ -33,9 +35,9 @@ export async function allocate(
 ): Promise<readonly AllocateFate[]> {
   // A held lane gives no nonce; whether a request exists already, its database can still say.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
-  const fill = lane.freeNonces(context.counts.of(lane.lane.signer).usedBelow);
+  const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
-  const outcome = await write(context, lane, { kind: "allocate", floor, ...filling, items });
+  const outcome = await write(lane, { kind: "allocate", floor, ...filling, items });
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items, ports.limits?.policies ?? null);
   const recycled = recycle(ports, lane, outcome.items);
@@ -56,11 +58,11 @@ function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled:
   lane.signing?.kick();
 }
 
-async function write({ counts }: ChainContext, lane: OwnedLane, write: Unfenced<"allocate">) {
+async function write(lane: OwnedLane, write: Unfenced<"allocate">) {
   try {
     return await lane.term.write(write);
   } catch (error) {
-    counts.of(lane.lane.signer).clear();
+    happened(lane, batchFailed);
     const isTold = error instanceof OutcomeUnknown || error instanceof TermOver;
     throw isTold ? error : new DatabaseSilent("nothing was accepted", error);
   }

@@ -12,13 +12,15 @@
 import { type CountAnswer, countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/counts.ts";
 import { NO_DOUBT } from "../../../domain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
+import { claimJudged, claimUnproved, countClaimed, countCompared } from "../../../domain/pace/count-events.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";
 import { type Clock, within } from "../../../ports/clock.ts";
 import type { Ports } from "../../../ports/ports.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import type { CountFact, CountMemory } from "../../chain/counts.ts";
+import type { CountFact } from "../../chain/counts.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 
 type NonceFloorPorts = Pick<Ports, "clock" | "telemetry">;
 
@@ -45,55 +47,48 @@ export async function nonceFloor(
 ): Promise<number | null> {
   if (lane.pace.doubt !== NO_DOUBT) throw unavailable(`nothing is accepted for this signer: ${lane.pace.distrust}`);
   if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
-  const memory = context.counts.of(lane.lane.signer);
-  if (isFresh(ports.clock, context, lane)) return aboveCursor(lane, memory);
-  memory.proving ??= begin(ports, { context, lane, memory });
-  return memory.proving;
+  if (isFresh(ports.clock, context, lane)) return aboveCursor(lane);
+  const { comparing } = lane.nonces;
+  const after = lane.pace.counts.failures;
+  const underWay = comparing.get(after);
+  if (underWay !== undefined) return underWay;
+  const begun = askAndProve(ports, { context, lane }, after).finally(() => comparing.delete(after));
+  comparing.set(after, begun);
+  return begun;
 }
 
-/** A failed batch clears the memory: a comparison that began before proves what it proves, and makes nothing fresh. */
-function begin(ports: NonceFloorPorts, subject: Subject): Promise<number | null> {
-  const { memory } = subject;
-  const isLast = () => memory.proving === proving;
-  const proving: Promise<number | null> = askAndProve(ports, subject, isLast).finally(() => {
-    if (isLast()) memory.proving = null;
-  });
-  return proving;
-}
-
-function isFresh(clock: Clock, { counts, settings }: ChainContext, { lane, cursor }: OwnedLane): boolean {
-  const { comparedAtMs } = counts.of(lane.signer);
+function isFresh(clock: Clock, { settings }: ChainContext, { cursor, pace }: OwnedLane): boolean {
+  const { comparedAtMs } = pace.counts;
   return cursor !== null && comparedAtMs !== null && clock.monotonicMs() - comparedAtMs < settings.nonceStateTimeoutMs;
 }
 
 /** The create that brought the proof may still fail: the creates after it must not get a nonce below what was proved. */
-function aboveCursor({ cursor }: OwnedLane, { proven }: CountMemory): number | null {
+function aboveCursor({ cursor, pace }: OwnedLane): number | null {
+  const { proven } = pace.counts;
   return cursor === null || proven > cursor ? proven : null;
 }
 
-async function askAndProve(ports: NonceFloorPorts, subject: Subject, isLast: () => boolean): Promise<number | null> {
-  const { context, lane, memory } = subject;
+/** `after`: how many batches had failed when this began. */
+async function askAndProve(ports: NonceFloorPorts, subject: Subject, after: number): Promise<number | null> {
+  const { context, lane } = subject;
   const startedMs = ports.clock.monotonicMs();
   const work = { ...subject, deadlineMs: startedMs + PROOF_INTERVALS * context.settings.pollIntervalMs };
   try {
     const first = lane.cursor === null ? null : await askMined(work);
     const mined = first === null ? await firstCount(ports, work) : await proveMined(ports, work, first);
     const proven = context.settings.nonceChainQuery === "pending" ? await provePending(ports, work, mined) : mined;
-    if (isLast()) memory.comparedAtMs = first?.askedAtMs ?? startedMs;
-    memory.proven = isLast() ? proven : Math.max(memory.proven, proven);
-    memory.unproved = null;
+    happened(lane, countCompared, { proven, askedAtMs: first?.askedAtMs ?? startedMs, after });
     if (lane.cursor === null) {
       ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
     }
-    return aboveCursor(lane, memory);
+    return aboveCursor(lane);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) {
-      const { claim, unproved } = memory;
-      if (claim !== null) memory.unproved = { count: claim.count, since: unproved?.since ?? ports.clock.now() };
+      happened(lane, claimUnproved, ports.clock.now());
       throw error;
     }
     // The database has a cursor: a chain that is away stops no create. A new lane has nothing to go by.
-    if (lane.cursor !== null) return aboveCursor(lane, memory);
+    if (lane.cursor !== null) return aboveCursor(lane);
     throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
   }
 }
@@ -101,8 +96,6 @@ async function askAndProve(ports: NonceFloorPorts, subject: Subject, isLast: () 
 interface Subject {
   readonly context: ChainContext;
   readonly lane: OwnedLane;
-  /** As it was when this began: where the lane is read again meanwhile, the next one begins with a memory of its own. */
-  readonly memory: CountMemory;
 }
 
 interface Proof extends Subject {
@@ -111,8 +104,8 @@ interface Proof extends Subject {
 }
 
 /** What somebody else has asked since serves too, unless the cache was cleared: then nothing that is known counts. */
-function askMined({ context: { counts, settings }, lane, memory }: Subject): Promise<CountFact> {
-  const atMostMs = memory.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
+function askMined({ context: { counts, settings }, lane }: Subject): Promise<CountFact> {
+  const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
   return counts.mined(lane.lane.signer, { atMostMs });
 }
 
@@ -141,25 +134,18 @@ async function firstCount(ports: NonceFloorPorts, work: Proof): Promise<number> 
 }
 
 async function prove(ports: NonceFloorPorts, work: Proof, first: number): Promise<number> {
-  const { context, lane, memory } = work;
+  const { context, lane } = work;
   await context.counts.nextPoll();
   for (let claim = first; ; ) {
-    const verdict = judgeCount(claim, await everywhere(ports.clock, work, claimedAt(context, memory, claim)));
-    if (verdict.kind !== "open") memory.claim = null;
+    happened(lane, countClaimed, claim, context.follower.head?.number ?? 0);
+    const { claim: met } = lane.pace.counts;
+    const verdict = judgeCount(claim, await everywhere(ports.clock, work, met?.atBlock ?? 0));
+    if (verdict.kind !== "open") happened(lane, claimJudged);
     if (verdict.kind === "proved") return claim;
     if (verdict.kind === "refuted") claim = verdict.count;
     if (claim <= (lane.cursor ?? 0)) return claim;
     await again(ports.clock, work);
   }
-}
-
-/**
- * The block at which the claim was first met. It stays while the same is claimed, over several creates: else an endpoint
- * that is always a block late would be behind for ever, and could never contradict.
- */
-function claimedAt({ follower }: ChainContext, memory: CountMemory, count: number): number {
-  if (memory.claim?.count !== count) memory.claim = { count, atBlock: follower.head?.number ?? 0 };
-  return memory.claim.atBlock;
 }
 
 /** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */

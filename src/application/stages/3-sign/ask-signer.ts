@@ -6,30 +6,15 @@
  * nothing about what it was to sign. A crash leaves nothing: unsent bytes have no effect, and the next owner has others made.
  */
 import { signerAnswered, signerAwaited, signerFailed } from "../../../domain/pace/lane-pace.ts";
-import type { Clock } from "../../../ports/clock.ts";
-import type { Entropy } from "../../../ports/entropy.ts";
-import {
-  type BoundedSigner,
-  type DeclaredPayload,
-  type SignedTransaction,
-  SignerAway,
-  SigningRefused,
-} from "../../../ports/signer.ts";
-import type { Telemetry } from "../../../ports/telemetry.ts";
+import { type DeclaredPayload, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { happened } from "../../lane/tracked.ts";
 
-export interface AskSignerPorts {
-  readonly signer: Pick<BoundedSigner, "sign">;
-  readonly clock: Clock;
-  readonly entropy: Entropy;
-  readonly telemetry: Telemetry;
-}
-
 /** All of them, signed. Throws `SignerAway`, also without asking where it is too early for that; or `SigningRefused`. */
 export async function askSigner(
-  ports: AskSignerPorts,
+  ports: LanePorts,
   lane: OwnedLane,
   unsigned: readonly DeclaredPayload[],
 ): Promise<readonly SignedTransaction[]> {
@@ -46,7 +31,7 @@ export async function askSigner(
   }
 }
 
-function noteAway(ports: AskSignerPorts, lane: OwnedLane, error: unknown): SignerAway {
+function noteAway(ports: LanePorts, lane: OwnedLane, error: unknown): SignerAway {
   const { clock, entropy, telemetry } = ports;
   const reason = error instanceof Error ? error.message : String(error);
   const away = error instanceof SignerAway ? error : new SignerAway(reason, { cause: error });
@@ -66,7 +51,7 @@ function noteAway(ports: AskSignerPorts, lane: OwnedLane, error: unknown): Signe
 
 const SIGNER_AWAY = { severity: "ERROR", code: "SIGNER_AWAY" } as const;
 
-function noteBack({ telemetry }: AskSignerPorts, lane: OwnedLane): void {
+function noteBack({ telemetry }: LanePorts, lane: OwnedLane): void {
   if (lane.pace.signer.kind === "there") return;
   happened(lane, signerAnswered);
   const message = `the signer of ${lane.lane.signer} signs again`;

@@ -7,15 +7,11 @@
  * which the next owner tries to sign; after it, a free nonce that every owner knows.
  */
 import type { AllocatedRecord } from "../../../ports/lane-store.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
 
-export async function giveUp(
-  ports: FeedWriterPorts,
-  lane: OwnedLane,
-  record: AllocatedRecord,
-  why: string,
-): Promise<void> {
+export async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord, why: string): Promise<void> {
   const { txId, nonce } = record;
   const reason = `nonce ${nonce} is given up: ${why}`;
   const planned = plan(queued(record), "giveUp", { reason, lastError: why });

@@ -7,12 +7,12 @@
  * A crash before the commit leaves everything where it was; after it, everything moved, which the next owner reads.
  */
 import { planShiftDown } from "../../../domain/holes.ts";
-import type { ChainContext } from "../../chain/chain-context.ts";
-import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
 
-export async function shiftDown(ports: LaneWriterPorts, { counts }: ChainContext, lane: OwnedLane): Promise<void> {
-  const free = lane.freeNonces(counts.of(lane.lane.signer).usedBelow);
+export async function shiftDown(ports: LanePorts, lane: OwnedLane): Promise<void> {
+  const free = lane.freeNonces();
   if (free.length === 0) return;
   const moves = planShiftDown(free, lane.holders());
   if (moves.length === 0) return;

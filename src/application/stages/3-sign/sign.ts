@@ -15,46 +15,36 @@ import { isExpiryLookOwed } from "../../../domain/pace/lane-time.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { unlessSilent } from "../../../ports/chain.ts";
-import type { AllocatedRecord, LaneStore } from "../../../ports/lane-store.ts";
-import {
-  type BoundedSigner,
-  type DeclaredPayload,
-  type SignedTransaction,
-  SignerAway,
-  SigningRefused,
-} from "../../../ports/signer.ts";
+import type { AllocatedRecord } from "../../../ports/lane-store.ts";
+import { type DeclaredPayload, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
-import { commitPlanned, type FeedWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { happened, signed } from "../../lane/tracked.ts";
-import { type AskSignerPorts, askSigner } from "./ask-signer.ts";
+import { askSigner } from "./ask-signer.ts";
 import { giveUp } from "./give-up.ts";
 import { shiftDown } from "./shift-down.ts";
-
-export interface SignPorts extends FeedWriterPorts, AskSignerPorts {
-  readonly store: Pick<LaneStore, "loadAllocated">;
-  readonly signer: BoundedSigner;
-}
 
 const AT_ONCE = 200;
 const PAGE = 512;
 
 /** Signs what the window has room for. Returns when there is nothing to sign, or nothing may be signed now. */
-export async function sign(ports: SignPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+export async function sign(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   while (!lane.held && !lane.amending && signerAwaited(lane.pace, ports.clock.monotonicMs()) === null) {
     // After a takeover, or a hold: what waited past its `validUntil` ends unsigned, and is not sent late.
     if (isExpiryLookOwed(lane.pace)) return lane.activities?.expiring.kick();
     if (lane.backlog.missingFrom() !== null) await refill(ports, lane);
     // Nothing is signed above a free nonce before what is above it has had its chance to move down.
-    if (!lane.nonces.isWhole) await shiftDown(ports, context, lane);
+    if (!lane.nonces.isWhole) await shiftDown(ports, lane);
     const window = lane.openWindow(context.settings.inFlightWindow, ports.clock.monotonicMs());
     const batch = lane.toSign(window, AT_ONCE);
     if (batch.length === 0 || !(await signBatch(ports, context, lane, batch))) return;
   }
 }
 
-async function refill(ports: SignPorts, lane: OwnedLane): Promise<void> {
+async function refill(ports: LanePorts, lane: OwnedLane): Promise<void> {
   for (let from = lane.backlog.missingFrom(); from !== null; ) {
     const page = await lane.term.during(ports.store.loadAllocated(lane.lane, from, PAGE));
     from = lane.backlog.refill(page, PAGE) ? null : lane.backlog.missingFrom();
@@ -63,7 +53,7 @@ async function refill(ports: SignPorts, lane: OwnedLane): Promise<void> {
 
 /** False: nothing more can be signed now. */
 async function signBatch(
-  ports: SignPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   fitting: readonly AllocatedRecord[],
@@ -120,7 +110,7 @@ function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord
  * away, those that it signed before.
  */
 async function signAll(
-  ports: SignPorts,
+  ports: LanePorts,
   lane: OwnedLane,
   batch: readonly AllocatedRecord[],
   unsigned: readonly DeclaredPayload[],
@@ -147,7 +137,7 @@ async function signAll(
  * since, or where the nonce was another transaction's that gave it up. The database says whether it is: what still waits
  * there has nothing committed at its nonce. Else memory is wrong, and is read again.
  */
-async function declareAgain(ports: SignPorts, lane: OwnedLane, batch: readonly AllocatedRecord[]): Promise<void> {
+async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]): Promise<void> {
   const [first] = batch as readonly [AllocatedRecord];
   const waiting = await lane.term.during(ports.store.loadAllocated(lane.lane, first.nonce, batch.length));
   const isHeld = batch.every(({ txId, nonce }, at) => waiting[at]?.txId === txId && waiting[at]?.nonce === nonce);

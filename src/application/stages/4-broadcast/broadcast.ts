@@ -12,33 +12,30 @@ import type { Hex } from "../../../domain/lane.ts";
 import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Working } from "../../lane/activity.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
-import { isNodeSigned, type NodeSignedPorts, sendThroughNode } from "./node-signed.ts";
+import { isNodeSigned, sendThroughNode } from "./node-signed.ts";
 import { note, planAnswer } from "./note-answer.ts";
 import { permission } from "./permission.ts";
-import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
-
-export interface BroadcastPorts extends ResubmitPorts, NodeSignedPorts {
-  readonly store: ResubmitPorts["store"] & NodeSignedPorts["store"];
-}
+import { claimAgain } from "./resubmit.ts";
 
 const AT_ONCE = 100;
 
 /** Sends what is due. Returns when nothing is, or nothing may be sent now. */
-export function broadcast(ports: BroadcastPorts, context: ChainContext, lane: OwnedLane): Working {
+export function broadcast(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const due = dueNow(ports, lane);
   return due.length === 0 ? null : sendDue(ports, context, lane, due);
 }
 
-function dueNow(ports: BroadcastPorts, lane: OwnedLane): readonly Tracked[] {
+function dueNow(ports: LanePorts, lane: OwnedLane): readonly Tracked[] {
   return lane.unmined.size === 0 || lane.held ? [] : lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
 }
 
 async function sendDue(
-  ports: BroadcastPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   first: readonly Tracked[],
@@ -59,7 +56,7 @@ async function sendDue(
 
 /** Private transactions go to private endpoints alone: they never share a request with the others. */
 async function sendLocal(
-  ports: BroadcastPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   due: readonly Tracked[],
@@ -71,7 +68,7 @@ async function sendLocal(
 }
 
 async function sendAll(
-  ports: BroadcastPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   due: readonly Tracked[],
@@ -108,7 +105,7 @@ function wasTaken({ acceptedOrdinal, pace }: Tracked): boolean {
 }
 
 /** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */
-async function commitAnswers(ports: BroadcastPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+async function commitAnswers(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("broadcast.committed");
 }

@@ -21,20 +21,16 @@ import {
   sightRegained,
 } from "../../../domain/pace/transaction-pace.ts";
 import { type ChainTransaction, unlessSilent } from "../../../ports/chain.ts";
-import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
+import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type SentQuery } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import type { OwnContractPorts } from "../../lane/own-contract.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { happened, type Tracked } from "../../lane/tracked.ts";
 import { type Mined, mineForeign, saysTheSame } from "../5-receipt/external-use.ts";
-
-export interface GrayZonePorts extends LaneWriterPorts, OwnContractPorts {
-  readonly store: Pick<LaneStore, "loadPayloads">;
-}
 
 /** A payload that a node may have signed and sent, and whose hash is not known. */
 export function isOutOfSight({ status, attempts, pace }: Tracked): boolean {
@@ -43,7 +39,7 @@ export function isOutOfSight({ status, attempts, pace }: Tracked): boolean {
 }
 
 /** The answer to a send did not arrive, or named no transaction. */
-export async function loseSight(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked, why: string): Promise<void> {
+export async function loseSight(ports: LanePorts, lane: OwnedLane, tx: Tracked, why: string): Promise<void> {
   happened(tx, sightLost, ports.clock.monotonicMs());
   const { state, subState } = tx.status;
   const isLost = state === "TRACKING" && subState !== "UNKNOWN_SUBMIT_RESULT";
@@ -53,7 +49,7 @@ export async function loseSight(ports: GrayZonePorts, lane: OwnedLane, tx: Track
 }
 
 /** Looks for everything of the lane that is out of sight and due. */
-export function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane: OwnedLane): Working {
+export function searchGrayZone(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
   const due: Tracked[] = [];
   for (const tx of lane.unmined.values()) {
@@ -65,7 +61,7 @@ export function searchGrayZone(ports: GrayZonePorts, context: ChainContext, lane
 }
 
 async function searchEach(
-  ports: GrayZonePorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   due: readonly Tracked[],
@@ -80,7 +76,7 @@ async function searchEach(
 }
 
 /** Begun by this owner, or by one before it: the database says when. */
-function searchOf({ clock }: GrayZonePorts, tx: Tracked): Search {
+function searchOf({ clock }: LanePorts, tx: Tracked): Search {
   if (tx.pace.search !== null) return tx.pace.search;
   const nowMs = clock.monotonicMs();
   const ageMs = tx.lostSightAt === null ? 0 : Math.max(0, clock.now().getTime() - tx.lostSightAt.getTime());
@@ -120,7 +116,7 @@ interface Conclusion {
   readonly payload: StoredPayload;
 }
 
-async function conclude(ports: GrayZonePorts, context: ChainContext, work: Conclusion): Promise<void> {
+async function conclude(ports: LanePorts, context: ChainContext, work: Conclusion): Promise<void> {
   const { lane, tx, found, payload } = work;
   const nowMs = ports.clock.monotonicMs();
   const search = searchOf(ports, tx);
@@ -137,7 +133,7 @@ async function conclude(ports: GrayZonePorts, context: ChainContext, work: Concl
 }
 
 /** Ours: tracked by its hash from here on, and its receipt found like any other's. */
-async function adopt(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked, txHash: Hash): Promise<void> {
+async function adopt(ports: LanePorts, lane: OwnedLane, tx: Tracked, txHash: Hash): Promise<void> {
   const ordinal = tx.pace.sendOrdinal as number;
   happened(tx, sightRegained);
   const change = { identified: { ordinal, txHash }, accepted: { ordinal }, lastError: null };
@@ -150,7 +146,7 @@ async function adopt(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked, txHash:
   lane.broadcasting?.kick();
 }
 
-async function sendAnew(ports: GrayZonePorts, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function sendAnew(ports: LanePorts, lane: OwnedLane, tx: Tracked): Promise<void> {
   happened(tx, sightGivenUp);
   const reason = "its nonce is still free after the whole timeout: sent anew";
   const planned: readonly Planned[] = tx.status.state === "STUCK" ? [] : [plan(tx, "sendAnew", { reason })];
@@ -167,7 +163,7 @@ const SAID: Readonly<Record<GrayZoneResult, { readonly code: AlertCode; readonly
 };
 
 function report(
-  ports: GrayZonePorts,
+  ports: LanePorts,
   lane: OwnedLane,
   { tx, result, detail }: { readonly tx: Tracked; readonly result: GrayZoneResult; readonly detail: string },
 ): void {

@@ -15,17 +15,14 @@ import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domai
 import type { NodeSubmission } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
-import { type GrayZonePorts, isOutOfSight, loseSight } from "./gray-zone.ts";
-import { type Answered, type LearnPorts, note, planAnswer } from "./note-answer.ts";
+import { isOutOfSight, loseSight } from "./gray-zone.ts";
+import { type Answered, note, planAnswer } from "./note-answer.ts";
 import { permission } from "./permission.ts";
-import { claimAgain, type ResubmitPorts } from "./resubmit.ts";
-
-export interface NodeSignedPorts extends GrayZonePorts, ResubmitPorts, LearnPorts {
-  readonly store: GrayZonePorts["store"] & ResubmitPorts["store"];
-}
+import { claimAgain } from "./resubmit.ts";
 
 /** What waits behind a payload that is out of sight looks again after this. */
 const BEHIND_MS = 1_000;
@@ -35,7 +32,7 @@ export function isNodeSigned(tx: Tracked): boolean {
 }
 
 export async function sendThroughNode(
-  ports: NodeSignedPorts,
+  ports: LanePorts,
   context: ChainContext,
   lane: OwnedLane,
   due: readonly Tracked[],
@@ -45,7 +42,7 @@ export async function sendThroughNode(
   }
 }
 
-async function sendOne(ports: NodeSignedPorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function sendOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
   if (isOutOfSight(tx) && tx.pace.answer === null) {
     happened(tx, scheduled, NEVER);
     return;
@@ -95,7 +92,7 @@ interface Concluded extends Answered {
   readonly result: NodeSubmission;
 }
 
-async function conclude(ports: NodeSignedPorts, context: ChainContext, { lane, tx, result }: Concluded): Promise<void> {
+async function conclude(ports: LanePorts, context: ChainContext, { lane, tx, result }: Concluded): Promise<void> {
   const { txHash, ...said } = result;
   const sent = toSend(tx) as Attempt;
   note(ports, context, { lane, tx, result: said });

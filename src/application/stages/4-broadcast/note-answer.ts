@@ -13,14 +13,14 @@ import { futureRefused, futureTaken, paid, paymentFailed } from "../../../domain
 import { refused, sentAfresh, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../../domain/pace/when.ts";
 import type { TransitionItem } from "../../../ports/lane-store.ts";
-import type { Ports } from "../../../ports/ports.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
 import { type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, resubmitEveryMs, type Tracked } from "../../lane/tracked.ts";
 
 /** Notes what follows for the pace of the lane and of the transaction. */
-export function note(ports: LearnPorts, context: ChainContext, work: Answered): void {
+export function note(ports: LanePorts, context: ChainContext, work: Answered): void {
   const { lane, tx, result } = work;
   report(ports, work);
   if (tx.receipt !== null) {
@@ -35,7 +35,7 @@ export function note(ports: LearnPorts, context: ChainContext, work: Answered): 
     happened(tx, taken, answer, afterInterval(nowMs, everyMs), { block, ms: nowMs });
     learn(ports, work);
     if (tx.nonce !== lane.headOfLine()) happened(lane, futureTaken);
-    else if (lane.takesHeadAlone) context.lookSoon();
+    else if (lane.pace.window.kind === "closed") context.lookSoon();
     return;
   }
   happened(tx, refused, answer, { nowMs, random: ports.entropy.random() });
@@ -88,7 +88,7 @@ function withoutNumbers(text: string): string {
   return text.replace(/0x[0-9a-f]+|[0-9]+/gi, "#");
 }
 
-function report(ports: LearnPorts, { lane, tx, result }: Answered): void {
+function report(ports: LanePorts, { lane, tx, result }: Answered): void {
   const first = tx.submitAttempts === 1;
   ports.telemetry.emit({
     type: "submit.answered",
@@ -103,15 +103,13 @@ function report(ports: LearnPorts, { lane, tx, result }: Answered): void {
   });
 }
 
-export type LearnPorts = Pick<Ports, "clock" | "entropy" | "telemetry">;
-
 export interface Answered {
   readonly lane: OwnedLane;
   readonly tx: Tracked;
   readonly result: SubmitResult;
 }
 
-function learn(ports: LearnPorts, answered: Answered): void {
+function learn(ports: LanePorts, answered: Answered): void {
   const { lane, tx, result } = answered;
   if (isTaken(result.answer)) {
     tx.facts.delete("INSUFFICIENT_FUNDS");
@@ -124,7 +122,7 @@ function learn(ports: LearnPorts, answered: Answered): void {
 }
 
 /** Once per lane while it lasts: everything behind waits for the same money, and goes on by itself when it comes. */
-function learnPoverty(ports: LearnPorts, answered: Answered): void {
+function learnPoverty(ports: LanePorts, answered: Answered): void {
   const { lane, tx, result } = answered;
   const since = ports.clock.now();
   establish(tx, "INSUFFICIENT_FUNDS", { text: wordsOf(result), since });
@@ -133,7 +131,7 @@ function learnPoverty(ports: LearnPorts, answered: Answered): void {
   alert(ports, answered, "INSUFFICIENT_FUNDS");
 }
 
-function learnRejection(ports: LearnPorts, answered: Answered): void {
+function learnRejection(ports: LanePorts, answered: Answered): void {
   const { tx, result } = answered;
   if (!isRefusedForGood(tx)) return;
   const isNew = establish(tx, "REFUSED_FOR_GOOD", { text: wordsOf(result), since: ports.clock.now() });
@@ -141,7 +139,7 @@ function learnRejection(ports: LearnPorts, answered: Answered): void {
 }
 
 /** What stands before it is not at the node, whatever was said when it was sent: it goes first, then this one again. */
-function learnNoFuture(ports: LearnPorts, lane: OwnedLane, tx: Tracked): void {
+function learnNoFuture(ports: LanePorts, lane: OwnedLane, tx: Tracked): void {
   happened(lane, futureRefused, { nowMs: ports.clock.monotonicMs(), random: ports.entropy.random() });
   for (const lower of lane.unmined.values()) {
     const { answer } = lower.pace;
@@ -153,7 +151,7 @@ function wordsOf({ detail, answer }: SubmitResult): string {
   return detail ?? answer;
 }
 
-function alert({ telemetry }: LearnPorts, { lane, tx, result }: Answered, code: AlertCode): void {
+function alert({ telemetry }: LanePorts, { lane, tx, result }: Answered, code: AlertCode): void {
   const message = `nonce ${tx.nonce} of ${lane.lane.signer} waits: ${wordsOf(result)}`;
   telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId: tx.txId });
 }

@@ -8,19 +8,15 @@
  */
 import { isPrivate } from "../../../domain/attempts.ts";
 import { bytesRead, claimed } from "../../../domain/pace/transaction-pace.ts";
-import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { commitPlanned, type LaneWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { happened, isHeldBack } from "../../lane/tracked.ts";
 
-export interface ResubmitPorts extends LaneWriterPorts {
-  readonly store: Pick<LaneStore, "loadRawTransactions">;
-}
-
 /** Afterwards every one of them may be sent, with its bytes at hand, but for what was held back meanwhile. */
 export async function claimAgain(
-  ports: ResubmitPorts,
+  ports: LanePorts,
   { lane, context }: { readonly lane: OwnedLane; readonly context: ChainContext },
   transactions: readonly Tracked[],
 ): Promise<void> {
@@ -41,11 +37,7 @@ export async function claimAgain(
 const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
 
 /** The private endpoints have had it for as long as the settings leave it to them alone. */
-function disclosesNow(
-  { clock }: ResubmitPorts,
-  { settings }: ChainContext,
-  { attempts, firstSentAt }: Tracked,
-): boolean {
+function disclosesNow({ clock }: LanePorts, { settings }: ChainContext, { attempts, firstSentAt }: Tracked): boolean {
   const { publicAfterMs } = settings;
   if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
   return clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
@@ -56,7 +48,7 @@ function hasBytes({ attempts, pace }: Tracked): boolean {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal)?.nodeSigned !== true;
 }
 
-async function fetchBytes(ports: ResubmitPorts, transactions: readonly Tracked[]): Promise<void> {
+async function fetchBytes(ports: LanePorts, transactions: readonly Tracked[]): Promise<void> {
   const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && hasBytes(tx));
   if (missing.length === 0) return;
   const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.pace.sendOrdinal as number }));

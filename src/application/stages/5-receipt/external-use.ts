@@ -9,43 +9,41 @@
  * same look.
  */
 import { hashesOf } from "../../../domain/attempts.ts";
+import { checkSet, countReported } from "../../../domain/pace/count-events.ts";
 import { externalUseUnseen } from "../../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../../domain/pace/when.ts";
 import type { SignedAttempt } from "../../../domain/transaction.ts";
 import { type ChainTransaction, ChainUnavailable, type SentContents } from "../../../ports/chain.ts";
-import type { LaneStore, StoredPayload } from "../../../ports/lane-store.ts";
+import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
+import { withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
-
-export interface ExternalUsePorts extends LaneWriterPorts, OwnContractPorts {
-  readonly store: Pick<LaneStore, "loadPayloads">;
-}
 
 /** How many nonces of a lane are looked into in one pass; the rest has its turn in the next. */
 const AT_ONCE = 16;
 
 /** Looks into every nonce of the lane that seems to be used up by another program. */
-export function noticeExternalUse(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Working {
+export function noticeExternalUse(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   const nowMs = ports.clock.monotonicMs();
-  const suspects = suspectsOf(context, lane).length;
+  const suspects = suspectsOf(lane).length;
   if (suspects === 0) endUnseen(context, lane);
   const due = suspects > 0 || countIsDue(context, lane, nowMs);
   return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto(ports, context, lane);
 }
 
-async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function lookInto(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const planned: Planned[] = [];
   try {
     const { counts, settings } = context;
     const { count } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs }));
-    counts.of(lane.lane.signer).reported = count;
-    const consumed = suspectsOf(context, lane).filter(({ nonce }) => nonce < count);
+    happened(lane, countReported, count);
+    const consumed = suspectsOf(lane).filter(({ nonce }) => nonce < count);
     const isWhole = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE), planned });
     if (isWhole) endUnseen(context, lane);
   } catch (error) {
@@ -58,16 +56,17 @@ async function lookInto(ports: ExternalUsePorts, context: ChainContext, lane: Ow
 /** A head of line that is not mined may have been overtaken without a word: the count is asked at the pace of stale receipts. */
 function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): boolean {
   const nonce = lane.headOfLine();
-  const memory = context.counts.of(lane.lane.signer);
-  if (nonce !== null && memory.check?.nonce === nonce && nowMs < memory.check.dueMs) return false;
-  const due = nonce !== null && memory.check?.nonce === nonce;
-  memory.check = nonce === null ? null : { nonce, dueMs: nowMs + context.settings.staleReceiptTimeoutMs };
-  return due;
+  const { check } = lane.pace.counts;
+  const isSame = nonce !== null && check?.nonce === nonce;
+  if (isSame && nowMs < check.dueMs) return false;
+  const next = nonce === null ? null : { nonce, dueMs: nowMs + context.settings.staleReceiptTimeoutMs };
+  if (check !== next) happened(lane, checkSet, next);
+  return isSame;
 }
 
 /** Passed by the count as far as anybody has heard, and already looked for by its own hashes. */
-function suspectsOf({ counts }: ChainContext, lane: OwnedLane): readonly Tracked[] {
-  let passed = counts.of(lane.lane.signer).reported;
+function suspectsOf(lane: OwnedLane): readonly Tracked[] {
+  let passed = lane.pace.counts.reported;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
   const suspects: Tracked[] = [];
   for (const tx of lane.unmined.values()) {
@@ -88,7 +87,7 @@ interface Consumed {
 
 /** False: of one of them it cannot be shown what stands at its nonce. */
 async function findForeign(
-  ports: ExternalUsePorts,
+  ports: LanePorts,
   context: ChainContext,
   { lane, consumed, planned }: Consumed,
 ): Promise<boolean> {
@@ -114,7 +113,7 @@ async function findForeign(
 }
 
 /** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
-async function isMadeByNode({ store }: ExternalUsePorts, tx: Tracked, found: ChainTransaction): Promise<boolean> {
+async function isMadeByNode({ store }: LanePorts, tx: Tracked, found: ChainTransaction): Promise<boolean> {
   if (!tx.attempts.some(({ nodeSigned }) => nodeSigned === true)) return false;
   const [payload] = await store.loadPayloads([tx.txId]);
   return payload !== undefined && saysTheSame(payload, found);
@@ -125,7 +124,7 @@ export function saysTheSame({ payload }: StoredPayload, { to, value, data }: Sen
 }
 
 /** Followed by its real hash from here on. */
-function mineMisnamed(ports: OwnContractPorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
+function mineMisnamed(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
   const attempt = externalAttempt(tx, sent.transaction);
   const receipt = withOwnContract(ports, lane, tx, sent.receipt);
   const reason = `found by nonce: ${attempt.txHash}`;
@@ -148,12 +147,7 @@ async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<
 export type Mined = Extract<Sent, { kind: "mined" }>;
 
 /** Notes in memory that a foreign transaction stands at the nonce; returns what is to be written. */
-export function mineForeign(
-  ports: LaneWriterPorts & OwnContractPorts,
-  lane: OwnedLane,
-  tx: Tracked,
-  sent: Mined,
-): Planned {
+export function mineForeign(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
   const { txHash } = sent.transaction;
   const { txId, nonce } = tx;
   const reason = `nonce ${nonce} was used by ${txHash}, which is not ours`;
@@ -165,13 +159,20 @@ export function mineForeign(
   lane.mine(tx);
   lane.follow(tx);
   const message = `another program uses the key of ${lane.lane.signer}: its nonce ${nonce} went to ${txHash}`;
-  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "EXTERNAL_KEY_USE", message, lane: lane.lane, txId });
+  ports.telemetry.emit({
+    type: "alert",
+    severity: "CRITICAL",
+    code: "EXTERNAL_KEY_USE",
+    message,
+    lane: lane.lane,
+    txId,
+  });
   return planned;
 }
 
 /** Looked into again, at the pace of the gray zone: a node that lags, or an authorisation that left no transaction. */
 function reportUnseen(
-  ports: LaneWriterPorts,
+  ports: LanePorts,
   context: ChainContext,
   { lane: owned, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
 ): void {

@@ -14,17 +14,16 @@ import type { Receipt } from "../../../domain/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import { type ChainContext, canonicalHashes, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { sideBySide } from "../../lane/activity.ts";
-import { commitPlanned, type LaneWriterPorts, type Planned, plan } from "../../lane/lane-writer.ts";
-import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
+import { withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { establish, happened } from "../../lane/tracked.ts";
 
-export type ReceiptPorts = LaneWriterPorts & OwnContractPorts;
-
 /** Matches new blocks. Returns those whose receipts could not be fetched, to be tried again. */
 export async function receiptsOfBlocks(
-  ports: ReceiptPorts,
+  ports: LanePorts,
   context: ChainContext,
   blocks: readonly Block[],
 ): Promise<readonly Block[]> {
@@ -36,7 +35,7 @@ export async function receiptsOfBlocks(
   return failed;
 }
 
-async function receiptsOfBlock(ports: ReceiptPorts, context: ChainContext, block: Block): Promise<boolean> {
+async function receiptsOfBlock(ports: LanePorts, context: ChainContext, block: Block): Promise<boolean> {
   const hashes = block.transactionHashes.filter((hash) => context.hashes.has(hash));
   const { chainId } = context.chain;
   try {
@@ -58,7 +57,7 @@ async function receiptsOfBlock(ports: ReceiptPorts, context: ChainContext, block
  * as many are asked for after that: an endpoint that counts calls would refuse the same hundred for ever.
  */
 export async function staleReceipts(
-  ports: ReceiptPorts,
+  ports: LanePorts,
   context: ChainContext,
   lanes: Iterable<OwnedLane>,
 ): Promise<void> {
@@ -81,7 +80,7 @@ export async function staleReceipts(
   }
 }
 
-async function lookUp(ports: ReceiptPorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
+async function lookUp(ports: LanePorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
   const hashes = transactions.flatMap((tx) => hashesOf(tx.attempts));
   const { chainId } = context.chain;
   try {
@@ -111,7 +110,7 @@ async function onCanonicalChain(context: ChainContext, receipts: readonly Receip
 }
 
 /** False: of some the chain could not say whose they are. They owe another look. */
-async function record(ports: ReceiptPorts, context: ChainContext, found: readonly Receipt[]): Promise<boolean> {
+async function record(ports: LanePorts, context: ChainContext, found: readonly Receipt[]): Promise<boolean> {
   const named = found.filter((receipt) => isNamed(context, receipt));
   const judged = named.length === 0 ? NONE : await belonging(ports, context, named);
   await recordOwn(ports, context, [...found.filter((receipt) => !named.includes(receipt)), ...judged.receipts]);
@@ -125,7 +124,7 @@ interface Belonging {
 }
 
 /** What we signed says by its hash whose it is. What a caller, a signing node or an endpoint named might be anybody's. */
-async function belonging(ports: ReceiptPorts, context: ChainContext, named: readonly Receipt[]): Promise<Belonging> {
+async function belonging(ports: LanePorts, context: ChainContext, named: readonly Receipt[]): Promise<Belonging> {
   const receipts: Receipt[] = [];
   let open = 0;
   for (const receipt of named) {
@@ -148,7 +147,7 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt): boolean {
 }
 
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
-function disown({ clock }: ReceiptPorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction): void {
+function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction): void {
   hashes.delete(sent.txHash);
   // An endpoint lied about it; nobody who is to be told named it.
   if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
@@ -156,7 +155,7 @@ function disown({ clock }: ReceiptPorts, { hashes }: ChainContext, tx: Tracked, 
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
 }
 
-async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
+async function recordOwn(ports: LanePorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
   const byLane = new Map<OwnedLane, Planned[]>();
   if (receipts.length > 0) await ports.failpoint("receipt.found");
   for (const found of receipts) {
@@ -174,7 +173,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
     byLane.set(lane, planned);
     planned.push(plan(tx, "mine", { receipt, lastError: null }));
     lane.mine(tx);
-    if (lane.takesHeadAlone) {
+    if (lane.pace.window.kind === "closed") {
       // The node takes the next nonce now: the rest of the pass need not be waited for.
       lane.signing?.kick();
       lane.broadcasting?.kick();
@@ -184,7 +183,7 @@ async function recordOwn(ports: ReceiptPorts, context: ChainContext, receipts: r
 }
 
 /** The pass goes on: what it decides is written behind this, in the lane's order, and a failure reloads the lane. */
-async function commitReceipts(ports: ReceiptPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+async function commitReceipts(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("receipt.committed");
 }

@@ -8,18 +8,13 @@
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { ChainUnavailable, unlessSilent } from "../../../ports/chain.ts";
-import type { LaneStore } from "../../../ports/lane-store.ts";
 import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
-import type { OwnContractPorts } from "../../lane/own-contract.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { complete } from "../7-complete/complete.ts";
-import { type ReorgPorts, reviseWatched, withdraw } from "./reorg.ts";
+import { reviseWatched, withdraw } from "./reorg.ts";
 import { applyVerdicts, foreignByContents, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
-
-export interface FinalityPorts extends ReorgPorts, OwnContractPorts {
-  readonly store: ReorgPorts["store"] & Pick<LaneStore, "loadPayloads">;
-}
 
 /** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
 export interface FinalityPass {
@@ -107,7 +102,7 @@ async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): P
 }
 
 /** Withdraws what left the canonical chain. Done before new blocks are matched, so that a moved transaction is found again. */
-export async function withdrawOrphaned(ports: FinalityPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
   const mined = [...lane.mined.values()];
   const hashAt = await lane.term.during(canonicalHashes(context, mined.map(blockNumberOf)));
   const orphaned = mined.filter((tx) => differs(hashAt.get(blockNumberOf(tx)), tx.receipt?.blockHash));
@@ -134,7 +129,7 @@ async function goneForAll(
 }
 
 /** Commits what is final on this view, and ends the watch over what is deep enough. */
-export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: OwnedLane): Working {
+export function decideFinal(ports: LanePorts, pass: FinalityPass, lane: OwnedLane): Working {
   const { verdicts } = pass;
   const asked: Tracked[] = [];
   for (const tx of lane.mined.values()) if (tx.receipt !== null && verdicts.has(tx.receipt.txHash)) asked.push(tx);
@@ -146,7 +141,7 @@ export function decideFinal(ports: FinalityPorts, pass: FinalityPass, lane: Owne
 }
 
 async function decideAsked(
-  ports: FinalityPorts,
+  ports: LanePorts,
   { context, verdicts }: FinalityPass,
   lane: OwnedLane,
   asked: readonly Tracked[],

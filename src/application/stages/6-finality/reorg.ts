@@ -8,19 +8,15 @@
 import { attemptToSend } from "../../../domain/attempts.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
-import type { LaneStore } from "../../../ports/lane-store.ts";
 import { noteTime } from "../../lane/keep-time.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
 
-export interface ReorgPorts extends FeedWriterPorts {
-  readonly store: Pick<LaneStore, "loadWatched">;
-}
-
 /** `because`: what speaks against the block that their receipts name. */
 export async function withdraw(
-  ports: ReorgPorts,
+  ports: LanePorts,
   lane: OwnedLane,
   transactions: readonly Tracked[],
   because: "left the canonical chain" | "does not hold it",
@@ -38,7 +34,7 @@ export async function withdraw(
 }
 
 /** Outcomes that were final and watched: a reorg deeper than finality. */
-export async function reviseWatched(ports: ReorgPorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
+export async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
   await lane.term.during(lane.outcomes.written());
   const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
   for (const hash of gone) lane.watched.delete(hash);

@@ -13,7 +13,8 @@ import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling }
 import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { sideBySide } from "../../lane/activity.ts";
-import { type OwnContractPorts, withOwnContract } from "../../lane/own-contract.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { saysTheSame } from "../5-receipt/external-use.ts";
 import type { Correction } from "../7-complete/complete.ts";
@@ -121,7 +122,7 @@ export interface Decided {
 
 /** What follows from the verdicts for transactions of one lane. */
 export function applyVerdicts(
-  ports: OwnContractPorts,
+  ports: LanePorts,
   lane: OwnedLane,
   candidates: readonly Tracked[],
   verdicts: Verdicts,

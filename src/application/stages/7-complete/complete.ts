@@ -10,7 +10,8 @@ import { feeCap } from "../../../domain/fees.ts";
 import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
 import type { Attempt, Receipt } from "../../../domain/transaction.ts";
 import type { TransitionEvent } from "../../../domain/transitions.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../../lane/lane-writer.ts";
+import type { LanePorts } from "../../lane/lane-ports.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
@@ -39,7 +40,7 @@ export interface Findings {
  * is written behind this, in the lane's order, and a failure reloads the lane.
  */
 export function complete(
-  ports: FeedWriterPorts,
+  ports: LanePorts,
   lane: OwnedLane,
   settled: readonly Tracked[],
   { corrected, foreign }: Findings,

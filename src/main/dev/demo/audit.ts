@@ -1,11 +1,11 @@
 import type { FencepostClient } from "../../../client/index.ts";
-import type { Transaction } from "../../../contract/transactions.ts";
+import type { Transaction } from "../../../contract/transaction-schema.ts";
 import type { DevChain } from "../embedded/start-chain.ts";
 import type { Accepted } from "./callers.ts";
 
-/** Asks the database what was accepted and the chain what was executed, and compares: neither is believed alone. */
+/** Compares the accepted transactions of the database with the executed ones of the chain. */
 export async function audit(client: FencepostClient, chain: DevChain, accepted: readonly Accepted[]) {
-  const stored = await everything(client);
+  const stored = await allTransactions(client);
   const states = new Map(stored.map(({ signer, requestId, state }) => [`${signer} ${requestId}`, state]));
   const confirmed = accepted.filter(({ signer, requestId }) => states.get(`${signer} ${requestId}`) === "CONFIRMED");
   const counts = await executed(chain);
@@ -23,7 +23,7 @@ export async function audit(client: FencepostClient, chain: DevChain, accepted: 
   return { accepted: accepted.length, confirmed: confirmed.length, lost, duplicate, gaps };
 }
 
-async function everything(client: FencepostClient): Promise<readonly Transaction[]> {
+async function allTransactions(client: FencepostClient): Promise<readonly Transaction[]> {
   const all: Transaction[] = [];
   let after: string | undefined;
   do {

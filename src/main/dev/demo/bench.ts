@@ -1,4 +1,4 @@
-/** `fencepost bench`: how many creates a second, and how long one takes: of a node of its own, or of the one that is named. */
+/** `fencepost bench`: creates per second and their latency, of an embedded node or of a named one. */
 import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
 import { CommandFailed, EXIT_CODES } from "../../../adapters/cli/failure.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
@@ -12,28 +12,28 @@ interface Subject {
   readonly client: FencepostClient;
   readonly signers: readonly string[];
   readonly to: string;
-  /** Given where it is known: then creates are measured, and not how fast the chain estimates. */
+  /** Gas limit, if known: the measurement then excludes the chain's estimate. */
   readonly gas?: string;
 }
 
-/** What a transfer to an account without code takes. */
+/** Gas of a transfer to an account without code. */
 const TRANSFER_GAS = "21000";
 
 interface BenchPorts {
-  /** The node that is named. */
+  /** Connects to the named node. */
   connect(): Promise<FencepostClient>;
   say(line: string): void;
   newId(): string;
 }
 
-/** Nothing is measured on a chain that costs money unless a node is named, and a signer with it. */
+/** Uses a chain that costs money only if a node and a signer are named. */
 export async function bench(options: BenchOptions, ports: BenchPorts): Promise<BenchReport> {
   const { url, profile, signer, to } = options;
   const name = url ?? profile;
   if (name !== undefined) {
     if (signer === undefined) {
       throw new CommandFailed(
-        ["--signer is missing: whose transactions are measured? Each costs its gas"],
+        ["--signer is missing: name the signer that pays for the gas of the measured transactions"],
         EXIT_CODES.misused,
       );
     }
@@ -70,7 +70,7 @@ async function measure(
       if (sent !== undefined) txIds.push(sent.txId);
     }
   };
-  // The first of a lane pays for what is then known: its nonce, the fees, code that is compiled.
+  // Warm-up: the first create of a lane loads its nonce and fees, and compiles code.
   for (const signer of signers) await client.send({ signer, requestId: `bench-${run}-warm`, payload });
   ports.say(`sending ${transactions} creates, ${callers} at a time`);
   const startedMs = systemClock.monotonicMs();

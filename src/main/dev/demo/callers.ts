@@ -4,7 +4,7 @@ import type { NodeChild } from "./node-child.ts";
 
 export interface LoadPlan {
   readonly transactions: number;
-  /** The number of the first one; each has its own. */
+  /** Number of the first transfer. */
   readonly from?: number;
   readonly signers: readonly string[];
   readonly recipient: string;
@@ -19,19 +19,19 @@ const CALLERS = 16;
 const PATIENCE_MS = 5_000;
 const AGAIN_MS = 100;
 
-/** Callers that hand in every transfer exactly once: after a failure, the same request id again, at the next node. */
+/** Sends every transfer exactly once: after a failure, the same request id again, to the next node. */
 export async function sendAll(plan: LoadPlan, onAccepted: (accepted: Accepted) => void): Promise<void> {
   const { from = 0 } = plan;
   let next = from;
   const caller = async (): Promise<void> => {
     for (let number = next++; number < from + plan.transactions; number = next++) {
-      onAccepted({ ...(await sendSurely(plan, number)), atMs: systemClock.monotonicMs() });
+      onAccepted({ ...(await sendUntilAccepted(plan, number)), atMs: systemClock.monotonicMs() });
     }
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
 }
 
-async function sendSurely(plan: LoadPlan, number: number): Promise<CreatedTransaction> {
+async function sendUntilAccepted(plan: LoadPlan, number: number): Promise<CreatedTransaction> {
   const signer = plan.signers[number % plan.signers.length] as string;
   const request = { signer, requestId: `demo-${number}`, payload: { to: plan.recipient, value: "1" } };
   for (let attempt = number; ; attempt++) {

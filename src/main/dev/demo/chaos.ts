@@ -1,12 +1,10 @@
 /**
- * `fencepost chaos`: transfers in waves, and in the middle of each wave a node is killed, or frozen past its lease and woken
- * again. A killed one is started anew. In the end database and chain are compared, as `demo` does.
+ * `fencepost chaos`: transfers in waves. In the middle of each wave a node is killed and restarted, or frozen past
+ * its lease and resumed. Finally database and chain are compared, as in `demo`.
  */
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
-import { audit } from "./audit.ts";
-import { type Accepted, sendAll } from "./callers.ts";
-import { followConfirmed, untilConfirmed } from "./confirmed.ts";
+import { auditedLoad } from "./audited-load.ts";
 import { type EmbeddedCluster, LEASE_MS, startCluster } from "./embedded-cluster.ts";
 import { inTemporaryDirectory } from "./in-temporary-directory.ts";
 import type { NodeChild } from "./node-child.ts";
@@ -33,33 +31,22 @@ async function perform(
   cluster: EmbeddedCluster,
   progress: Progress,
 ): Promise<ChaosReport> {
-  const { chain, nodes, signers } = cluster;
-  const startedMs = systemClock.monotonicMs();
-  const accepted: Accepted[] = [];
-  const confirmed = followConfirmed(nodes);
-  const show = () => progress.update(accepted.length, confirmed.count());
-  const recipient = (chain.accounts.at(-1) as { address: string }).address;
   const done = { kills: 0, freezes: 0, restarts: 0 };
-  for (let wave = 0; wave < kills; wave++) {
-    const from = Math.floor((wave * transactions) / kills);
-    const count = Math.floor(((wave + 1) * transactions) / kills) - from;
-    let blow: Promise<void> | null = null;
-    await sendAll({ transactions: count, from, signers, recipient, nodes }, (one) => {
-      accepted.push(one);
-      show();
-      if (blow !== null || accepted.length < from + count / 2) return;
-      blow = strike(cluster, wave, { done, progress });
-      // Where it fails that is told behind the wave; an interruption ends both, and nobody waits for it then.
-      blow.catch(() => undefined);
-    });
-    await (blow as Promise<void> | null);
-  }
-  await untilConfirmed(transactions, confirmed, show);
-  show();
-  confirmed.stop();
-  const survivor = nodes.find((node) => node.alive()) as NodeChild;
-  const seconds = (systemClock.monotonicMs() - startedMs) / 1_000;
-  return { ...(await audit(survivor.client, chain, accepted)), ...done, seconds };
+  const { report } = await auditedLoad(cluster, { transactions, progress }, async (send) => {
+    for (let wave = 0; wave < kills; wave++) {
+      const from = Math.floor((wave * transactions) / kills);
+      const count = Math.floor(((wave + 1) * transactions) / kills) - from;
+      let blow: Promise<void> | null = null;
+      await send(count, from, (accepted) => {
+        if (blow !== null || accepted < from + count / 2) return;
+        blow = strike(cluster, wave, { done, progress });
+        // A failure is reported after the wave. An interruption ends both, and nobody awaits this then.
+        blow.catch(() => undefined);
+      });
+      await (blow as Promise<void> | null);
+    }
+  });
+  return { ...report, ...done };
 }
 
 interface Tally {
@@ -67,7 +54,7 @@ interface Tally {
   readonly progress: Progress;
 }
 
-/** Of four, three are killed and one is frozen; which node, chance decides. */
+/** Kills a random node in three of four waves, and freezes one in the fourth. */
 async function strike({ nodes, restart }: EmbeddedCluster, wave: number, { done, progress }: Tally): Promise<void> {
   const index = Math.floor(Math.random() * nodes.length);
   const node = nodes[index] as NodeChild;

@@ -1,7 +1,7 @@
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { NodeChild } from "./node-child.ts";
 
-/** What does not move for so long is lost, and the table says so. */
+/** Time without progress after which the rest counts as lost. */
 const GIVE_UP_MS = 60_000;
 
 export async function untilConfirmed(count: number, confirmed: { count(): number }, onLook: () => void): Promise<void> {
@@ -15,7 +15,7 @@ export async function untilConfirmed(count: number, confirmed: { count(): number
   }
 }
 
-/** Follows the feed of any node that answers. */
+/** Follows the completion feed of any node that answers. */
 export function followConfirmed(nodes: readonly NodeChild[]): { count(): number; stop(): void } {
   const confirmed = new Set<string>();
   const stopped = new AbortController();

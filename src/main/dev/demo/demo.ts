@@ -1,9 +1,8 @@
 import type { DemoReport } from "../../../adapters/cli/present.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { LaneLease } from "../../../client/index.ts";
-import { audit } from "./audit.ts";
-import { type Accepted, sendAll } from "./callers.ts";
-import { followConfirmed, untilConfirmed } from "./confirmed.ts";
+import { auditedLoad } from "./audited-load.ts";
+import type { Accepted } from "./callers.ts";
 import { type EmbeddedCluster, LEASE_MS, startCluster } from "./embedded-cluster.ts";
 import { inTemporaryDirectory } from "./in-temporary-directory.ts";
 import type { NodeChild } from "./node-child.ts";
@@ -14,8 +13,8 @@ type Stage = EmbeddedCluster & { readonly progress: Progress };
 const NODES = 3;
 
 /**
- * `fencepost demo`: three nodes on one database and one chain, a thousand transfers, and half-way the worst: the busiest
- * node is killed, another is frozen past its lease and woken again. Then database and chain are compared.
+ * `fencepost demo`: three nodes on one database and one chain, and a thousand transfers. Half-way the busiest node is
+ * killed, and another is frozen past its lease and resumed. Finally database and chain are compared.
  */
 export async function demo(transactions: number, output: ProgressOutput): Promise<DemoReport> {
   const progress = createProgress(transactions, output);
@@ -26,35 +25,24 @@ export async function demo(transactions: number, output: ProgressOutput): Promis
 }
 
 async function perform(transactions: number, stage: Stage): Promise<DemoReport> {
-  const { chain, nodes, signers, progress } = stage;
-  const startedMs = systemClock.monotonicMs();
-  const accepted: Accepted[] = [];
-  const confirmed = followConfirmed(nodes);
-  const recipient = (chain.accounts.at(-1) as { address: string }).address;
-  const show = () => progress.update(accepted.length, confirmed.count());
-  let disaster: Promise<Disaster> | null = null;
-  await sendAll({ transactions, signers, recipient, nodes }, (one) => {
-    accepted.push(one);
-    show();
-    if (disaster === null && accepted.length >= transactions / 2) disaster = strike(stage);
+  const load = await auditedLoad(stage, { transactions, progress: stage.progress }, async (send) => {
+    let disaster: Promise<Disaster> | null = null;
+    await send(transactions, 0, (accepted) => {
+      if (disaster === null && accepted >= transactions / 2) disaster = strike(stage);
+    });
+    return disaster as Promise<Disaster> | null;
   });
-  const struck = await (disaster as Promise<Disaster> | null);
-  await untilConfirmed(transactions, confirmed, show);
-  // The last of them may have come between two looks.
-  show();
-  confirmed.stop();
-  const survivor = nodes.find((node) => node.alive()) as NodeChild;
+  const { done: struck, accepted, survivor, report } = load;
   const leases = await survivor.client.leases();
   return {
-    ...(await audit(survivor.client, chain, accepted)),
+    ...report,
     takeovers: sumOfTokens(leases) - (struck?.tokens ?? sumOfTokens(leases)),
-    fencedWrites: await fencedWrites(nodes),
+    fencedWrites: await fencedWrites(stage.nodes),
     takeOverSeconds: takeOverSeconds(struck, accepted),
-    seconds: (systemClock.monotonicMs() - startedMs) / 1_000,
   };
 }
 
-/** Grows by one with every new owner of a lane. */
+/** Increases by one with every new owner of a lane. */
 function sumOfTokens(leases: readonly LaneLease[]): number {
   return leases.reduce((sum, { fencingToken }) => sum + fencingToken, 0);
 }
@@ -62,8 +50,8 @@ function sumOfTokens(leases: readonly LaneLease[]): number {
 type Disaster = Awaited<ReturnType<typeof strike>>;
 
 /**
- * Kills the node that holds most lanes, and freezes another for longer than its lease. Returns the tokens of all lanes
- * together, as they were before, and the signers that the killed node acted for.
+ * Kills the node with the most lanes, and freezes another for longer than its lease. Returns the sum of all fencing
+ * tokens before that, and the signers of the killed node.
  */
 async function strike({ nodes, progress }: Stage) {
   const leases = await (nodes[0] as NodeChild).client.leases();

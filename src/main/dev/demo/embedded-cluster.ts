@@ -1,4 +1,4 @@
-/** Nodes in processes of their own, on one database and one chain: what `demo`, `bench` and `chaos` stand on. */
+/** Nodes in processes of their own on one database and one chain, for `demo`, `bench` and `chaos`. */
 import { systemClock } from "../../../adapters/system/clock.ts";
 import { assertInstalled } from "../embedded/needed-packages.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded/postgres.ts";
@@ -9,9 +9,9 @@ export type EmbeddedCluster = Awaited<ReturnType<typeof startCluster>>;
 
 export interface ClusterPlan {
   readonly nodes: number;
-  /** Where the database lives. */
+  /** Directory of the database. */
   readonly directory: string;
-  /** How what was begun is ended, the last first. */
+  /** Clean-up steps, the last one first. */
   readonly undo: (() => Promise<unknown>)[];
   readonly signal: AbortSignal;
 }
@@ -20,7 +20,7 @@ const SIGNERS = 6;
 export const LEASE_MS = 4_000;
 const BLOCK_MS = 200;
 
-/** Every part that is up when it is interrupted is taken down again, last first. */
+/** An interruption stops every started part, the last one first. */
 export async function startCluster({ nodes: count, directory, undo, signal }: ClusterPlan) {
   assertInstalled({ who: "this command", parts: ["database", "chain"], instead: {} });
   const embedded = { directory, clock: systemClock, log: () => undefined };
@@ -30,7 +30,7 @@ export async function startCluster({ nodes: count, directory, undo, signal }: Cl
   undo.unshift(() => chain.stop());
   const nodes: NodeChild[] = [];
   const started: Promise<NodeChild>[] = [];
-  // One that is just being started is waited for: nobody else would end it.
+  // Waits for nodes that are still starting: nobody else would stop them.
   undo.unshift(async () => {
     const known = (await Promise.allSettled(started)).flatMap((each) =>
       each.status === "fulfilled" ? [each.value] : [],
@@ -44,7 +44,7 @@ export async function startCluster({ nodes: count, directory, undo, signal }: Cl
   };
   for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
   const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
-  /** In the place of one that has ended. */
+  /** Starts a node in place of an ended one. */
   const restart = async (index: number): Promise<void> => {
     nodes[index] = await start(index + 1);
   };

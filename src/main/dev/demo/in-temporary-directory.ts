@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { listenForStop } from "../../stop-signals.ts";
 import type { ClusterPlan } from "./embedded-cluster.ts";
 
-/** Where something is tried out, and nothing is left of it: also not after Ctrl-C. */
+/** Runs `work` in a temporary directory, and removes everything afterwards, also after Ctrl-C. */
 export async function inTemporaryDirectory<T>(work: (place: Omit<ClusterPlan, "nodes">) => Promise<T>): Promise<T> {
   const stop = listenForStop();
   const interrupted = stop.received.then(() => Promise.reject(new Error("interrupted; nothing of it is left running")));

@@ -5,12 +5,12 @@ import { createClient } from "../../../client/index.ts";
 export type NodeChild = Awaited<ReturnType<typeof startNodeChild>>;
 
 /**
- * A node of the demonstration: a real process that can be killed and paused like any other. It runs in a directory of its own:
- * a configuration file where the command was given is another node's.
+ * A node in a real process that can be killed and paused. It runs in its own directory, so that it does not read the
+ * configuration file of the user's directory.
  */
 export async function startNodeChild(name: string, variables: Readonly<Record<string, string>>, directory: string) {
   const { PATH = "", HOME = "" } = process.env;
-  // The launcher that this process was started by starts a node, too.
+  // This process's launcher also starts nodes.
   const launcher = process.argv[1] as string;
   const child = spawn(process.execPath, [...inherited(process.execArgv), launcher, "start"], {
     cwd: directory,
@@ -36,7 +36,7 @@ export async function startNodeChild(name: string, variables: Readonly<Record<st
   };
 }
 
-/** Of the options of Node only the room for young objects, which the launcher gave: a second debugger would find its port taken. */
+/** Inherits only the launcher's garbage collector options: a second debugger would find its port in use. */
 export function inherited(options: readonly string[]): readonly string[] {
   return options.filter((option) => /^--(max[-_]semi[-_]space[-_]size=|no[-_]parallel[-_]scavenge$)/.test(option));
 }
@@ -45,12 +45,12 @@ async function readyLine(
   name: string,
   child: ChildProcess,
 ): Promise<{ readonly url: string; readonly nodeId: string }> {
-  const said: string[] = [];
-  child.stderr?.on("data", (chunk: Buffer) => said.push(chunk.toString()));
+  const stderr: string[] = [];
+  child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk.toString()));
   if (child.stdout === null) throw new Error(`${name} has no standard output`);
   for await (const line of createInterface({ input: child.stdout })) {
     child.stderr?.removeAllListeners("data");
     return JSON.parse(line);
   }
-  throw new Error(`${name} ended before it was ready: ${said.join("").trim().split("\n").at(-1) ?? "it said nothing"}`);
+  throw new Error(`${name} ended before it was ready: ${stderr.join("").trim().split("\n").at(-1)}`);
 }

@@ -1,4 +1,4 @@
-/** Two bars on a terminal, a line now and then elsewhere. */
+/** Progress as two bars on a terminal, as occasional lines elsewhere. */
 export interface Progress {
   update(accepted: number, confirmed: number): void;
   say(line: string): void;
@@ -31,12 +31,12 @@ function liveProgress(total: number, { write }: ProgressOutput): Progress {
 }
 
 function plainProgress(total: number, { write }: ProgressOutput): Progress {
-  let told = 0;
+  let reported = 0;
   return {
     update: (accepted, confirmed) => {
       const percent = Math.floor((confirmed / total) * 100);
-      if (percent < told + PLAIN_STEP) return;
-      told = percent - (percent % PLAIN_STEP);
+      if (percent < reported + PLAIN_STEP) return;
+      reported = percent - (percent % PLAIN_STEP);
       write(`accepted ${accepted}, confirmed ${confirmed} of ${total}\n`);
     },
     say: (line) => write(`${line}\n`),

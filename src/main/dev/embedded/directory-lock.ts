@@ -8,10 +8,10 @@ const PREFIX = "supervisor.";
 const RELEASED = "released";
 
 /**
- * One Fencepost per directory, by the same idea as the lanes: terms with a number that only grows. `supervisor.<n>` is a
- * symbolic link whose target names the holder (`<pid>:<identity>`): made in one atomic step, contents included, and only
- * by one process per number. The highest number is the holder. A dead holder is never removed, only outnumbered, so a
- * slow claimant that saw an older term cannot delete, or slip in under, a newer one.
+ * Allows one Fencepost per directory, with fencing like a lane's lease. `supervisor.<n>` is a symbolic link whose
+ * target names the holder (`<pid>:<identity>`). Creating it is atomic, content included, and succeeds for one process
+ * per number. The highest number is the holder. A dead holder is never removed, only superseded, so a slow claimant
+ * that saw an older term cannot delete a newer one.
  */
 export async function lockDirectory(directory: string) {
   const identity = (await findProcess(process.pid))?.identity ?? "unknown";
@@ -49,14 +49,14 @@ async function assertGone(directory: string, term: number): Promise<void> {
   }
 }
 
-/** The term stays, so that its number is never given twice; only its holder is struck out. */
+/** The term's file stays, so that its number is never reused; only its holder is cleared. */
 async function release(directory: string, term: number): Promise<void> {
   const draft = join(directory, `.${PREFIX}${randomBytes(6).toString("hex")}`);
   try {
     await symlink(RELEASED, draft);
     await rename(draft, pathOf(directory, term));
   } catch (error) {
-    // The directory may have been deleted under us: then there is nothing left to release.
+    // The directory may have been deleted: then there is nothing to release.
     if (systemCode(error) !== "ENOENT") throw error;
   }
 }

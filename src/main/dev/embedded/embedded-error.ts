@@ -8,7 +8,7 @@ export type EmbeddedErrorCode =
   | "START_FAILED"
   | "ENDED";
 
-/** Why an embedded server could not be had. The message is the one line that a person reads: what is wrong, what to do. */
+/** Error of an embedded server. Its message is one line for people: the problem, and what to do. */
 export class EmbeddedError extends Error {
   readonly code: EmbeddedErrorCode;
 
@@ -19,7 +19,7 @@ export class EmbeddedError extends Error {
   }
 }
 
-/** The `code` that Node puts on system errors (`EACCES`, `ENOENT`, …), or null for anything else. */
+/** The `code` of Node's system errors (`EACCES`, `ENOENT`, …), else null. */
 export function systemCode(error: unknown): string | null {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
 }

@@ -4,7 +4,7 @@ import { EmbeddedError, systemCode } from "./embedded-error.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
-/** A port that is free at this moment. Another process may take it first: the caller must be ready for that. */
+/** A port that is free now. Another process may take it before the caller does. */
 export function freePort(): Promise<number> {
   return probe(0);
 }
@@ -24,7 +24,6 @@ export function portTaken(port: number): EmbeddedError {
   );
 }
 
-/** Of a server that listens on TCP. */
 export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }

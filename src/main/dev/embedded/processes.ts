@@ -4,31 +4,31 @@ import { Socket } from "node:net";
 import { type Clock, within } from "../../../ports/clock.ts";
 import { systemCode } from "./embedded-error.ts";
 
-/** Who a child runs as; null where it simply runs as we do. */
+/** User of a child process. */
 export interface Account {
   readonly uid: number;
   readonly gid: number;
 }
 
-/** A process that runs right now. A pid alone proves nothing: numbers are reused, in containers almost at once. */
+/** A running process. A pid alone identifies none: numbers are reused, in containers almost at once. */
 export interface LiveProcess {
-  /** Differs between two processes that had the same pid one after the other. */
+  /** Distinguishes processes that had the same pid. */
   readonly identity: string;
-  /** Null where the system does not tell. */
+  /** Null: unknown on this system. */
   readonly workingDirectory: string | null;
   readonly command: string;
 }
 
 export interface Outcome {
-  /** Null where a signal ended it, or where it never ran. */
+  /** Null: ended by a signal, or never started. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 /**
- * Children get an environment of their own. PGDATA, PGPORT and friends in the user's shell would change what the server
- * does, and a macOS postmaster without a locale refuses to start.
+ * Environment of children. PGDATA, PGPORT and others in the user's shell would change the server, and a macOS
+ * postmaster without a locale does not start.
  */
 export const CHILD_ENVIRONMENT: Readonly<Record<string, string>> = {
   LC_ALL: "C",
@@ -38,7 +38,9 @@ export const CHILD_ENVIRONMENT: Readonly<Record<string, string>> = {
 
 const EXIT_POLL_MS = 20;
 
-/** Zombies count as gone: in a container without a reaping init they would otherwise stay alive for ever. */
+/**
+ * Finds a running process. Zombies count as ended: without a reaping init, as in some containers, they stay for ever.
+ */
 export async function findProcess(pid: number): Promise<LiveProcess | null> {
   if (process.platform === "linux") return findInProc(pid);
   return parsePsLine((await run("ps", ["-ww", "-o", "stat=,lstart=,command=", "-p", String(pid)])).stdout);
@@ -47,7 +49,7 @@ export async function findProcess(pid: number): Promise<LiveProcess | null> {
 async function findInProc(pid: number): Promise<LiveProcess | null> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (stat === null) return null;
-  // The command name stands in parentheses and may itself contain spaces and parentheses.
+  // The command name is in parentheses, and may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state, startTicks] = [fields[0], fields[19]];
   if (state === "Z" || state === "X" || startTicks === undefined) return null;
@@ -67,7 +69,7 @@ export function parsePsLine(line: string): LiveProcess | null {
   return { identity: started.replace(/ +/g, " "), workingDirectory: null, command };
 }
 
-/** Runs a short command to its end. Never rejects: a command that cannot be started is a failed one. */
+/** Runs a short command. Never rejects: a command that cannot be started counts as failed. */
 export function run(file: string, args: readonly string[], account: Account | null = null): Promise<Outcome> {
   return new Promise((resolve) => {
     const child = execFile(file, args, { ...account, cwd: "/", env: CHILD_ENVIRONMENT }, (error, stdout, stderr) => {
@@ -77,7 +79,7 @@ export function run(file: string, args: readonly string[], account: Account | nu
   });
 }
 
-/** Waits for a process that is not our child to go away; false when it is still there after `timeoutMs`. */
+/** Waits until a process that is not our child has ended; false if it runs after `timeoutMs`. */
 export async function waitForExit(clock: Clock, pid: number, timeoutMs: number): Promise<boolean> {
   const deadlineMs = clock.monotonicMs() + timeoutMs;
   const before = await findProcess(pid);
@@ -94,7 +96,7 @@ export function settlesWithin(clock: Clock, promise: Promise<unknown>, ms: numbe
   return within(clock, promise.then(settled, settled), { ms, late: () => false });
 }
 
-/** Sends a signal; a process that is already gone is no error. */
+/** Sends a signal. An ended process is no error. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -103,20 +105,20 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** A child that does not outlive us. */
+/** A child process that ends with this one. */
 export type Child = ReturnType<typeof launch>;
 
 export interface Ending {
-  /** In a few words: the exit code, the signal, or why it never ran. */
+  /** The exit code, the signal, or why it never started. */
   readonly how: string;
   readonly code: number | null;
-  /** Where it could not be started at all. */
+  /** Set if it could not be started. */
   readonly error?: Error;
-  /** The end of what it said, where that is a pipe. */
+  /** The end of its standard error, if that is a pipe. */
   readonly stderr: string;
 }
 
-const LAST_WORDS_CHARACTERS = 10_000;
+const KEPT_STDERR_CHARACTERS = 10_000;
 
 /**
  * Starts it in a process group of its own: Ctrl-C reaches us alone, and we end the child when the node has drained. Where
@@ -128,7 +130,7 @@ export function launch(command: readonly string[], options: SpawnOptions, lastSi
   const dismiss = handle.pid === undefined ? () => undefined : guardChild(handle.pid, lastSignal);
   let stderr = "";
   handle.stderr?.on("data", (chunk) => {
-    stderr = (stderr + chunk).slice(-LAST_WORDS_CHARACTERS);
+    stderr = (stderr + chunk).slice(-KEPT_STDERR_CHARACTERS);
   });
   const ended = new Promise<Ending>((resolve) => {
     handle.on("error", (error) => resolve({ how: error.message, code: null, error, stderr }));
@@ -140,7 +142,7 @@ export function launch(command: readonly string[], options: SpawnOptions, lastSi
   return { handle, ended };
 }
 
-/** One signal after the other, each with its time to have an effect, and SIGKILL at the end. */
+/** Sends one signal after the other, each with its time to take effect, then SIGKILL. */
 export async function endChild(
   { handle, ended }: Child,
   clock: Clock,
@@ -155,11 +157,11 @@ export async function endChild(
 }
 
 /**
- * Makes a child end when we end, even by SIGKILL, where no handler of ours can run. A shell waits on a pipe whose other
- * end only this process holds; the kernel closes it with us, the read returns, and the shell sends the signal. It stands
- * in a process group of its own, so that Ctrl-C in the terminal does not take it away first.
+ * Ends a child when this process ends, even by SIGKILL. A shell reads from a pipe whose other end only this process
+ * holds. The kernel closes that with the process, the read returns, and the shell sends the signal. The shell has its
+ * own process group, so that Ctrl-C does not end it first.
  *
- * The returned function dismisses the guard. Call it when the child has ended: its pid may then be another process's.
+ * The returned function removes the guard. Call it when the child has ended: its pid may be reused.
  */
 function guardChild(pid: number, signal: "INT" | "TERM"): () => void {
   const guard = spawn("/bin/sh", ["-c", 'read -r _; kill -s "$2" "$1" 2>/dev/null', "guard", String(pid), signal], {
@@ -168,7 +170,7 @@ function guardChild(pid: number, signal: "INT" | "TERM"): () => void {
     env: CHILD_ENVIRONMENT,
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // Without a shell there is no guard; the next start still finds and stops what was left behind.
+  // Without a shell there is no guard; the next start finds and stops a leftover server.
   guard.on("error", () => undefined);
   guard.stdin.on("error", () => undefined);
   guard.unref();

@@ -1,49 +1,29 @@
 import { defined } from "../../../domain/defined.ts";
-import { createEngine } from "./chain/edr.ts";
+import { type ChainSettings, createEngine, DEFAULTS, type DevAccount } from "./chain/edr.ts";
+import { guardEdr } from "./chain/guard-edr.ts";
 import { resultOf } from "./chain/json-rpc.ts";
-import { speakLikeANode } from "./chain/node-dialect.ts";
+import { answerLikeNodes } from "./chain/node-dialect.ts";
 import { serveRpc } from "./chain/rpc-server.ts";
-import { spareEdr } from "./chain/spare-edr.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 import { LOOPBACK } from "./loopback-port.ts";
 
-/** The phrase that hardhat and anvil use too: the same ten accounts everywhere, and no secret. */
-const DEV_MNEMONIC = "test test test test test test test test test test test junk";
-
-export interface DevAccount {
-  readonly address: `0x${string}`;
-  readonly privateKey: `0x${string}`;
-}
+export type { ChainSettings, DevAccount } from "./chain/edr.ts";
 
 export interface DevChain {
   readonly url: string;
   readonly port: number;
   readonly chainId: number;
   readonly accounts: readonly DevAccount[];
-  /** Of a process of its own: resolves when that has ended, with what it said last. */
+  /** Resolves when the chain's own process has ended, with its last output. */
   readonly ended?: Promise<string>;
-  /** Rejects with a ChainRpcError where the chain answers with an error. */
+  /** Rejects with a ChainRpcError if the chain answers with an error. */
   rpc(method: string, params?: readonly unknown[]): Promise<unknown>;
   mine(blocks?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
-const DEFAULTS = {
-  /** A block every so often, empty or not. Without it, and without `automine`, only `mine` makes blocks. */
-  blockTimeMs: null as number | null,
-  /** A block for every transaction as it comes. */
-  automine: false,
-  chainId: 31337,
-  mnemonic: DEV_MNEMONIC,
-  accounts: 10,
-  balanceEther: 10_000,
-};
-
-/** The options with every default filled in. */
-export type ChainSettings = Readonly<typeof DEFAULTS>;
-
 export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings[K] | undefined } & {
-  /** A free one is chosen where none is given. */
+  /** Not set: a free port. */
   readonly port?: number | undefined;
 };
 
@@ -51,12 +31,12 @@ export function chainSettings(options: ChainOptions): ChainSettings {
   return { ...DEFAULTS, ...defined(options) };
 }
 
-/** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address; gone when it stops. */
+/** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. */
 export async function startEmbeddedChain(options: ChainOptions = {}): Promise<DevChain> {
   const settings = chainSettings(options);
   const accounts = await deriveAccounts(settings);
   const engine = await createEngine(settings, accounts);
-  const handle = speakLikeANode(spareEdr(engine));
+  const handle = answerLikeNodes(guardEdr(engine));
   const stopMining = () => engine("evm_setIntervalMining", [0]);
   const server = await serveRpc(handle, options.port ?? 0).catch(async (error: unknown) => {
     await stopMining();
@@ -77,13 +57,13 @@ export async function startEmbeddedChain(options: ChainOptions = {}): Promise<De
   };
 }
 
-/** Where wallets look first (BIP-44); the accounts are its children 0, 1, 2, … */
+/** Default path of wallets (BIP-44); the accounts are its children 0, 1, 2, … */
 const DERIVATION_PATH = "m/44'/60'/0'/0";
 
-/** viem's accounts are loaded here and not above, because importing them takes longer than starting the chain. */
+/** viem's accounts are imported here: that takes longer than starting the chain. */
 export async function deriveAccounts({ mnemonic, accounts }: ChainSettings): Promise<readonly DevAccount[]> {
   const { mnemonicToAccount, privateKeyToAddress } = await import("viem/accounts");
-  // Stretching the phrase into a seed is the slow part: done once, not per account.
+  // Deriving the seed from the phrase is slow: done once, not per account.
   const parent = mnemonicToAccount(mnemonic, { path: DERIVATION_PATH }).getHdKey();
   return Array.from({ length: accounts }, (_, index) => {
     const key = parent.deriveChild(index).privateKey;

@@ -56,7 +56,7 @@ const changeBlock = (proxy: RpcProxy, change: (block: Json) => Json) =>
 const roundTrips = ({ calls }: RpcProxy, method: string) => calls.filter((call) => call.method === method).length;
 
 describe("an honest endpoint", () => {
-  it("proves every receipt of a block, asked for the block once", async () => {
+  it("proves every receipt of a block with one fetch of the block", async () => {
     const { proxy, hashes, settle } = await open();
     const verdicts = await settle();
     const receipts = await harness.chain.receipts(hashes);
@@ -67,13 +67,13 @@ describe("an honest endpoint", () => {
     expect(whole, "in one request").toEqual([["eth_getBlockByHash", "eth_getBlockReceipts"]]);
   });
 
-  it("proves them without eth_getBlockReceipts, too", async () => {
+  it("proves receipts without eth_getBlockReceipts too", async () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("is no liar where its receipts, asked for one by one, are an error: that decides nothing", async () => {
+  it("is not contradicted by an error of a single receipt request: that decides nothing", async () => {
     const { proxy, hashes, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
     const { lift } = proxy.rule(
@@ -85,7 +85,7 @@ describe("an honest endpoint", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("is asked again where the thread that proves it died: that decides nothing", async () => {
+  it("is asked again if the proving thread died: that decides nothing", async () => {
     const { proxy, hashes } = await open();
     const block = (await harness.chain.head("latest")) as Block;
     const transport = { url: proxy.url, clock: systemClock, timeoutMs: 50_000, report: () => undefined };
@@ -101,7 +101,7 @@ describe("an honest endpoint", () => {
     await endpoint.rpc.close();
   });
 
-  it("is asked again where it did not answer: that decides nothing", async () => {
+  it("is asked again if it did not answer: that decides nothing", async () => {
     const { proxy, settle } = await open();
     const rule = proxy.rule({ methods: ["eth_getBlockByHash"] }, badGateway);
     await expect(settle()).rejects.toThrow(ChainUnavailable);
@@ -109,7 +109,7 @@ describe("an honest endpoint", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("whose price is not what the transaction could have paid is believed in all but that", async () => {
+  it("with a price that the transaction cannot have paid is believed in all but the price", async () => {
     const { proxy, hashes, settle } = await open();
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, effectiveGasPrice: "0x1" }));
     const prices = (await settle()).map((verdict) => verdict.kind === "agreed" && verdict.receipt.effectiveGasPrice);
@@ -117,7 +117,7 @@ describe("an honest endpoint", () => {
   });
 });
 
-it("what a lone endpoint says was paid beside gas is not sure: no block commits to it", async () => {
+it("costs besides gas that a lone endpoint reports are marked unsure: no block commits to them", async () => {
   const { proxy, hashes, settle } = await open();
   lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({
     ...receipt,
@@ -128,7 +128,7 @@ it("what a lone endpoint says was paid beside gas is not sure: no block commits 
   expect(unsure).toEqual(hashes.map((_, index) => (index === 2 ? true : undefined)));
 });
 
-describe("an endpoint that contradicts its own block is believed in nothing of it:", () => {
+describe("an endpoint that contradicts its own block is not believed:", () => {
   it.each<[string, (receipt: Json) => Json | null]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     [
@@ -149,7 +149,7 @@ describe("an endpoint that contradicts its own block is believed in nothing of i
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("receipts under each other's names", async () => {
+  it("receipts under each other's hashes", async () => {
     const { proxy, hashes, settle } = await open();
     const [first, , third] = hashes as readonly [Hash, Hash, Hash];
     const names = new Map<unknown, Hash>([
@@ -169,7 +169,7 @@ describe("an endpoint that contradicts its own block is believed in nothing of i
     expect(await settle()).toContainEqual({ kind: "disagree", answers: [expect.stringContaining("transactionsRoot")] });
   });
 
-  it("other contents under our hash", async () => {
+  it("other contents under our transaction's hash", async () => {
     const { proxy, hashes, settle } = await open();
     const change = (each: Json) => (each.hash === hashes[2] ? { ...each, value: "0x8" } : each);
     changeBlock(proxy, (block) => ({ ...block, transactions: (block.transactions as readonly Json[]).map(change) }));
@@ -186,14 +186,14 @@ describe("an endpoint that contradicts its own block is believed in nothing of i
   });
 });
 
-describe("an endpoint of a chain that nothing can be proved of", () => {
+describe("an endpoint of a chain whose blocks cannot be proved", () => {
   it.each<[string, (block: Json) => Json]>([
     ["has a header of its own", (block) => ({ ...block, requestsHash: undefined, l1BlockNumber: "0x1" })],
     [
       "has transactions of its own",
       (block) => ({ ...block, transactions: [{ ...(block.transactions as readonly Json[])[0], type: "0x7e" }] }),
     ],
-  ])("%s: believed as it is, and its blocks are not fetched one by one to find that out", async (_, change) => {
+  ])("%s: is believed unproven, and its further blocks are not fetched to find out", async (_, change) => {
     const { proxy, settle } = await open();
     changeBlock(proxy, change);
     expect(kindsOf(await settle())).toEqual(["unproven"]);
@@ -205,24 +205,27 @@ describe("an endpoint of a chain that nothing can be proved of", () => {
   it.each<[string, Treatment]>([
     ["without a receipt", async () => ({ result: null })],
     ["whose receipt is an error", refuseWith("transaction type not supported")],
-  ])("holds a transaction of its own %s: believed as it is, without eth_getBlockReceipts too", async (_, answer) => {
-    const { proxy, hashes, settle } = await open();
-    proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
-    changeBlock(proxy, (block) => {
-      const [system, ...others] = block.transactions as readonly Json[];
-      return { ...block, transactions: [{ ...system, type: "0x7e" }, ...others] };
-    });
-    proxy.rule({ methods: ["eth_getTransactionReceipt"], when: ({ params }) => params[0] === hashes[0] }, answer);
-    expect(kindsOf(await settle(hashes.slice(1)))).toEqual(["unproven"]);
-  });
+  ])(
+    "has a block with a transaction of its own %s: is believed unproven, without eth_getBlockReceipts too",
+    async (_, answer) => {
+      const { proxy, hashes, settle } = await open();
+      proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
+      changeBlock(proxy, (block) => {
+        const [system, ...others] = block.transactions as readonly Json[];
+        return { ...block, transactions: [{ ...system, type: "0x7e" }, ...others] };
+      });
+      proxy.rule({ methods: ["eth_getTransactionReceipt"], when: ({ params }) => params[0] === hashes[0] }, answer);
+      expect(kindsOf(await settle(hashes.slice(1)))).toEqual(["unproven"]);
+    },
+  );
 
-  it("is refused whole: believed as it is", async () => {
+  it("refuses to return the full block: is believed unproven", async () => {
     const { proxy, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockByHash"] }, refuseWith("response size exceeded"));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
   });
 
-  it("holds more than is fetched whole: believed as it is", async () => {
+  it("has a block that is too large to fetch: is believed unproven", async () => {
     const { proxy, settle } = await open();
     changeBlock(proxy, (block) => ({ ...block, transactions: Array.from({ length: 5_001 }, () => ({})) }));
     expect(kindsOf(await settle())).toEqual(["unproven"]);
@@ -233,7 +236,7 @@ describe("two endpoints", () => {
   it.each<[string, (receipt: Json) => Json]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     ["no contract", (receipt) => ({ ...receipt, contractAddress: null })],
-  ])("of which one shows %s decide nothing", async (_, lie) => {
+  ])("decide nothing if one shows %s", async (_, lie) => {
     const { proxy, deployment, settle } = await open(2);
     const rule = lieAboutReceipts(proxy, deployment, lie);
     expect(await settle([deployment])).toMatchObject([{ kind: "disagree", answers: { length: 2 } }]);
@@ -241,7 +244,7 @@ describe("two endpoints", () => {
     expect(kindsOf(await settle([deployment]))).toEqual(["agreed"]);
   });
 
-  it("may differ in what decides nothing: the address of a contract, and of one that reverted; the price is then unknown", async () => {
+  it("may differ in contract addresses and prices, which decide nothing; the price is then unknown", async () => {
     const { proxy, deployment, hashes, settle } = await open(2);
     lieAboutReceipts(proxy, null, (receipt) => ({
       ...receipt,
@@ -257,7 +260,7 @@ describe("two endpoints", () => {
     expect(receipts[hashes.indexOf(deployment)]?.contractAddress).not.toBeNull();
   });
 
-  it("are asked in one request each, heights included, and again only for what an index has not come to", async () => {
+  it("get one request each, heights included, and a second only for what an index lacks", async () => {
     const { hashes, settle } = await open(2);
     const [first, second] = harness.proxies as readonly [RpcProxy, RpcProxy];
     await Promise.all([settle(), harness.chain.heightReached(1)]);
@@ -277,7 +280,7 @@ describe("two endpoints", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
-  it("of which one fails decide nothing; once it is down, the other is held against its block", async () => {
+  it("decide nothing if one fails; once it is down, the other is proved by its block", async () => {
     const { proxy, hashes, settle } = await open(2);
     const down = proxyAt(harness.proxies, 1).rule({}, badGateway);
     lieAboutReceipts(proxy, hashes[2] as Hash, (receipt) => ({ ...receipt, status: "0x0" }));
@@ -286,7 +289,7 @@ describe("two endpoints", () => {
     down.lift();
   });
 
-  it("of which one is down do not lie deep by the height that it claimed before: the other has to have come so far", async () => {
+  it("do not make a block deep by the height of an endpoint that is down: the other must have reached it", async () => {
     const { proxy, settle } = await open(2, 1);
     await harness.node.mine();
     const { number } = (await harness.chain.head("latest")) as Block;

@@ -61,7 +61,7 @@ const BLOCK_46147 = {
 };
 
 describe("well-known blocks of Ethereum", () => {
-  it("hash to the names they have", () => {
+  it("hash to their known hashes", () => {
     expect(headerHash(GENESIS)).toBe("0xd4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
     expect(headerHash(BLOCK_46147)).toBe("0x4e3a3754410177e6937ef1f84bba68ea139e8d1a2258c5f85db9f1cd715a1bdd");
   });
@@ -71,7 +71,7 @@ describe("well-known blocks of Ethereum", () => {
     expect(`0x${orderedTrieRoot([encodeTransaction(FIRST_TRANSACTION)])}`).toBe(BLOCK_46147.transactionsRoot);
   });
 
-  it("prove nothing of receipts from before Byzantium: those had no status", () => {
+  it("prove no receipts from before Byzantium, which have no status", () => {
     const block = { ...BLOCK_46147, transactions: [FIRST_TRANSACTION] };
     const receipts = [
       { transactionHash: FIRST_TRANSACTION.hash, cumulativeGasUsed: "0x5208", logsBloom: NO_BLOOM, logs: [] },
@@ -102,7 +102,7 @@ describe("a block of a real EVM", () => {
     return prove({ block: { ...shown.block, transactions } }, wanted);
   };
 
-  it("is proved with every type that it holds: legacy, 2930, 1559, 7702", () => {
+  it("is proved with every transaction type that it contains: legacy, 2930, 1559, 7702", () => {
     expect(new Set(shown.block.transactions.map(({ type }) => type))).toEqual(new Set(["0x0", "0x1", "0x2", "0x4"]));
     const verdict = prove({});
     expect(verdict.kind).toBe("proved");
@@ -116,7 +116,7 @@ describe("a block of a real EVM", () => {
     expect([statuses.includes("0x0"), statuses.includes("0x1")]).toEqual([true, true]);
   });
 
-  it("is proved with more transactions than one byte counts, and without any", async () => {
+  it("is proved with more transactions than one byte counts, and with none", async () => {
     await node.rpc("evm_setBlockGasLimit", ["0x1dcd6500"]);
     const large = await mineVariedBlock(node, 300);
     expect(large.receipts).toHaveLength(306);
@@ -129,11 +129,11 @@ describe("a block of a real EVM", () => {
     expect(proveBlock({ ...(await showLatest(node)), wanted: [] })).toEqual({ kind: "proved", transactions: [] });
   });
 
-  it("does not answer for what it does not hold", () => {
+  it("proves nothing about a transaction that it does not contain", () => {
     expect(prove({}, [ZERO_HASH])).toEqual({ kind: "proved", transactions: [] });
   });
 
-  it("is contradicted by a receipt that was changed, whichever part of it", () => {
+  it("is contradicted by a changed receipt, in any field", () => {
     const logging = shown.receipts.findIndex(({ logs }) => (logs as readonly unknown[]).length > 0);
     const [log] = (shown.receipts[logging]?.logs ?? []) as readonly object[];
     expect(withReceipt(2, { status: "0x0" }).kind).toBe("contradicts");
@@ -145,7 +145,7 @@ describe("a block of a real EVM", () => {
     expect(withReceipt(logging, { logs: [{ ...log, data: "0x00" }] }).kind).toBe("contradicts");
   });
 
-  it("is contradicted by a receipt that is missing, or stands under another's name", () => {
+  it("is contradicted by a missing receipt, or one under another hash", () => {
     const [first, second, ...rest] = shown.receipts;
     expect(prove({ receipts: [second, ...rest] as ShownBlock["receipts"] }).kind).toBe("contradicts");
     const swapped = [
@@ -156,18 +156,18 @@ describe("a block of a real EVM", () => {
     expect(prove({ receipts: swapped }).kind).toBe("contradicts");
   });
 
-  it("is contradicted by transactions in another order, or of which one is missing", () => {
+  it("is contradicted by reordered or missing transactions", () => {
     const { transactions } = shown.block;
     const [first, second, ...rest] = transactions as [never, never, ...never[]];
     expect(prove({ block: { ...shown.block, transactions: [second, first, ...rest] } }).kind).toBe("contradicts");
     expect(prove({ block: { ...shown.block, transactions: transactions.slice(1) } }).kind).toBe("contradicts");
   });
 
-  it("is contradicted by another height than its hash is known for", () => {
+  it("is contradicted by another height than that of its hash", () => {
     expect(prove({ number: shown.number + 1 }).kind).toBe("contradicts");
   });
 
-  it("is contradicted by other contents under the hash of one that is of interest", () => {
+  it("is contradicted by other contents under the hash of a wanted transaction", () => {
     const hash = shown.block.transactions[2]?.hash as string;
     expect(withTransaction(2, { nonce: "0x63" }, [hash])).toMatchObject({
       kind: "contradicts",
@@ -175,7 +175,7 @@ describe("a block of a real EVM", () => {
     });
   });
 
-  it("proves nothing where the header hashes otherwise: fields that are not known, or a hash of another kind", () => {
+  it("proves nothing if the header has unknown fields or another hash function", () => {
     const unprovable = { kind: "unprovable", of: "chain" };
     expect(prove({ block: { ...shown.block, stateRoot: ZERO_HASH } })).toMatchObject(unprovable);
     expect(prove({ block: { ...shown.block, blockAccessListHash: ZERO_HASH, requestsHash: undefined } })).toMatchObject(
@@ -184,13 +184,13 @@ describe("a block of a real EVM", () => {
     expect(prove({ block: { ...shown.block, difficulty: null } })).toMatchObject(unprovable);
   });
 
-  it("proves nothing where a transaction is of a type of its chain's own", () => {
+  it("proves nothing if a transaction has a chain-specific type", () => {
     for (const type of ["0x5", "0x64", "0x7e"]) {
       expect(withTransaction(2, { type })).toMatchObject({ kind: "unprovable", of: "chain" });
     }
   });
 
-  it("proves nothing where another sender's transaction does not hash to its hash, as Bor shows some", () => {
+  it("proves nothing if another sender's transaction does not hash to its hash, as on Bor", () => {
     expect(withTransaction(0, { hash: ZERO_HASH }, hashesOf(shown).slice(1))).toMatchObject({
       kind: "unprovable",
       of: "block",

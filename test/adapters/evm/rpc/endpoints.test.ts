@@ -45,21 +45,21 @@ const LIMITED = { kind: "status", status: 429, headers: { "retry-after": "1" } }
 const alerts = (telemetry: RecordedTelemetry) =>
   telemetry.of("alert").map(({ severity, code }) => `${severity} ${code}`);
 
-describe("reading", () => {
-  it("asks the preferred one, and it alone", async () => {
+describe("a read from several endpoints", () => {
+  it("asks only the preferred one", async () => {
     const b = await bench(CHAIN, CHAIN);
     expect([await b.endpoints.read(who), await b.endpoints.read(who)]).toEqual([0, 0]);
     expect(server(b, 1).requests).toHaveLength(0);
   });
 
-  it("goes on to the next where there is no answer", async () => {
+  it("asks the next endpoint if there is no answer", async () => {
     const b = await bench(CHAIN, CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     server(b, 1).failAlways({ kind: "raw", body: "<html>" });
     expect(await b.endpoints.read(who)).toBe(2);
   });
 
-  it("goes on to the next where the answer is an error, without a mark on the first one's health", async () => {
+  it("asks the next endpoint after an error answer, without changing the first one's health", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).on("who", () => {
       throw new Refusal(-32000, "header not found");
@@ -69,7 +69,7 @@ describe("reading", () => {
     expect(alerts(b.telemetry)).toEqual([]);
   });
 
-  it("tells endpoints that limit the rate from those that are gone, and does not ask them to prove their chain again", async () => {
+  it("distinguishes rate-limited endpoints from lost ones, and does not check their chain again", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).failAlways(LIMITED);
@@ -85,7 +85,7 @@ describe("reading", () => {
     await expect(b.endpoints.read(who)).rejects.toMatchObject({ name: "ChainUnavailable", limited: false });
   });
 
-  it("says ChainUnavailable with every reason where no endpoint answers", async () => {
+  it("throws ChainUnavailable with every reason if no endpoint answers", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     server(b, 1).on("who", () => {
@@ -96,7 +96,7 @@ describe("reading", () => {
     await expect(read).rejects.toThrow(/502.*missing trie node/);
   });
 
-  it("lets a mistake of ours through instead of blaming the endpoints", async () => {
+  it("rethrows a bug instead of blaming the endpoints", async () => {
     const b = await bench(CHAIN, CHAIN);
     const mistake = b.endpoints.read(async () => {
       throw new TypeError("ours");
@@ -119,8 +119,8 @@ describe("reading", () => {
   });
 });
 
-describe("health", () => {
-  it("skips an endpoint after three failures, alerts once, and takes it back after a probe", async () => {
+describe("the health of endpoints", () => {
+  it("has one skipped after three failures, with one alert, and used again after a probe", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
@@ -137,7 +137,7 @@ describe("health", () => {
     expect(b.telemetry.of("alert.resolved")).toMatchObject([about]);
   });
 
-  it("probes in the background: no call waits for an endpoint that hangs", async () => {
+  it("is probed in the background: no call waits for an endpoint that hangs", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 3; times++) await b.endpoints.read(who);
@@ -149,7 +149,7 @@ describe("health", () => {
     expect(server(b, 0).requests).toHaveLength(4);
   });
 
-  it("backs off from probe to probe", async () => {
+  it("is probed with growing pauses", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 3; times++) await b.endpoints.read(who);
@@ -162,7 +162,7 @@ describe("health", () => {
     expect(probes).toBeLessThanOrEqual(14);
   });
 
-  it("tries all where none is known to be up: being wrong about health never costs reachability", async () => {
+  it("is ignored if none is known to be up: a wrong opinion never costs reachability", async () => {
     const b = await bench(CHAIN);
     server(b, 0).failAlways(DOWN);
     for (let times = 0; times < 20; times++) await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
@@ -170,7 +170,7 @@ describe("health", () => {
     expect(await b.endpoints.read(who)).toBe(0);
   });
 
-  it("counts many calls that fail together as one failure of the probe, not as years of absence", async () => {
+  it("counts many calls that fail together as one failed probe", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).failAlways(DOWN);
@@ -181,7 +181,7 @@ describe("health", () => {
     await expect.poll(() => b.endpoints.read(who)).toBe(0);
   });
 
-  it("treats a provider's limit inside a 200 as being down", async () => {
+  it("treats a provider's limit inside HTTP 200 as down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).on("who", () => {
       throw new Refusal(-32005, "daily request count exceeded, request rate limited");
@@ -200,7 +200,7 @@ describe("health", () => {
 });
 
 describe("an endpoint of another chain", () => {
-  it("is never used, and alerted", async () => {
+  it("is never used, and raises an alert", async () => {
     const b = await bench(1, CHAIN);
     expect([await b.endpoints.read(who), await b.endpoints.read(who)]).toEqual([1, 1]);
     expect(server(b, 0).calls("who")).toEqual([]);
@@ -208,14 +208,14 @@ describe("an endpoint of another chain", () => {
     expect(b.telemetry.of("alert")[0]?.message).toMatch(/chain 1, not 31337/);
   });
 
-  it("is not used even where it is the only one", async () => {
+  it("is not used even if it is the only one", async () => {
     const b = await bench(1);
     for (let times = 0; times < 3; times++) await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
     expect(server(b, 0).calls("who")).toEqual([]);
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
-  it("is noticed when another machine answers after a loss of contact", async () => {
+  it("is detected if another machine answers after a lost connection", async () => {
     const b = await bench(CHAIN, CHAIN);
     expect(await b.endpoints.read(who)).toBe(0);
     server(b, 0).failNext({ kind: "cut" });
@@ -225,7 +225,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
-  it("is noticed when another machine answers at the next connection, although no request was lost", async () => {
+  it("is detected if another machine answers at the next connection, although no request was lost", async () => {
     const b = await bench(CHAIN, CHAIN);
     expect(await b.endpoints.read(who)).toBe(0);
     server(b, 0).on("eth_chainId", () => "0x1");
@@ -234,7 +234,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
-  it("that ends each connection with its answer is not down because it refuses a call", async () => {
+  it("is not assumed if an endpoint closes each connection after its answer and refuses a call", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways({ kind: "hangUp" });
     const refused: Ask<unknown> = (rpc) => rpc.request("nothing", []);
@@ -242,7 +242,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual([]);
   });
 
-  it("that begins differently under the same number is noticed after a loss of contact, once that is known", async () => {
+  it("is detected by its genesis hash after a lost connection, if the chain id is the same", async () => {
     const known = `0x${"0a".repeat(32)}` as const;
     const blockZero = (hash: string) => ({
       ...{ number: "0x0", hash, parentHash: `0x${"00".repeat(32)}`, transactions: [], gasLimit: "0x1" },
@@ -261,13 +261,13 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
-  it("is still asked which chain it serves, where no other endpoint is left", async () => {
+  it("is still asked for its chain id if no other endpoint is left", async () => {
     const b = await bench(1);
     await expect(b.endpoints.read(who)).rejects.toThrow(ChainUnavailable);
     expect(await b.endpoints.identity(null)).toEqual({ chainId: 1, genesisHash: null });
   });
 
-  it("comes back when it serves the right chain", async () => {
+  it("is used again when it serves the right chain", async () => {
     const b = await bench(1, CHAIN);
     await b.endpoints.read(who);
     server(b, 0).on("eth_chainId", () => "0x7a69");
@@ -287,20 +287,20 @@ describe("an endpoint of another chain", () => {
   );
 });
 
-describe("what each of them says", () => {
+describe("a read from every endpoint", () => {
   const said = (answer: unknown) => ({ kind: "says", answer });
 
-  it("is asked of all that are up, at once", async () => {
+  it("asks all that are up at the same time", async () => {
     const b = await bench(CHAIN, CHAIN, CHAIN);
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1), said(2)]);
   });
 
-  it("leaves out those that serve another chain, and is empty where all do", async () => {
+  it("leaves out endpoints of another chain, and is empty if all are", async () => {
     expect(await (await bench(CHAIN, 1)).endpoints.readEverywhere(who)).toEqual([said(0)]);
     expect(await (await bench(1)).endpoints.readEverywhere(who)).toEqual([]);
   });
 
-  it("names one that has only just stopped answering, and leaves it out once it is down", async () => {
+  it("marks one that has just failed as silent, and leaves it out once it is down", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 1).failAlways(DOWN);
     const silent = { kind: "silent" };
@@ -308,7 +308,7 @@ describe("what each of them says", () => {
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0)]);
   });
 
-  it("has one that lost a single request named as silent by all who shared it, and asked again by the next", async () => {
+  it("marks one that lost a shared request as silent for all its callers, and asks it again next time", async () => {
     const b = await bench(CHAIN, CHAIN);
     await b.endpoints.readEverywhere(who);
     server(b, 1).failNext(DOWN);
@@ -317,7 +317,7 @@ describe("what each of them says", () => {
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1)]);
   });
 
-  it("leaves out one that refuses to say which chain it serves: a relay that only takes transactions", async () => {
+  it("leaves out a send-only relay that refuses to report its chain id", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 1).on("eth_chainId", () => {
       throw new Refusal(-32_601, "rpc method is not whitelisted");
@@ -327,7 +327,7 @@ describe("what each of them says", () => {
     expect(alerts(b.telemetry)).toEqual(["WARNING RPC_ENDPOINT_DOWN"]);
   });
 
-  it("is an error where no endpoint answers", async () => {
+  it("throws if no endpoint answers", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways(DOWN);
     server(b, 1).failAlways(DOWN);
@@ -336,7 +336,7 @@ describe("what each of them says", () => {
     }
   });
 
-  it("lets a mistake of ours through", async () => {
+  it("rethrows a bug", async () => {
     const b = await bench(CHAIN, CHAIN);
     const mistake = async () => {
       throw new TypeError("ours");
@@ -345,7 +345,7 @@ describe("what each of them says", () => {
   });
 });
 
-describe("an endpoint that does not keep up", () => {
+describe("an endpoint that falls behind", () => {
   const hashAt = (number: number) => `0x${number.toString(16).padStart(64, "0")}`;
   const blockJson = (number: number) => ({
     number: `0x${number.toString(16)}`,
@@ -394,7 +394,7 @@ describe("an endpoint that does not keep up", () => {
     expect(told.map(({ state }) => state)).toEqual(["up", "behind", "up"]);
   });
 
-  it("costs one small question every ten seconds to find, and nothing where there is no other", async () => {
+  it("is found by one small request every ten seconds, and by none if there is no other endpoint", async () => {
     const heads = [100, 100];
     const two = await racing(heads);
     const one = await racing([100]);
@@ -415,7 +415,7 @@ describe("an endpoint that does not keep up", () => {
   });
 });
 
-describe("what each of them says", () => {
+describe("a read that needs two equal answers", () => {
   const height: Ask<unknown> = (rpc) => rpc.request("height", []);
   const isTwice = (said: readonly Said<unknown>[]) => new Set(said.map(({ answer }) => answer)).size < said.length;
   const each = async (b: Bench) => (await b.endpoints.readEach(height, isTwice))?.map(({ answer }) => answer);
@@ -440,11 +440,11 @@ describe("what each of them says", () => {
       [7, 8, 8],
     ],
     [[7], undefined],
-  ])("is asked of as many as it takes: where they show %j, %j", async (heights, heard) => {
+  ])("asks as many endpoints as it needs: if they show %j, %j", async (heights, heard) => {
     expect(await each(await showing(...heights))).toEqual(heard);
   });
 
-  it("is not known while one whose word is missing has only just failed, and needs no third", async () => {
+  it("is unavailable while a missing vote could still decide, and needs no third vote", async () => {
     const b = await showing(7, 7, 7);
     server(b, 0).failAlways(DOWN);
     expect(await each(b)).toEqual([7, 7]);
@@ -456,7 +456,7 @@ describe("what each of them says", () => {
   });
 });
 
-it("asks one endpoint by name and keeps its error", async () => {
+it("askOne asks one endpoint and throws its error", async () => {
   const b = await bench(CHAIN);
   const [endpoint] = b.endpoints.usable();
   if (endpoint === undefined) throw new Error("no endpoint");

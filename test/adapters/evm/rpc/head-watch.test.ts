@@ -65,8 +65,8 @@ function bench(...endpoints: readonly Fake[]) {
 
 const MINUTE = 60_000 / COMPARE_EVERY_MS;
 
-describe("an endpoint whose head stands still", () => {
-  it("counts as down after a minute in which another's moved on, and is told of once", async () => {
+describe("an endpoint with a stuck head", () => {
+  it("counts as down after a minute in which another moved, and is reported once", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
     await looks(1 + MINUTE, (look) => moving.go(100 + look));
@@ -75,7 +75,7 @@ describe("an endpoint whose head stands still", () => {
     expect([still.behind, moving.behind, found]).toEqual([true, false, ["0 100 101"]]);
   });
 
-  it("comes back when it has caught up", async () => {
+  it("is used again when it has caught up", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -95,7 +95,7 @@ describe("an endpoint whose head stands still", () => {
         };
       },
     ],
-  ])("comes back within a minute where the one ahead of it says nothing any more of %s", async (_, silence) => {
+  ])("is used again within a minute if the endpoint ahead no longer answers %s", async (_, silence) => {
     const [still, rival] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, rival);
     await looks(2 + MINUTE, (look) => rival.go(100 + look));
@@ -106,7 +106,7 @@ describe("an endpoint whose head stands still", () => {
     expect(still.behind).toBe(false);
   });
 
-  it("does not come back by failing for a while: it is where it was", async () => {
+  it("is not used again because it failed for a while", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -120,7 +120,7 @@ describe("an endpoint whose head stands still", () => {
     expect(still.behind).toBe(false);
   });
 
-  it("is not down where all stand still: the chain does", async () => {
+  it("is not down if all heads are stuck: the chain is", async () => {
     const endpoints = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks } = bench(...endpoints);
     await looks(10 * MINUTE);
@@ -128,7 +128,7 @@ describe("an endpoint whose head stands still", () => {
     expect(endpoints.map(({ asked }) => asked)).toEqual([0, 0, 0]);
   });
 
-  it("stays what it is while no other has a head, and is used again where the others are gone", async () => {
+  it("keeps its state while no other has a head, and is used again if the others are gone", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, moving);
     await looks(2 + MINUTE, (look) => moving.go(100 + look));
@@ -148,8 +148,8 @@ describe("an endpoint whose head stands still", () => {
   });
 });
 
-describe("an endpoint that follows", () => {
-  it("one block late for ever, is up", async () => {
+describe("an endpoint that lags", () => {
+  it("by one block all the time is up", async () => {
     const [late, moving] = [new Fake(99), new Fake(100)];
     const { looks } = bench(late, moving);
     await looks(10 * MINUTE, (look) => {
@@ -159,7 +159,7 @@ describe("an endpoint that follows", () => {
     expect([late.behind, moving.behind]).toEqual([false, false]);
   });
 
-  it("twenty blocks late, is up; twenty-one, it counts as down after a minute", async () => {
+  it("by twenty blocks is up; by twenty-one it counts as down after a minute", async () => {
     for (const [late, isDown] of [
       [20, false],
       [21, true],
@@ -174,7 +174,7 @@ describe("an endpoint that follows", () => {
     }
   });
 
-  it("far behind and faster than it is looked at, counts as down too", async () => {
+  it("far behind and catching up too slowly counts as down too", async () => {
     const [slow, moving] = [new Fake(1_000), new Fake(5_000)];
     const { looks } = bench(slow, moving);
     await looks(2 + MINUTE, (look) => {
@@ -185,8 +185,8 @@ describe("an endpoint that follows", () => {
   });
 });
 
-describe("an endpoint that lies about how high the chain is", () => {
-  it("puts no endpoint out of use by a height alone", async () => {
+describe("an endpoint that claims a false height", () => {
+  it("puts no other out of use by the height alone", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     const header = liar.header.bind(liar);
@@ -202,7 +202,7 @@ describe("an endpoint that lies about how high the chain is", () => {
   it.each([
     ["always the same blocks", () => 1],
     ["others at each look", (look: number) => 1 + (look % 9)],
-  ])("nor by making up %s on top of the real chain, while that moves", async (_, forkAt) => {
+  ])("puts no other out of use by inventing %s on top of the real chain, while that moves", async (_, forkAt) => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     await looks(10 * MINUTE, (look) => {
@@ -214,7 +214,7 @@ describe("an endpoint that lies about how high the chain is", () => {
     expect(honest.behind).toBe(false);
   });
 
-  it("nor where the honest one is a block late, so that the first of its blocks are real", async () => {
+  it("puts no other out of use if the honest one is a block late, so that its first blocks are real", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     await looks(10 * MINUTE, (look) => {
@@ -224,7 +224,7 @@ describe("an endpoint that lies about how high the chain is", () => {
     expect(honest.behind).toBe(false);
   });
 
-  it("and does not hide one that is really down", async () => {
+  it("does not hide one that is really down", async () => {
     const [still, liar, moving] = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, liar, moving);
     await looks(2 + MINUTE, (look) => {

@@ -20,8 +20,8 @@ const results = (replies: readonly RpcReply[]) =>
 const calls = (count: number, mayLeave: () => boolean) =>
   Array.from({ length: count }, (_, at) => ({ ...echo(at), mayLeave }));
 
-describe("calls that may not leave any more", () => {
-  it("stay behind when a refused batch is repeated one by one: 3 of 64 leave before the stop, and no other", async () => {
+describe("calls that may no longer leave", () => {
+  it("are not sent when a refused batch is repeated one by one: 3 of 64 leave before the stop, and no other", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(NO_BATCHES);
     const single = () => server.requests.filter(({ batch }) => !batch).length;
@@ -30,7 +30,7 @@ describe("calls that may not leave any more", () => {
     expect(results(replies)).toEqual([0, 1, 2, ...Array(61).fill("not started")]);
   });
 
-  it("stay behind when they waited for a request that was slow", async () => {
+  it("are not sent after they waited for a slow request", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     const { promise, resolve } = deferred();
     server.on("slow", async () => promise);
@@ -45,7 +45,7 @@ describe("calls that may not leave any more", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("leave a batch that others travel on in, in one request", async () => {
+  it("are removed from a batch, and the others leave in one request", async () => {
     const { server, rpc } = await bench();
     const [ours, theirs] = [rpc.sendInOrder(calls(2, () => false)), rpc.sendInOrder(calls(2, () => true))];
     expect([results(await ours), results(await theirs)]).toEqual([
@@ -55,14 +55,14 @@ describe("calls that may not leave any more", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([2]);
   });
 
-  it("are asked about when a socket is free: what is stopped by then is dropped, the rest goes", async () => {
+  it("are checked when a socket is free: stopped ones are dropped, the others leave", async () => {
     const { server, rpc } = await bench();
     const stopsLate = { ...echo("stopped"), mayLeave: () => false };
     expect(results(await rpc.sendInOrder([...calls(2, () => true), stopsLate]))).toEqual([0, 1, "not started"]);
     expect(server.requests.map((each) => each.calls.map(({ params }) => params[0]))).toEqual([[0, 1]]);
   });
 
-  it("are not counted as requests, and leave the endpoint's connection in use", async () => {
+  it("are not counted as requests, and keep the endpoint's connection in use", async () => {
     const { server, rpc, reports } = await bench();
     await rpc.sendInOrder(calls(1, () => false));
     expect(reports).toEqual([]);
@@ -70,7 +70,7 @@ describe("calls that may not leave any more", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("are not started rather than unknown where the part before them got no answer", async () => {
+  it("are not started rather than unknown if the part before them got no answer", async () => {
     const { server, rpc } = await bench({ maxBatchCalls: 1 });
     server.failNext({ kind: "cut" });
     const replies = await rpc.sendInOrder(calls(2, () => server.requests.length === 0));
@@ -79,7 +79,7 @@ describe("calls that may not leave any more", () => {
 });
 
 describe("calls that never began", () => {
-  it("are not started, where a stop came before the connection failed; without one they are unreachable", async () => {
+  it("are not started if a stop came before the connection failed; without a stop they are unreachable", async () => {
     const { server, rpc } = await bench();
     await server.close();
     let stopped = false;
@@ -89,7 +89,7 @@ describe("calls that never began", () => {
     expect(results(await theirs)).toEqual([expect.stringContaining("not reachable")]);
   });
 
-  it("are not started, where a stop came while the endpoint asked to be left alone", async () => {
+  it("are not started if a stop came while the endpoint had asked for a pause", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 429, headers: { "retry-after": "5" } });
     await rpc.batch([echo(1)]);
@@ -139,7 +139,7 @@ describe("a socket that connects late", () => {
     return { http, bodies, connected, open: () => waiting.forEach((socket) => void tls.emit("connection", socket)) };
   }
 
-  it("is asked about in the tick in which it takes the bytes, and takes none after a stop", async () => {
+  it("calls the permission in the tick in which it takes the bytes, and writes nothing after a stop", async () => {
     const { http, bodies, connected, open } = await behindDoor();
     let [asked, stopped] = [0, false];
     const stop = new Error("stopped");

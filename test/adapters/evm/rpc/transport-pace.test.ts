@@ -12,8 +12,8 @@ async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise
   for (let n = 0; n < IN_RESERVE; n++) await rpc.request("echo", [n]);
 }
 
-describe("requests at a pace", () => {
-  it("leave at once after a rest; calls that keep coming share one", async () => {
+describe("paced requests", () => {
+  it("leave at once after a pause, and are shared by steady calls", async () => {
     const made = await bench({ ...PACED });
     const { server, rpc, clock } = made;
     await spendReserve(made);
@@ -32,7 +32,7 @@ describe("requests at a pace", () => {
     expect(server.requests.length).toBe(2 * IN_RESERVE + 1);
   });
 
-  it("do not hold back what fills one", async () => {
+  it("leave early if they are full", async () => {
     const made = await bench({ ...PACED, maxBatchCalls: 10 });
     const { server, rpc } = made;
     await spendReserve(made);
@@ -42,7 +42,7 @@ describe("requests at a pace", () => {
     expect(server.requests.length).toBe(IN_RESERVE + 1);
   });
 
-  it("of reads do not hold back a send", async () => {
+  it("of reads do not delay a send", async () => {
     const made = await bench({ ...PACED });
     const { rpc, clock } = made;
     await spendReserve(made);
@@ -52,7 +52,7 @@ describe("requests at a pace", () => {
     expect(values(await read)).toEqual([0]);
   });
 
-  it("that wait when the transport is closed are told so", async () => {
+  it("that wait fail when the transport is closed", async () => {
     const made = await bench({ ...PACED });
     await spendReserve(made);
     const read = made.rpc.batch(echoes(1));
@@ -62,7 +62,7 @@ describe("requests at a pace", () => {
     expect(made.clock.armedTimers).toBe(0);
   });
 
-  it("leave sooner where few calls come: an endpoint has requests to spare", async () => {
+  it("leave sooner at a low rate of calls", async () => {
     const { server, rpc, clock } = await bench({ ...PACED, gatherAbove: 10_000 });
     const calls = [];
     for (let ms = 0; ms < 200; ms++) {

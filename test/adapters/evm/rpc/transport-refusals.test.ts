@@ -10,7 +10,7 @@ describe("endpoints that refuse batches", () => {
     error: { code: -32600, message: "batch requests are not supported" },
   };
 
-  it("are asked one by one, and remembered", async () => {
+  it("get single calls from then on", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(unsupported);
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, 1, 2]);
@@ -19,7 +19,7 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([3, 1, 1, 1, 1, 1]);
   });
 
-  it("answer calls that shared the request by chance with calls in order, also where those get no answer", async () => {
+  it("answer unordered calls even if ordered calls of the same request get no answer", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" }, { kind: "cut" });
     const ordered = rpc.readInOrder(echoes(2));
@@ -30,7 +30,7 @@ describe("endpoints that refuse batches", () => {
     expect(await ordered).toHaveLength(2);
   });
 
-  it("are tried again with batches after a while", async () => {
+  it("get batches again after a while", async () => {
     const { server, rpc, clock } = await bench();
     server.refuseBatches(unsupported);
     await rpc.batch(echoes(2));
@@ -42,14 +42,14 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.slice(before).map((each) => each.calls.length)).toEqual([5]);
   });
 
-  it("may refuse in HTML", async () => {
+  it("may refuse with HTML", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" });
     expect(values(await rpc.batch(echoes(2)))).toEqual([0, 1]);
     expect(server.requests.map((each) => each.calls.length)).toEqual([2, 1, 1]);
   });
 
-  it("or only long ones: halved until they fit", async () => {
+  it("may refuse only long batches, which are halved until they fit", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "Number of requests exceeds max batch size" } }, 30);
     expect(values(await rpc.batch(echoes(100)))).toEqual(Array.from({ length: 100 }, (_, index) => index));
@@ -58,14 +58,14 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.slice(before).map((each) => each.calls.length)).toEqual([25, 25]);
   });
 
-  it("413 halves too", async () => {
+  it("may refuse with 413, which halves the batch too", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 413, body: "too large" });
     expect(values(await rpc.batch(echoes(4)))).toEqual([0, 1, 2, 3]);
     expect(server.requests.map((each) => each.calls.length)).toEqual([4, 2, 2]);
   });
 
-  it("are not confused with endpoints that limit the rate: no answer, and no flood of single calls", async () => {
+  it("are distinguished from rate limits: those give no answer, and cause no flood of single calls", async () => {
     const { server, rpc, clock } = await bench();
     server.refuseBatches({ error: { code: -32005, message: "daily request count exceeded, request rate limited" } });
     expect(values(await rpc.batch(echoes(4)))).toEqual(Array(4).fill("rateLimited"));
@@ -83,19 +83,19 @@ describe("endpoints that refuse batches", () => {
     { code: 429, message: "slow down" },
     { code: -32000, message: "Too Many Requests" },
     { code: -32029, message: "Your app has exceeded its compute units per second capacity" },
-  ])("nor whatever words they find for it: $message", async (error) => {
+  ])("are distinguished from rate limits in any wording: $message", async (error) => {
     const { server, rpc } = await bench();
     server.refuseBatches({ jsonrpc: "2.0", id: null, error });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["rateLimited", "rateLimited"]);
   });
 
-  it("nor with an error that says nothing of batches or rates", async () => {
+  it("are distinguished from errors about something else", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32000, message: "unauthorized" } });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
   });
 
-  it("nor with endpoints that fail altogether", async () => {
+  it("are distinguished from endpoints that fail entirely", async () => {
     const { server, rpc } = await bench();
     server.failAlways({ kind: "status", status: 400, body: "<html>" });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
@@ -106,12 +106,12 @@ describe("endpoints that refuse batches", () => {
   });
 });
 
-describe("endpoints that count calls", () => {
+describe("endpoints that limit the rate by calls", () => {
   const limited = { kind: "status", status: 429, headers: { "retry-after": "1" } } as const;
   const sizes = (requests: readonly { readonly calls: readonly unknown[] }[]) =>
     requests.map(({ calls }) => calls.length);
 
-  it("get half as many at once after a 429, until they take them, and more again bit by bit", async () => {
+  it("get half as many calls after a 429, until they accept, and then more step by step", async () => {
     const { server, rpc, clock } = await bench();
     for (let times = 0; times < 2; times++) {
       server.failNext(limited);
@@ -126,7 +126,7 @@ describe("endpoints that count calls", () => {
     expect(sizes(server.requests.slice(before))).toEqual([100]);
   });
 
-  it("learn nothing from a request that was never sent", async () => {
+  it("are not judged by a request that was never sent", async () => {
     const { server, rpc, clock } = await bench();
     server.failNext(limited);
     await rpc.request("echo", [1]).catch(() => undefined);
@@ -140,8 +140,8 @@ describe("endpoints that count calls", () => {
   });
 });
 
-describe("sending in order", () => {
-  it("never has two parts on the way at once", async () => {
+describe("ordered sends", () => {
+  it("never have two parts in flight", async () => {
     const { server, rpc } = await bench();
     const gate = deferred();
     server.on("echo", async ([value]) => {
@@ -157,7 +157,7 @@ describe("sending in order", () => {
     expect(order).toEqual(Array.from({ length: 250 }, (_, index) => index));
   });
 
-  it("sends no more once a part got no answer, and says so of all the rest", async () => {
+  it("stop after a part without an answer, and fail with the same error", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "reorder" }, { kind: "swallow" });
     const replies = values(await rpc.sendInOrder(echoes(250)));
@@ -166,7 +166,7 @@ describe("sending in order", () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  it("keeps the order where there are no batches", async () => {
+  it("keep their order without batches", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches({ error: { code: -32600, message: "no batches" } });
     server.on("echo", async ([value]) => value);
@@ -177,7 +177,7 @@ describe("sending in order", () => {
     expect(values(await rpc.sendInOrder(echoes(5)))).toEqual([0, ...Array(4).fill("connection")]);
   });
 
-  it("shares no request with reads, but one with other senders", async () => {
+  it("share no request with reads, but one with other sends", async () => {
     const { server, rpc } = await bench();
     await Promise.all([
       rpc.sendInOrder(echoes(2)),

@@ -16,14 +16,14 @@ import {
 const bench = useTransportBench();
 
 describe("batching", () => {
-  it("sends a lone call as a plain object", async () => {
+  it("sends a single call as a plain object", async () => {
     const { server, rpc } = await bench();
     expect(await rpc.request("echo", ["hello"])).toBe("hello");
     expect(server.requests).toHaveLength(1);
     expect(server.requests[0]?.batch).toBe(false);
   });
 
-  it("puts calls of one tick into one request, each with its own fate", async () => {
+  it("puts calls of one tick into one request, each with its own result", async () => {
     const { server, rpc } = await bench();
     server.on("no", () => {
       throw new Refusal(-32000, "not today", { why: 1 });
@@ -40,13 +40,13 @@ describe("batching", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it("cuts at a hundred calls", async () => {
+  it("splits at a hundred calls", async () => {
     const { server, rpc } = await bench();
     expect(values(await rpc.batch(echoes(250)))).toEqual(Array.from({ length: 250 }, (_, index) => index));
     expect(server.requests.map((each) => each.calls.length).sort()).toEqual([100, 100, 50]);
   });
 
-  it("cuts at the byte limit, and lets a call that is over it travel alone", async () => {
+  it("splits at the byte limit, and sends a call over the limit alone", async () => {
     const { server, rpc } = await bench({ maxBatchBytes: 1_000 });
     const long = "x".repeat(400);
     const huge = "y".repeat(5_000);
@@ -60,7 +60,7 @@ describe("batching", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([2, 1, 1, 1]);
   });
 
-  it("merges what is asked while every slot is taken", async () => {
+  it("merges calls that wait while all slots are in use", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     const gate = deferred();
     server.on("slow", () => gate.promise.then(() => "slow"));
@@ -75,7 +75,7 @@ describe("batching", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([1, 3]);
   });
 
-  it("answers nothing to nothing", async () => {
+  it("answers an empty list with an empty list", async () => {
     const { server, rpc } = await bench();
     expect(await rpc.batch([])).toEqual([]);
     expect(await rpc.sendInOrder([])).toEqual([]);
@@ -84,20 +84,20 @@ describe("batching", () => {
 });
 
 describe("matching replies to calls", () => {
-  it("goes by id, in whatever order and type they come back", async () => {
+  it("uses the id, in any order and as number or text", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "reorder" }, { kind: "stringIds" });
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, 1, 2]);
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, 1, 2]);
   });
 
-  it("leaves a call without an answer where the server left it out", async () => {
+  it("leaves a call unanswered if the server omitted it", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "omit", at: 1 });
     expect(values(await rpc.batch(echoes(3)))).toEqual([0, "malformed", 2]);
   });
 
-  it("believes neither of two answers to one call, nor any to a call never made", async () => {
+  it("refuses two answers to one call, and any answer to a call that was not made", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "duplicateIds" }, { kind: "wrongIds" }, { kind: "wrongIds" });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
@@ -114,13 +114,13 @@ describe("matching replies to calls", () => {
     ["a result without an id", '{"jsonrpc":"2.0","id":null,"result":"0x1"}'],
     ["HTML", "<html><body>502 Bad Gateway</body></html>"],
     ["nothing", ""],
-  ])("takes %s as no answer", async (_, body) => {
+  ])("treats %s as no answer", async (_, body) => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "raw", body });
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe("malformed");
   });
 
-  it("takes an error without id as the answer to a call sent alone", async () => {
+  it("accepts an error without id as the answer to a single call", async () => {
     const { server, rpc } = await bench();
     server.failNext({
       kind: "raw",
@@ -129,7 +129,7 @@ describe("matching replies to calls", () => {
     expect(await failure(rpc.request("echo", [1]))).toMatchObject({ code: -32700, message: "parse error" });
   });
 
-  it("reads no more than a page of an error's words, of a call or of a batch: patterns are tried on them", async () => {
+  it("reads at most a page of an error text, before patterns are matched", async () => {
     const { server, rpc } = await bench();
     const words = "method limit ".repeat(100_000);
     server.on("endless", () => {
@@ -141,14 +141,14 @@ describe("matching replies to calls", () => {
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
   });
 
-  it("takes members that are no objects as nothing", async () => {
+  it("ignores members that are no objects", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "raw", body: '[null, 7, "x", []]' });
     expect(values(await rpc.batch(echoes(2)))).toEqual(["malformed", "malformed"]);
   });
 });
 
-describe("no answer", () => {
+describe("no answer is reported", () => {
   it.each([
     ["a lost reply", { kind: "swallow" }, "connection"],
     ["a cut connection", { kind: "cut" }, "connection"],
@@ -169,7 +169,7 @@ describe("no answer", () => {
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe(kind);
   });
 
-  it("no process listens at the port", async () => {
+  it("if no process listens at the port", async () => {
     const { rpc } = await bench({ url: "http://127.0.0.1:1" });
     expect(kindOf(await failure(rpc.request("echo", [1])))).toBe("connection");
   });
@@ -189,13 +189,13 @@ describe("no answer", () => {
     expect(clock.armedTimers).toBe(0);
   });
 
-  it("leaves no timer behind where all went well", async () => {
+  it("without a timer left behind after a success", async () => {
     const { rpc, clock } = await bench();
     await rpc.request("echo", [1]);
     expect(clock.armedTimers).toBe(0);
   });
 
-  it("more than is taken", async () => {
+  it("for a response over the size limit", async () => {
     const { server, rpc } = await bench({ maxResponseBytes: 2_000 });
     expect(kindOf(await failure(rpc.request("echo", ["x".repeat(3_000)])))).toBe("tooLarge");
     const calls = Array.from({ length: 4 }, () => echo("y".repeat(600)));
@@ -203,7 +203,7 @@ describe("no answer", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([1, 4, 2, 2]);
   });
 
-  it("a node's refusal under HTTP 400 is an answer all the same", async () => {
+  it("but not for a node's refusal under HTTP 400, which is an answer", async () => {
     const { server, rpc } = await bench();
     const body = '{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Nonce too low"}}';
     server.failNext({ kind: "status", status: 400, body });
@@ -211,11 +211,11 @@ describe("no answer", () => {
   });
 });
 
-describe("being asked to wait", () => {
+describe("an endpoint's request for a pause", () => {
   const limited = (retryAfter: string) =>
     ({ kind: "status", status: 429, headers: { "retry-after": retryAfter } }) as const;
 
-  it("leaves the endpoint alone for as long as it said, in seconds", async () => {
+  it("is obeyed for as long as it says, in seconds", async () => {
     const { server, rpc, clock } = await bench();
     server.failNext(limited("7"));
     await failure(rpc.request("echo", [1]));
@@ -226,7 +226,7 @@ describe("being asked to wait", () => {
     expect(await rpc.request("echo", [1])).toBe(1);
   });
 
-  it("or as a date, or a second where the header is nonsense, and never longer than a minute", async () => {
+  it("may be a date, means a second if the header is invalid, and lasts at most a minute", async () => {
     const { server, rpc, clock } = await bench();
     const waits: [string, number][] = [
       [new Date(clock.now().getTime() + 5_000).toUTCString(), 5_000],
@@ -246,7 +246,7 @@ describe("being asked to wait", () => {
   });
 });
 
-describe("the URL", () => {
+describe("the URL of an endpoint", () => {
   it("keeps path and query, and turns user and password into a header", async () => {
     const { server } = await bench();
     const { rpc } = await bench({
@@ -276,7 +276,7 @@ describe("the URL", () => {
 });
 
 describe("closing", () => {
-  it("ends what is on the way and what waits", async () => {
+  it("ends calls that are in flight and calls that wait", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     server.failNext({ kind: "hang" });
     const onTheWay = failure(rpc.request("echo", [1]));
@@ -288,7 +288,7 @@ describe("closing", () => {
   });
 });
 
-it("reports calls that travelled together, side by side and with one fate, as one", async () => {
+it("neighbouring calls of one request with one result are reported as one", async () => {
   const { rpc, reports } = await bench();
   const calls = ["echo", "echo", "nothing", "echo"].map((method) => ({ method, params: [1] }));
   await rpc.batch(calls);
@@ -299,7 +299,7 @@ it("reports calls that travelled together, side by side and with one fate, as on
   ]);
 });
 
-it("reports every call with its method, its fate and how long it took", async () => {
+it("every call is reported with its method, result and duration", async () => {
   const { server, rpc, reports } = await bench();
   await Promise.allSettled([rpc.request("echo", [1]), rpc.request("nothing", [])]);
   server.failNext({ kind: "cut" });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { decryptKeystoreJsonSync, scryptSync as ethersScrypt } from "ethers";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { encryptKeystore, loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore.ts";
-import { importKey, listKeys, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
+import { importKey, listKeyFiles, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
 import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 
 // The one that ethers brings is JavaScript: ten seconds of a processor for a key.
@@ -25,8 +25,8 @@ async function keystore(password = "correct horse\n") {
   return source;
 }
 
-describe("a key that is taken in", () => {
-  it("is a file of this user's alone, named as geth names it, that ethers and a node open", async () => {
+describe("an imported key", () => {
+  it("is a file that only this user can read, named like geth's, that ethers and a node can open", async () => {
     const source = await keystore();
     const { address, file } = await importKey(source, ` 0x${HEX}\n`, NOW);
     expect(address).toBe(KEY.address);
@@ -40,27 +40,27 @@ describe("a key that is taken in", () => {
     expect(await readdir(source.directory)).toHaveLength(1);
   });
 
-  it("is refused a second time, where it is no key, and under an empty password", async () => {
+  it("is refused if it exists, is no key, or the password is empty", async () => {
     const source = await keystore();
     await importKey(source, HEX, NOW);
     await expect(importKey(source, HEX, new Date())).rejects.toThrow(`holds the key of ${KEY.address} already`);
     await expect(importKey(source, "hunter2", NOW)).rejects.toThrow(/^private key 1 is not 32 bytes of hex$/);
     await expect(importKey(await keystore("\n"), HEX, NOW)).rejects.toThrow(/is empty/);
-    expect(await listKeys(source)).toHaveLength(1);
+    expect(await listKeyFiles(source)).toHaveLength(1);
   });
 });
 
 describe("a new key", () => {
-  it("is another one each time, and listed by its address", async () => {
+  it("differs each time, and is listed by its address", async () => {
     const source = await keystore();
     const made = [await newKey(source, NOW), await newKey(source, NOW)];
     expect(new Set(made.map(({ address }) => address)).size).toBe(2);
     const byFile = (a: { file: string }, b: { file: string }) => a.file.localeCompare(b.file);
-    expect([...(await listKeys(source))].sort(byFile)).toEqual(made.sort(byFile));
+    expect([...(await listKeyFiles(source))].sort(byFile)).toEqual(made.sort(byFile));
   });
 });
 
-it("a key is encrypted anew each time: salt, iv and id are never the same", async () => {
+it("a key is encrypted with a new salt, iv and id each time", async () => {
   const files = [await encryptKeystore(KEY, "p", 1_024), await encryptKeystore(KEY, "p", 1_024)].map((text) =>
     JSON.parse(text),
   );

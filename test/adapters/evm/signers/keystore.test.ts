@@ -28,8 +28,8 @@ function byEthers(privateKey: Hex, password: string): string {
   });
 }
 
-describe("interchange", () => {
-  it("opens what ethers wrote, whatever the password's script", async () => {
+describe("a keystore file", () => {
+  it("of ethers can be opened, with a password in any script", async () => {
     const hex = fc
       .uint8Array({ minLength: 31, maxLength: 31 })
       .map((b): Hex => `0x01${Buffer.from(b).toString("hex")}`);
@@ -41,13 +41,13 @@ describe("interchange", () => {
     );
   });
 
-  it.each(["scrypt", "pbkdf2"] as const)("opens what ethers opens, too (%s)", async (kdf) => {
+  it.each(["scrypt", "pbkdf2"] as const)("can be opened by ethers too (%s)", async (kdf) => {
     const text = encryptKeystore(KEY, PASSWORD, { kdf, cost: LIGHT });
     expect((await decryptKeystoreJson(text, PASSWORD)).privateKey).toBe(KEY_HEX);
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("opens published vectors: the pbkdf2 one of the definition, at full cost, and one of geth's", async () => {
+  it("of the published vectors can be opened: pbkdf2 at full cost, and one of geth's", async () => {
     expect(await decryptKeystore(PBKDF2_VECTOR, "testpassword", "vector")).toEqual(
       keyOf("0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d"),
     );
@@ -55,13 +55,13 @@ describe("interchange", () => {
     expect(address).toBe("0x7ef5a6135f1fd6a02593eedc869c6d41d934aef8");
   });
 
-  it("opens what was written at geth's cost, within the memory it allows itself", async () => {
+  it("at geth's scrypt cost can be opened within the allowed memory", async () => {
     const text = encryptKeystore(KEY, PASSWORD);
     expect(JSON.parse(text).crypto.kdfparams).toMatchObject({ n: 262_144, r: 8, p: 1 });
     expect(await decryptKeystore(text, PASSWORD, "a.json")).toEqual(KEY);
   });
 
-  it("does not trip over what old clients wrote: Crypto, no address, 0x prefixes", async () => {
+  it("of old clients can be opened: Crypto, no address, 0x prefixes", async () => {
     const { crypto, ...rest } = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT }));
     const { address: _, ...anonymous } = rest;
     expect(await decryptKeystore(JSON.stringify({ ...anonymous, Crypto: crypto }), PASSWORD, "old")).toEqual(KEY);
@@ -71,7 +71,7 @@ describe("interchange", () => {
   });
 });
 
-describe("mistakes are one line that names the file", () => {
+describe("an invalid keystore file is one line with its name:", () => {
   async function failure(text: string, password = PASSWORD): Promise<string> {
     const error = await decryptKeystore(text, password, "keys/a.json").catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(BadKey);
@@ -112,7 +112,7 @@ describe("mistakes are one line that names the file", () => {
     ["n that takes the machine down", (file) => withParams(file, { n: 2 ** 26 }), /more than 1 GiB/],
     ["p that takes the machine down", (file) => withParams(file, { p: 2 ** 26 }), /more than 1 GiB/],
     ["p that takes an hour", (file) => withParams(file, { p: 2 ** 16 }), /n × r × p is above 16777216/],
-    ["n too large for r", (file) => withParams(file, { n: 2 ** 18, r: 1 }), /below 2\^16 where r is 1/],
+    ["n too large for r", (file) => withParams(file, { n: 2 ** 18, r: 1 }), /below 2\^16 if r is 1/],
     ["n as text", (file) => withParams(file, { n: "1024" }), /n is not a positive integer/],
     ["a short derived key", (file) => withParams(file, { dklen: 16 }), /dklen must be/],
     ["a strange address", (file) => ({ ...file, address: "0x1234" }), /address is not an address/],
@@ -136,7 +136,7 @@ describe("mistakes are one line that names the file", () => {
   });
 });
 
-describe("directory", () => {
+describe("a keystore directory", () => {
   let root: string;
   let directory: string;
   let passwordFile: string;
@@ -153,7 +153,7 @@ describe("directory", () => {
     await writeFile(join(directory, name), encryptKeystore(keyOf(hex), password, { cost: LIGHT }), { mode: 0o600 });
   }
 
-  it("opens every key file, and only key files", async () => {
+  it("has every key file opened, and no other file", async () => {
     const other: Hex = `0x${"4d".repeat(32)}`;
     const linked: Hex = `0x${"5e".repeat(32)}`;
     await store("UTC--2026-01-01T00-00-00.000Z--abc", KEY_HEX);
@@ -179,7 +179,7 @@ describe("directory", () => {
     expect(await loadKeystoreDirectory({ directory, passwordFile })).toEqual([KEY]);
   });
 
-  it("names the file whose password is another", async () => {
+  it("reports the file that has another password", async () => {
     await store("a.json", KEY_HEX);
     await store("b.json", `0x${"4d".repeat(32)}`, "another");
     await expect(loadKeystoreDirectory({ directory, passwordFile })).rejects.toThrow(
@@ -187,7 +187,7 @@ describe("directory", () => {
     );
   });
 
-  it("says what is missing", async () => {
+  it("reports what is missing", async () => {
     await expect(loadKeystoreDirectory({ directory, passwordFile })).rejects.toThrow(/holds no keystore file/);
     await expect(loadKeystoreDirectory({ directory, passwordFile: join(root, "none") })).rejects.toThrow(
       /none: the keystore password file cannot be read \(ENOENT\)/,

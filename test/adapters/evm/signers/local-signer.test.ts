@@ -59,8 +59,8 @@ function recordingWorkers(): { readonly startWorker: StartWorker; readonly worke
   return { startWorker, workers };
 }
 
-describe("threads", () => {
-  it("rejects what a dying thread owed, in clear words, and signs again on a new one", async () => {
+describe("the signing thread", () => {
+  it("rejects its pending requests when it dies, and a new one signs again", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const before = await signer.sign(address, [transfer]);
@@ -76,7 +76,7 @@ describe("threads", () => {
     expect(workers).toHaveLength(2);
   });
 
-  it("asks for what a thousand lanes want at once in one message, and answers in a few", async () => {
+  it("gets the requests of a thousand lanes in one message, and answers in a few", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const [worker] = workers as [Worker];
@@ -97,7 +97,7 @@ describe("threads", () => {
     expect([asked, answered]).toEqual([2, 17]);
   });
 
-  it("sends a transaction over as text, with nothing to be made anew on the other side", async () => {
+  it("gets transactions as text, which needs no conversion", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
     const [worker] = workers as [Worker];
@@ -114,7 +114,7 @@ describe("threads", () => {
     expect(crossed).toEqual([[[0, [0, [[2, 1, fields]]]]], [[0, [[signed?.rawTransaction, signed?.txHash]]]]]);
   });
 
-  it("refuses after close, and rejects what close interrupts", async () => {
+  it("refuses after close, and rejects requests that close interrupts", async () => {
     const signer = await createLocalSigner({ keys: { privateKeys: [key] } });
     const interrupted = signer.sign(address, [transfer]);
     const rejection = expect(interrupted).rejects.toThrow(/closed before it had answered/);
@@ -123,20 +123,20 @@ describe("threads", () => {
     await expect(signer.sign(address, [transfer])).rejects.toThrow(/signing thread is closed/);
   });
 
-  it("fails at the start where the thread cannot run", async () => {
+  it("fails at start if it cannot run", async () => {
     const { Worker: Thread } = await import("node:worker_threads");
     const startWorker: StartWorker = () => new Thread("throw new Error('no such luck')", { eval: true });
     await expect(createLocalSigner({ keys: { privateKeys: [key] }, startWorker })).rejects.toThrow(SigningFailed);
   });
 });
 
-describe("curve", () => {
-  it("is WebAssembly where there is any, and says so", async () => {
+describe("the curve code", () => {
+  it("is WebAssembly if available, and is reported", async () => {
     expect((await start()).curve).toBe("wasm");
     expect((await start({ curve: "javascript" })).curve).toBe("javascript");
   });
 
-  it("falls back to JavaScript when WebAssembly fails, with the same signature", async () => {
+  it("falls back to JavaScript if WebAssembly fails, with the same signature", async () => {
     const failing = () => Promise.reject(new Error("Wasm code generation disallowed by embedder"));
     const [wasm, fallback] = [await loadCurve(), await loadCurve(failing)];
     expect([wasm.kind, fallback.kind]).toEqual(["wasm", "javascript"]);
@@ -153,7 +153,7 @@ describe("key sources", () => {
 
   const path = "m/44'/60'/0'/0";
 
-  it("derives the account every wallet derives first from a mnemonic", async () => {
+  it("derives the first account of a mnemonic as every wallet does", async () => {
     const signer = await start({ keys: { mnemonic: { phrase: ` ${phrase.toUpperCase()}\n`, count: 1, path } } });
     expect(signer.addresses()).toEqual(["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
@@ -161,13 +161,13 @@ describe("key sources", () => {
   it.each<[string, (index: number) => `m/44'/60'/${string}`]>([
     [path, (index) => `m/44'/60'/0'/0/${index}`],
     ["m/44'/60'/{index}'/0/0", (index) => `m/44'/60'/${index}'/0/0`],
-  ])("derives as many accounts as are wanted, where wallets do: %s", async (wanted, pathOf) => {
+  ])("derives the wanted number of accounts at the paths of wallets: %s", async (wanted, pathOf) => {
     const signer = await start({ keys: { mnemonic: { phrase, count: 3, path: wanted } } });
     const expected = [0, 1, 2].map((index) => mnemonicToAccount(phrase, { path: pathOf(index) }).address.toLowerCase());
     expect(signer.addresses()).toEqual(expected);
   });
 
-  it("reads key files, one key a line, and names a bad one by file and line", async ({ onTestFinished }) => {
+  it("reads key files with one key per line, and reports a bad one by file and line", async ({ onTestFinished }) => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-keys-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, "keys");
@@ -181,7 +181,7 @@ describe("key sources", () => {
     await expect(createLocalSigner({ keys: { privateKeyFiles: [file] } })).rejects.toThrow(`${file}: holds no key`);
   });
 
-  it("composes sources, and a key given twice is one signer", async () => {
+  it("combines sources, and a key given twice is one signer", async () => {
     const first = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
     const signer = await start({
       keys: { privateKeys: [key, first], mnemonic: { phrase, count: 1, path }, keystore: null },
@@ -189,7 +189,7 @@ describe("key sources", () => {
     expect(signer.addresses()).toEqual([address, "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"]);
   });
 
-  it("names the accounts of the chain node beside its own, and signs nothing for them", async () => {
+  it("lists the accounts of the chain node beside its own, and signs nothing for them", async () => {
     const atNode: Hex = `0x${"5e".repeat(20)}`;
     const signer = await start({ keys: { privateKeys: [key], nodeSigners: [atNode] } });
     expect(signer.addresses()).toEqual([address, atNode]);
@@ -206,7 +206,7 @@ describe("key sources", () => {
     [[`0x${"00".repeat(32)}`], /^private key 1 is not a valid secp256k1 key$/],
     [["ff".repeat(32)], /^private key 1 is not a valid secp256k1 key$/],
     [[""], /^private key 1 is not 32 bytes of hex$/],
-  ])("names a bad private key by position, never by content", async (privateKeys, message) => {
+  ])("reports a bad private key by position, never by content", async (privateKeys, message) => {
     const failure = await createLocalSigner({ keys: { privateKeys } }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(BadKey);
     expect((failure as Error).message).toMatch(message);
@@ -216,7 +216,7 @@ describe("key sources", () => {
     ["test test", /has 2 words/],
     ["test test test test test test test test test test test tset", /^word 12 of the mnemonic is not in the English/],
     ["test test test test test test test test test test test test", /checksum/],
-  ])("catches a mistyped mnemonic: %s", async (mistyped, message) => {
+  ])("detects a mistyped mnemonic: %s", async (mistyped, message) => {
     await expect(createLocalSigner({ keys: { mnemonic: { phrase: mistyped, count: 1, path } } })).rejects.toThrow(
       message,
     );

@@ -19,7 +19,7 @@ describe("the address of a private key", () => {
     );
   });
 
-  it("belongs to bytes of its own, whatever becomes of those it was made from", () => {
+  it("keeps a copy of the key bytes, whatever happens to the input", () => {
     const given = Buffer.from(keyOf(7n));
     const { privateKey } = toSigningKey(given, "it");
     given.fill(0);
@@ -35,7 +35,7 @@ describe("the address of a private key", () => {
     ["nothing", new Uint8Array()],
     ["a byte short", keyOf(1n).subarray(1)],
     ["a byte long", new Uint8Array([0, ...keyOf(1n)])],
-  ])("does not exist for %s, and viem says so too", (_, privateKey) => {
+  ])("does not exist for %s, as in viem", (_, privateKey) => {
     expect(() => privateKeyToAddress(bytesToHex(privateKey))).toThrow();
     expect(() => toSigningKey(privateKey, "key 3")).toThrow(new BadKey("key 3 is not a valid secp256k1 key"));
   });

@@ -9,7 +9,7 @@ import { foreignFile } from "../../../support/foreign-file.ts";
 const OURS = 1_000;
 const ROOT = 0;
 
-describe("a file that holds a secret", () => {
+describe("a file with a secret", () => {
   it.each([
     ["ours alone", { uid: OURS, mode: 0o600 }, "fine"],
     ["ours, to be read only", { uid: OURS, mode: 0o400 }, "fine"],
@@ -26,7 +26,7 @@ describe("a file that holds a secret", () => {
     expect(judgeOpenness({ ownUid: OURS, readOnly: false, ...file })).toBe(expected);
   });
 
-  it("is read only where it is this user's alone, and the refusal says what to do", async () => {
+  it("is read only if no other user can read it, and the refusal says what to do", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = join(folder, "key");
@@ -40,7 +40,7 @@ describe("a file that holds a secret", () => {
     );
   });
 
-  it("is read with a warning where it belongs to somebody else", async () => {
+  it("is read with a warning if it belongs to another user", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const path = await foreignFile(folder);

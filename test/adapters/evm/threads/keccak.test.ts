@@ -4,21 +4,21 @@ import { describe, expect, it } from "vitest";
 import { type Keccak, keccak256, loadKeccak } from "../../../../src/adapters/evm/threads/keccak.js";
 
 describe("Keccak-256 of the threads", () => {
-  it("is what viem computes, also where a block of 136 bytes ends, and for more than the module's own memory", () => {
+  it("equals viem's, also at the 136-byte block boundary, and beyond the module's own memory", () => {
     for (const length of [0, 1, 55, 56, 135, 136, 137, 271, 272, 273, 16_383, 16_384, 16_385, 131_072]) {
       expectSame(Buffer.alloc(length, length + 1));
     }
     fc.assert(fc.property(fc.uint8Array({ maxLength: 600 }), expectSame));
   });
 
-  it("is the caller's to keep: the next hash does not change it", () => {
+  it("returns a copy that the next hash does not change", () => {
     const first = keccak256(Buffer.from("first"));
     const kept = Buffer.from(first);
     keccak256(Buffer.from("second"));
     expect(Buffer.from(first)).toEqual(kept);
   });
 
-  it("comes from viem where WebAssembly is not to be had", async () => {
+  it("uses viem if WebAssembly is not available", async () => {
     const fallback = await loadKeccak(() => Promise.reject(new Error("WebAssembly is not supported")));
     const text = Buffer.from("Fencepost");
     expect(fallback(text)).toEqual(keccak256(text));

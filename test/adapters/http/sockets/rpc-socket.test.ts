@@ -51,12 +51,12 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
   const clock = createManualClock();
   const socket = new FakeSocket();
   const heard = new Set<HeadListener>();
-  const hearHeads = async (listener: HeadListener) => {
+  const subscribeHeads = async (listener: HeadListener) => {
     heard.add(listener);
     return () => void heard.delete(listener);
   };
   const hold = { received: () => bytes.by("shop"), sent: () => backlog.by("shop") };
-  const opened = new RpcSocket(socket, { clock, post, hearHeads, hold }, () => undefined);
+  const opened = new RpcSocket(socket, { clock, post, subscribeHeads, hold }, () => undefined);
   const tellHead = () => {
     for (const tell of heard) tell({ header: { hash: "0x1", parentHash: "0x0" }, dropped: [] });
   };
@@ -64,7 +64,7 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
 }
 
 describe("a connection", () => {
-  it("that does not take what it is sent is closed: nothing more is kept for it, and soon nothing at all", async () => {
+  it("that does not read its answers is closed, and its backlog is released", async () => {
     const { clock, socket, heard, tellHead } = open();
     socket.say(SUBSCRIBE);
     await clock.advance(0);
@@ -86,7 +86,7 @@ describe("a connection", () => {
   it.each([
     ["many messages", 1_000, "{}"],
     ["large ones", 2, "0".repeat(5 * MIB)],
-  ])("is not read on while %s of it wait for their answers", async (_, count, text) => {
+  ])("is paused while %s wait for their answers", async (_, count, text) => {
     const waiting: ((posted: Posted) => void)[] = [];
     const { clock, socket } = open(() => new Promise((resolve) => void waiting.push(resolve)));
     for (let n = 1; n < count; n++) socket.say(text);
@@ -98,7 +98,7 @@ describe("a connection", () => {
     expect(socket.isPaused).toBe(false);
   });
 
-  it("is ended where a message of it never ends and its key holds too much, and gives all back", async () => {
+  it("is closed if an endless message exceeds its key's byte budget, which is released", async () => {
     const { socket, opened, bytes } = open();
     const others = bytes.by("shop");
     others.grow(12 * MIB);
@@ -109,7 +109,7 @@ describe("a connection", () => {
     others.grow(4 * MIB);
   });
 
-  it("is ended where a message that has begun is not whole after two pings; pongs alone are none", async () => {
+  it("is closed if a message is incomplete after two pings; pongs do not count", async () => {
     const { clock, socket, opened } = open();
     for (let n = 0; n < 3; n++) {
       opened.received(6);
@@ -127,7 +127,7 @@ describe("a connection", () => {
     expect(socket.ends).toEqual(["terminated"]);
   });
 
-  it("is told -32005 for a message, and for a filter, that its key has no bytes left for", async () => {
+  it("gets -32005 for a message or a filter beyond its key's byte budget", async () => {
     const { clock, socket, bytes } = open(async () => ({ status: 200, body: NONE.replace("none", "_") }));
     const filter = { address: Array.from({ length: 1_000 }, () => "0x".padEnd(42, "a")) };
     const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["logs", filter] });
@@ -143,7 +143,7 @@ describe("a connection", () => {
     expect(socket.ends).toEqual([]);
   });
 
-  it("is closed where its key's sockets together do not take what they are sent", async () => {
+  it("is closed if its key's sockets together read too slowly", async () => {
     const { clock, socket, backlog } = open(async () => ({ status: 200, body: "x".repeat(600) }));
     socket.say("{}");
     await clock.advance(0);
@@ -159,7 +159,7 @@ describe("a connection", () => {
     backlog.by("shop").grow(1_000);
   });
 
-  it("that is refused for the moment is told so under the id of each call, and stays", async () => {
+  it("that is refused temporarily gets an error for each call, and stays open", async () => {
     const { clock, socket } = open(async () => ({ status: 429, body: '{"detail":"too many requests"}' }));
     socket.say('[{"jsonrpc":"2.0","id":5,"method":"eth_chainId"},{"jsonrpc":"2.0","id":6,"method":"eth_chainId"}]');
     await clock.advance(0);

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../../src/adapters/http/options.ts";
 import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
-import type { FencepostApi } from "../../../../src/application/api.ts";
+import type { FencepostApi } from "../../../../src/application/operations/calls.ts";
 import { NO_QUOTAS, type Principal } from "../../../../src/domain/principal.ts";
 import type { PassedAnswer } from "../../../../src/ports/chain.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
@@ -108,7 +108,7 @@ async function refusal(url: string, headers: Readonly<Record<string, string>> = 
 }
 
 describe("a WebSocket at /rpc", () => {
-  it("is answered as a POST is: reads, batches, mistakes", async () => {
+  it("answers reads, batches and errors like a POST", async () => {
     const { rpc } = await serve(new Blocks());
     const socket = await TestSocket.open(rpc);
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
@@ -120,14 +120,14 @@ describe("a WebSocket at /rpc", () => {
     expect(await socket.until((said) => Array.isArray(said))).toMatchObject([{ id: "b1" }, { id: "b2" }]);
   });
 
-  it("is of the chain in its path, and of no other", async () => {
+  it("serves only the chain in its path", async () => {
     const { rpc } = await serve();
     expect(await (await TestSocket.open(`${rpc}/1`)).call("eth_chainId")).toMatchObject({ result: "0x1" });
     expect((await refusal(`${rpc}/5`)).status).toBe(400);
     expect((await refusal(`${rpc}/mainnet`)).status).toBe(400);
   });
 
-  it("asks for a key as a POST does, also for the one in a path", async () => {
+  it("requires an API key like a POST, also in the path", async () => {
     const options = { apiKeys: [key("shop"), key("signs", { scopes: ["sign"] })] };
     const { rpc } = await serve({}, options);
     expect((await refusal(rpc)).status).toBe(401);
@@ -141,7 +141,7 @@ describe("a WebSocket at /rpc", () => {
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
   });
 
-  it("is not for pages of other sites, nor under a name that is not the node's", async () => {
+  it("refuses pages of other sites, and unknown host names", async () => {
     const { rpc } = await serve({}, { wire: { hosts: { own: ["127.0.0.1"] }, origins: ["https://wallet.example"] } });
     expect((await refusal(rpc, { origin: "https://evil.example" })).status).toBe(403);
     expect((await refusal(rpc, { origin: "null" })).status).toBe(403);
@@ -150,7 +150,7 @@ describe("a WebSocket at /rpc", () => {
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
   });
 
-  it("is lost with its key: with the next message, or with the next ping", async () => {
+  it("is closed after its key was revoked, with the next message or ping", async () => {
     const known = new Map<string, Principal>();
     const found = { name: "shop", scopes: new Set(["read"]), signers: null, chains: null };
     const liveKeys = { find: () => known.get("shop") ?? null };
@@ -166,13 +166,13 @@ describe("a WebSocket at /rpc", () => {
     expect((await silent.closed).code).toBe(1008);
   });
 
-  it("is refused where the package that it takes is not installed, with what to do", async () => {
+  it("is refused with advice if the package ws is not installed", async () => {
     const { rpc } = await serve({}, { loadUpgrader: async () => null });
     const { status, body } = await refusal(rpc);
     expect([status, JSON.parse(body).detail]).toEqual([503, expect.stringContaining("npm install ws")]);
   });
 
-  it("that is refused leaves no connection behind, also where the other side does not hang up", async () => {
+  it("that is refused leaves no connection open, even if the client does not close it", async () => {
     const { server, rpc } = await serve({}, { apiKeys: [key("shop")] });
     const { hostname, port } = new URL(rpc);
     const stays = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -184,7 +184,7 @@ describe("a WebSocket at /rpc", () => {
     stays.destroy();
   });
 
-  it("is one of so many: of one key, and of the node", async () => {
+  it("is limited in number per key and per node", async () => {
     const { rpc } = await serve({}, { apiKeys: [key("busy"), key("calm")] });
     const open = await Promise.all(Array.from({ length: 64 }, () => TestSocket.open(rpc, as("busy"))));
     expect((await refusal(rpc, as("busy"))).status).toBe(503);
@@ -194,7 +194,7 @@ describe("a WebSocket at /rpc", () => {
     await vi.waitFor(() => TestSocket.open(rpc, as("busy")));
   });
 
-  it("is counted by its key's name, however the header spells the secret and whichever secret it is", async () => {
+  it("is counted by its key's name, for any of its secrets and spellings", async () => {
     const second = { ...key("busy"), secret: "another-0123456789abcdef" };
     const options = { apiKeys: [key("busy"), second], rpc: { foreignRaw: "refuse", keyInPath: true } } as const;
     const { rpc } = await serve({}, options);
@@ -217,7 +217,7 @@ describe("a WebSocket at /rpc", () => {
     "/rpc/key/..\\..\\api\\v1\\tx",
     "/rpc//api/v1/tx",
     "/rpc/1/2",
-  ])("is at /rpc and /rpc/{chainId} alone: %s is refused, and nothing is asked in its name", async (path) => {
+  ])("is served only at /rpc and /rpc/{chainId}: %s is refused without a call", async (path) => {
     const create = vi.fn(async () => Promise.reject(new Error("it was dispatched")));
     const { url } = await serve(
       { create },
@@ -236,12 +236,12 @@ describe("a WebSocket at /rpc", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
-  it("is refused with 400 where the request names two hosts (RFC 9112, 3.2)", async () => {
+  it("is refused with 400 if the request has two Host headers (RFC 9112, 3.2)", async () => {
     const { url } = await serve();
     expect(await raw(url, UPGRADE.replace("host: x", "host: x\r\nHost: x"))).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it("is nothing that other paths have, and a request that offers HTTP/2 is answered as if it did not", async () => {
+  it("is refused on other paths, and an HTTP/2 upgrade offer is ignored", async () => {
     const create = vi.fn(async () => Promise.reject(new Error("the body arrived")));
     const { url } = await serve({ create });
     expect((await refusal(`${url}/healthz`)).status).toBe(200);
@@ -276,7 +276,7 @@ describe("a subscription", () => {
     return { ...served, blocks, socket, id, until };
   }
 
-  it("to newHeads is told of each block once, in order, also of those between two looks, without their bodies", async () => {
+  it("to newHeads gets the header of each block once, in order, also of blocks between two polls", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     blocks.add(header(2));
     await clock.advance(1_000);
@@ -288,7 +288,7 @@ describe("a subscription", () => {
     expect(heads(socket, id)).toEqual([2, 3, 4, 5].map((n) => hashOf(n)));
   });
 
-  it("to newHeads is told of the blocks of another branch after a reorg", async () => {
+  it("to newHeads gets the blocks of the new branch after a reorg", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     for (const n of [2, 3]) {
       blocks.add(header(n));
@@ -301,7 +301,7 @@ describe("a subscription", () => {
     expect(heads(socket, id)).toEqual([hashOf(2), hashOf(3), hashOf(3, 7), hashOf(4, 7)]);
   });
 
-  it("is told of the very first block after it was answered: on a chain that mines on demand no second one follows", async () => {
+  it("gets the first block after its confirmation: a chain that mines on demand makes no second one", async () => {
     const blocks = new Blocks();
     const looked = deferred();
     const { askChain } = blocks;
@@ -323,7 +323,7 @@ describe("a subscription", () => {
     await socket.until(({ params }) => params?.result.hash === hashOf(2));
   });
 
-  it("asks the chain once for all of them, and for nothing when the last has ended", async () => {
+  it("shares one poll of the chain, which stops with the last subscription", async () => {
     const { blocks, clock, socket, rpc, id } = await subscribed();
     const other = await TestSocket.open(rpc);
     const { result: second } = await other.call("eth_subscribe", ["newHeads"]);
@@ -344,7 +344,7 @@ describe("a subscription", () => {
     expect(blocks.asked).toBe(0);
   });
 
-  it("outlives a chain that does not answer, or answers with anything but a block", async () => {
+  it("survives a chain that does not answer, or returns invalid blocks", async () => {
     const blocks = new Blocks();
     const { clock, socket, id, until } = await subscribed(blocks);
     const sound = blocks.latest;
@@ -358,7 +358,7 @@ describe("a subscription", () => {
     expect(heads(socket, id)).toEqual([hashOf(2)]);
   });
 
-  it("to anything else is refused, as is one too many, one in a batch, and one of a key that may not read", async () => {
+  it("to anything else is refused, and so is one beyond the limit, in a batch, or of a key that may not read", async () => {
     const { socket } = await subscribed();
     for (const kind of ["newPendingTransactions", "syncing", 7, null])
       expect(await socket.call("eth_subscribe", [kind])).toMatchObject({ error: { code: -32601 } });
@@ -383,7 +383,7 @@ describe("a subscription to logs", () => {
     return { ...served, blocks, socket, told };
   }
 
-  it("is told those of each new block by its hash, in order, and as removed when the block is gone", async () => {
+  it("gets the logs of each new block by its hash, in order, and as removed after a reorg", async () => {
     const { blocks, clock, socket, told } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
     blocks.logsOf = (hash) => (hash === hashOf(2) ? [] : [log(hash, 0), log(hash, 1)]);
     for (const n of [2, 3, 4]) blocks.add(header(n));
@@ -399,7 +399,7 @@ describe("a subscription to logs", () => {
     expect(blocks.filters.at(-1)).toEqual({ address: "0xaa", topics: [null, "0xbb"], blockHash: hashOf(5, 7) });
   });
 
-  it("waits for a block that an endpoint does not have yet, and leaves none out in silence: it is closed instead", async () => {
+  it("waits for a block that an endpoint does not have yet, and is closed instead of skipping one", async () => {
     const { blocks, clock, socket, told } = await subscribed({});
     let refusals = 3;
     blocks.logsOf = (hash) => (refusals-- > 0 ? null : [log(hash, 0)]);
@@ -433,8 +433,8 @@ describe("a subscription to logs", () => {
   });
 });
 
-describe("a WebSocket that is open", () => {
-  it("is closed when the node leaves, after what it has asked was answered; and none is opened then", async () => {
+describe("an open WebSocket", () => {
+  it("is closed when the node drains, after its calls are answered, and no new one is opened", async () => {
     const answer = deferred();
     const began = deferred();
     const askChain: FencepostApi["askChain"] = async () => {
@@ -455,7 +455,7 @@ describe("a WebSocket that is open", () => {
     await server.close();
   });
 
-  it("keeps no node from closing", async () => {
+  it("does not prevent a node from closing", async () => {
     const began = deferred();
     const askChain: FencepostApi["askChain"] = () => {
       began.resolve();
@@ -471,7 +471,7 @@ describe("a WebSocket that is open", () => {
     expect((await socket.closed).code).toBe(1006);
   });
 
-  it("is given up where the other side is gone without a word", async () => {
+  it("is closed if the client does not answer pings", async () => {
     const { rpc, clock } = await serve();
     const { hostname, port } = new URL(rpc);
     const silent = connect(Number(port), hostname);
@@ -484,7 +484,7 @@ describe("a WebSocket that is open", () => {
     await once(silent, "close");
   });
 
-  it("is closed where it sends what is not text, or too much at once", async () => {
+  it("is closed if it sends binary data, or too much at once", async () => {
     const { rpc } = await serve();
     const binary = await TestSocket.open(rpc);
     binary.say(new Uint8Array([1, 2, 3]));

@@ -3,9 +3,11 @@ import { createCodec } from "../../../../src/adapters/evm/codec.ts";
 import type { CreateRequest } from "../../../../src/application/api.ts";
 import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
+import { happened } from "../../../../src/application/lane/tracked.ts";
 import { type CreatePorts, Creates } from "../../../../src/application/stages/1-create/create.ts";
 import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
+import { countCompared } from "../../../../src/domain/pace/count-events.ts";
 import {
   type AskedRequests,
   type ExistingTransaction,
@@ -25,9 +27,11 @@ interface Bench extends StageBench {
   own: () => Promise<OwnedLane>;
 }
 
+const NO_POOLS = { choose: () => Promise.reject(new Error("nothing is for a pool here")) };
+
 function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   const stage = createStageBench({ cursor: 100 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
-  stage.context.counts.of(SIGNER).comparedAtMs = 0;
+  happened(stage.lane, countCompared, { proven: 0, askedAtMs: 0, after: 0 });
   const made: Omit<Bench, "createPorts" | "creates"> = { ...stage, owned: 0, own: async () => stage.lane };
   const own = (): Promise<OwnedLane> => {
     made.owned++;
@@ -35,18 +39,22 @@ function bench(limits: { perLane?: number; perNode?: number } = {}): Bench {
   };
   const createPorts: CreatePorts = {
     ...stage.ports,
-    store: { ...stage.ports.store, transaction: async () => null, openOf: async () => [] },
+    store: {
+      ...stage.ports.store,
+      transaction: async () => null,
+      transactionAt: async () => null,
+      openOf: async () => [],
+    },
     intents: { codec: createCodec(), entropy: stage.ports.entropy, chainIds: [CHAIN_ID] },
     requestIds: new RequestIds(stage.ports.store, stage.clock),
     lanes: { own },
-    router: null,
-    throughIntake: { leave: () => Promise.reject(new Error("nothing is left here")), leaving: () => 0 },
-    leaveCreates: { leave: () => Promise.reject(new Error("nothing is left here")) },
-    isUnasked: () => false,
-    outbox: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
+    router: { deliver: ({ items, here }) => here([...Array(items).keys()], false) },
+    reception: { turnedAway: () => null, counted: (creates) => creates },
+    pendingCreates: { enqueue: () => Promise.reject(new Error("nothing is enqueued here")) },
+    forwardCreates: { send: () => Promise.reject(new Error("nothing is forwarded here")) },
     admission: { perLane: limits.perLane ?? 100, perNode: limits.perNode ?? 400, underWay: 0 },
   };
-  return Object.assign(made, { createPorts, creates: new Creates(createPorts) });
+  return Object.assign(made, { createPorts, creates: new Creates(createPorts, NO_POOLS) });
 }
 
 function create(creates: Creates, requests: readonly CreateRequest[]) {
@@ -146,7 +154,7 @@ describe("answers", () => {
       },
     };
     const ports = { ...made.createPorts, intents: { ...made.createPorts.intents, codec } };
-    await expect(create(new Creates(ports), [transfer()])).rejects.toThrow(RangeError);
+    await expect(create(new Creates(ports, NO_POOLS), [transfer()])).rejects.toThrow(RangeError);
   });
 });
 
@@ -398,13 +406,26 @@ describe("single creates that arrive together", () => {
 
   it("hear of a mistake of ours each, where one is made for all of them", async () => {
     const made = bench();
-    const router = { run: () => Promise.reject(new RangeError("oh")) };
-    const creates = new Creates({ ...made.createPorts, router });
+    const router = { deliver: () => Promise.reject(new RangeError("oh")) };
+    const creates = new Creates({ ...made.createPorts, router }, NO_POOLS);
     const answers = Promise.allSettled([createOne(creates, priced()), createOne(creates, priced())]);
     await made.clock.advance(10);
     expect((await answers).map((answer) => (answer as PromiseRejectedResult).reason)).toEqual([
       new RangeError("oh"),
       new RangeError("oh"),
     ]);
+  });
+});
+
+describe("a create that is enqueued for an owner without a URL", () => {
+  it("was not accepted where its request id cannot be looked up", async () => {
+    const made = bench();
+    made.createPorts.requestIds.find = () => Promise.reject(new StoreUnavailable("away"));
+    const router: CreatePorts["router"] = { deliver: ({ enqueue }) => enqueue([0]) };
+    const work = create(new Creates({ ...made.createPorts, router }, NO_POOLS), [transfer({ requestId: "named" })]);
+    await made.clock.advance(10);
+    const [result] = await work;
+    expect(result).toMatchObject({ code: "UNAVAILABLE" });
+    expect((result as FencepostError).extras.outcome).toBeUndefined();
   });
 });

@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../../src/adapters/evm/codec.ts";
 import { TermOver } from "../../../../src/application/lane/term.ts";
+import { happened } from "../../../../src/application/lane/tracked.ts";
 import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { allocate } from "../../../../src/application/stages/2-allocate/allocate.ts";
+import { countCompared } from "../../../../src/domain/pace/count-events.ts";
 import { type NewTransaction, OutcomeUnknown, StoreUnavailable } from "../../../../src/ports/lane-store.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
 import { deferred } from "../../../support/deferred.ts";
 import { applied, createStageBench, type StageBench } from "../../../support/stage-bench.ts";
-import { CHAIN_ID, SIGNER, transfer } from "../../../support/world.ts";
+import { CHAIN_ID, transfer } from "../../../support/world.ts";
 
 const entropy = createSeededEntropy(8);
 
@@ -138,16 +140,15 @@ describe("a write that fails", () => {
   it("is 503 with nothing accepted, and what was known of the chain's count is asked again", async () => {
     const bench = createStageBench({ cursor: 5 });
     await run(bench);
-    expect(bench.context.counts.of(SIGNER).comparedAtMs).not.toBeNull();
+    expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
     bench.control.answer = () => new StoreUnavailable("away");
     expect(await run(bench)).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
-    expect(bench.context.counts.of(SIGNER).comparedAtMs).toBeNull();
+    expect(bench.lane.pace.counts.comparedAtMs).toBeNull();
     expect(bench.reloads).toEqual([]);
   });
 
   it("while the count is being compared has it asked again: that answer is from before the failure", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
-    const counts = bench.context.counts.of(SIGNER);
     await run(bench);
     const written = deferred<never>();
     const { write } = bench.ports.writer;
@@ -169,21 +170,20 @@ describe("a write that fails", () => {
       [{ fate: "created" }, {}],
       [{ fate: "created" }, {}],
     ]);
-    expect(counts.comparedAtMs).not.toBeNull();
+    expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
   });
 
   it("after which only a comparison from before it ended leaves nothing that is fresh", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
-    const counts = bench.context.counts.of(SIGNER);
     const { rpc, release } = hangCounts(bench);
     const comparing = run(bench);
     bench.control.answer = () => new StoreUnavailable("away");
-    counts.comparedAtMs = bench.clock.monotonicMs();
+    happened(bench.lane, countCompared, { proven: 0, askedAtMs: bench.clock.monotonicMs(), after: 0 });
     await run(bench);
     bench.control.answer = applied;
     release();
     await comparing;
-    expect(counts.comparedAtMs).toBeNull();
+    expect(bench.lane.pace.counts.comparedAtMs).toBeNull();
     const asked = rpc();
     await run(bench);
     expect(rpc()).toBe(asked + 1);

@@ -100,7 +100,7 @@ describe("a count above the cursor", () => {
     const asked = ask(bench, lane);
     await bench.clock.advance(3 * POLL_MS);
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
-    expect([lane.cursor, bench.context.counts.of(SIGNER).comparedAtMs]).toEqual([5, null]);
+    expect([lane.cursor, lane.pace.counts.comparedAtMs]).toEqual([5, null]);
   });
 
   it("of a new lane is proved the same way, without an alarm", async () => {
@@ -154,7 +154,7 @@ describe("another endpoint", () => {
     expect(asked).toEqual({ floor: undefined, error: null });
     await bench.clock.advance(1);
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
-    expect([lane.cursor, bench.context.counts.of(SIGNER).comparedAtMs]).toEqual([5, null]);
+    expect([lane.cursor, lane.pace.counts.comparedAtMs]).toEqual([5, null]);
   });
 
   it("that is behind proves it when it gets there", async () => {
@@ -250,7 +250,7 @@ describe("two other endpoints", () => {
     await bench.clock.advance(POLL_MS);
     expect(second).toEqual({ floor: null, error: null });
     expect(new Set(claimedAt)).toEqual(new Set([3]));
-    expect(bench.context.counts.of(SIGNER).claim).toBeNull();
+    expect(lane.pace.counts.claim).toBeNull();
   });
 });
 
@@ -262,7 +262,7 @@ describe("a chain that is away", () => {
     const asked = ask(bench, lane);
     await bench.clock.advance(0);
     expect(asked.floor).toBeNull();
-    expect(bench.context.counts.of(SIGNER).comparedAtMs).toBeNull();
+    expect(lane.pace.counts.comparedAtMs).toBeNull();
   });
 
   it("stops a new lane: 503", async () => {

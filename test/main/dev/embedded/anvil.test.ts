@@ -38,7 +38,7 @@ afterEach(async () => {
 });
 
 describe("anvil, where one is on PATH", () => {
-  test("is started on the loopback address with our accounts and block time, and speaks through the same face", async () => {
+  test("is started on the loopback address with our accounts and block time, behind the same interface", async () => {
     chain = await start(STAND_IN, { blockTimeMs: 500 });
     expect(await called()).toEqual([
       ...["--host", "127.0.0.1", "--port", String(chain.port), "--chain-id", "31337"],
@@ -51,7 +51,7 @@ describe("anvil, where one is on PATH", () => {
     await expect(chain.rpc("no_such")).rejects.toMatchObject({ code: -32601, message: "no_such: Method not found" });
   });
 
-  test("mines on every transaction, or only when told, as asked", async () => {
+  test("mines on every transaction, or only on request", async () => {
     chain = await start(STAND_IN, { automine: true });
     expect((await called()).slice(-2)).toEqual(["--balance", "10000"]);
     await chain.stop();
@@ -69,14 +69,14 @@ describe("anvil, where one is on PATH", () => {
 });
 
 describe("anvil refuses in one line", () => {
-  test("where there is none", async () => {
+  test("if it is not installed", async () => {
     await expect(startAnvil({ clock: systemClock, command: "no-such-anvil" })).rejects.toMatchObject({
       code: "NOT_INSTALLED",
       message: "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain",
     });
   });
 
-  test("where it does not come up, in its own words", async () => {
+  test("if it does not start, with its own message", async () => {
     await expect(
       start("#!/bin/sh\necho noise >&2\necho 'Error: bad mnemonic' >&2\nexit 1\n", {}),
     ).rejects.toMatchObject({
@@ -86,7 +86,7 @@ describe("anvil refuses in one line", () => {
     await expect(start("#!/bin/sh\nexit 7\n", {})).rejects.toThrow("anvil did not start: exit code 7");
   });
 
-  test("where the port is taken", async () => {
+  test("if the port is in use", async () => {
     chain = await start(STAND_IN, {});
     await expect(start(STAND_IN, { port: chain.port })).rejects.toMatchObject({ code: "PORT_TAKEN" });
   });

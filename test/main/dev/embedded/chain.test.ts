@@ -32,7 +32,7 @@ describe("a chain with a block every 50 ms", () => {
     expect(await chain.rpc("eth_chainId")).toBe("0x7a69");
   });
 
-  test("takes data beside an equal input, as nodes do and cast sends it", async () => {
+  test("accepts data beside an equal input, which cast sends", async () => {
     const [{ address: from }, { address: to }] = chain.accounts as [DevAccount, DevAccount];
     const call = { from, to, value: "0x1", input: "0x", data: "0x" };
     expect(await chain.rpc("eth_estimateGas", [call, "latest"])).toMatch(/^0x520/);
@@ -66,7 +66,7 @@ describe("a chain with a block every 50 ms", () => {
   }
 });
 
-describe("a chain that mines when told", () => {
+describe("a chain that mines on request", () => {
   let chain: DevChain;
   let from: string;
 
@@ -103,13 +103,13 @@ describe("a chain that mines when told", () => {
     expect(Number(await chain.rpc("eth_blockNumber"))).toBe(before + 4);
   });
 
-  test("has no receipts of blocks it does not have, and an error for nonsense", async () => {
+  test("returns null for receipts of unknown blocks, and an error for invalid ones", async () => {
     expect(await chain.rpc("eth_getBlockReceipts", ["0xffffff"])).toBeNull();
     expect(await chain.rpc("eth_getBlockReceipts", [`0x${"ab".repeat(32)}`])).toBeNull();
     await expect(chain.rpc("eth_getBlockReceipts")).rejects.toMatchObject({ code: -32602 });
   });
 
-  test("forgets on evm_revert what came after evm_snapshot", async () => {
+  test("drops at evm_revert what followed evm_snapshot", async () => {
     const snapshot = await chain.rpc("evm_snapshot");
     const before = await chain.rpc("eth_getBlockByNumber", ["latest", false]);
     const hash = await send("0x3");
@@ -120,7 +120,7 @@ describe("a chain that mines when told", () => {
     expect(await chain.rpc("eth_getTransactionReceipt", [hash])).toBeNull();
   });
 
-  test("passes hardhat's own methods on", async () => {
+  test("forwards hardhat's own methods", async () => {
     const stranger = `0x${"42".repeat(20)}`;
     await chain.rpc("hardhat_setBalance", [stranger, "0x1234"]);
     await chain.rpc("hardhat_setNonce", [stranger, "0x7"]);
@@ -141,7 +141,7 @@ describe("a chain that mines when told", () => {
     });
   });
 
-  test("reports other failures in the words of its engine", async () => {
+  test("reports other failures with the engine's message", async () => {
     await expect(chain.rpc("eth_call", [{ from, data: "0xfe" }, "latest"])).rejects.toMatchObject({ code: -32000 });
     await expect(chain.rpc("no_suchMethod")).rejects.toMatchObject({
       code: -32004,
@@ -149,7 +149,7 @@ describe("a chain that mines when told", () => {
     });
   });
 
-  test("says of bytes that are no transaction what other nodes say", async () => {
+  test("reports undecodable transactions like other nodes", async () => {
     const { privateKey } = chain.accounts[0] as DevAccount;
     const fee = 2n ** 128n;
     const tooDear = await privateKeyToAccount(privateKey).signTransaction({
@@ -189,7 +189,7 @@ test("a chain with automine makes a block for every transaction", async () => {
   await chain.stop();
 });
 
-test("a port that is taken is refused in one line; a stopped chain frees its own", async () => {
+test("a chain on a port in use is refused in one line, and a stopped chain frees its port", async () => {
   const chain = await startEmbeddedChain();
   await expect(startEmbeddedChain({ port: chain.port, blockTimeMs: 50 })).rejects.toMatchObject({
     code: "PORT_TAKEN",

@@ -31,13 +31,13 @@ beforeEach(async () => {
 
 afterEach(() => temporary.remove());
 
-test("a claimant that is overtaken finds its number taken, and refuses", async () => {
+test("a claimant of the directory lock that loses the race for its number is refused", async () => {
   meanwhile = () => symlink(living, join(temporary.path, "supervisor.2"));
   await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${process.ppid})`);
   expect(await readlink(join(temporary.path, "supervisor.2"))).toBe(living);
 });
 
-test("a claimant that is overtaken twice gets its number, sees the higher one, and gives it back", async () => {
+test("a claimant of the directory lock that sees a higher number withdraws its own", async () => {
   meanwhile = async () => {
     await symlink(living, join(temporary.path, "supervisor.3"));
     await rm(join(temporary.path, "supervisor.1"));
@@ -46,7 +46,7 @@ test("a claimant that is overtaken twice gets its number, sees the higher one, a
   expect(await readdir(temporary.path)).toEqual(["supervisor.3"]);
 });
 
-test("a holder that lets go in that moment leaves the way free", async () => {
+test("a holder of the directory lock that releases it during a claim lets the claim succeed", async () => {
   await rm(join(temporary.path, "supervisor.1"));
   await symlink(living, join(temporary.path, "supervisor.1"));
   meanwhile = async () => {

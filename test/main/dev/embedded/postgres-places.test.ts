@@ -43,7 +43,7 @@ describe("a directory that cannot be used is refused in one line", () => {
     });
   });
 
-  test("with something else in the database's place", async () => {
+  test("with other files instead of a database", async () => {
     await mkdir(join(temporary.path, "postgres"));
     await expect(start()).rejects.toMatchObject({
       code: "DIRECTORY_UNUSABLE",
@@ -69,7 +69,7 @@ describe("a directory that cannot be used is refused in one line", () => {
     });
   });
 
-  test("and after each refusal it is free for the next try", async () => {
+  test("and is unlocked afterwards", async () => {
     await mkdir(join(temporary.path, "postgres"));
     await expect(start()).rejects.toThrow();
     await rm(join(temporary.path, "postgres"), { recursive: true });
@@ -114,7 +114,7 @@ if (isRoot() && process.platform === "linux") {
       expect((await stat(join(server.home, "postgres", "password"))).mode & 0o777).toBe(0o600);
     });
 
-    test("the owner of the directory is preferred, so that he can delete what we make", async () => {
+    test("the owner of the directory is preferred, so that they can delete the files", async () => {
       await chown(temporary.path, 1, 1);
       const server = await start();
       expect((await stat(join(server.home, "postgres", "data"))).uid).toBe(1);
@@ -127,7 +127,7 @@ if (isRoot() && process.platform === "linux") {
       expect((await stat(`/proc/${server.pid}`)).uid).toBe(NOBODY.uid);
     });
 
-    test("data that came to belong to root, by a copy, is handed over again", async () => {
+    test("data that a copy made root's is given back to the server's account", async () => {
       const first = await start();
       await query(first.url, "CREATE TABLE kept AS SELECT 1 AS n");
       await first.stop();
@@ -136,7 +136,7 @@ if (isRoot() && process.platform === "linux") {
       expect(await query(second.url, "SELECT n FROM kept")).toEqual([{ n: 1 }]);
     });
 
-    test("a directory that only root can enter gets its files elsewhere, once and for all", async () => {
+    test("a directory that only root can enter gets its files in another place, permanently", async () => {
       await chmod(temporary.path, 0o700);
       const lines: string[] = [];
       const first = await start({ log: (line) => lines.push(line) });
@@ -158,7 +158,7 @@ if (isRoot() && process.platform === "linux") {
       await rm(third.home, { recursive: true });
     });
 
-    test("binaries that only root can reach are copied to where the server can", async () => {
+    test("binaries that only root can read are copied for the server's account", async () => {
       const hidden = join(temporary.path, "private");
       await mkdir(hidden, { mode: 0o700 });
       const native = await copyNativeWithoutLinks(hidden);

@@ -44,7 +44,7 @@ describe("one Fencepost per directory", () => {
     });
   });
 
-  test("a second process is refused, names the first, and disturbs nothing", async () => {
+  test("a second process is refused, names the first, and does not disturb it", async () => {
     const server = await start();
     await query(server.url, "CREATE TABLE undisturbed AS SELECT 1 AS n");
     const second = spawnPostgres();
@@ -54,7 +54,7 @@ describe("one Fencepost per directory", () => {
     expect(await query(server.url, "SELECT n FROM undisturbed")).toEqual([{ n: 1 }]);
   });
 
-  test("of two that start at the same moment one wins, and only one", async () => {
+  test("exactly one of two that start at the same moment succeeds", async () => {
     const outcomes = await Promise.allSettled([start(), start(), start()]);
     expect(outcomes.map((outcome) => outcome.status).sort()).toEqual(["fulfilled", "rejected", "rejected"]);
   });
@@ -80,7 +80,7 @@ describe("a supervisor that is killed", () => {
     expect(await query(server.url, "SELECT n FROM kept")).toEqual([{ n: 1 }]);
   });
 
-  test("leaves no half-made database when it dies in the middle of making one", async () => {
+  test("leaves no incomplete database when it dies while creating one", async () => {
     const supervisor = spawnPostgres();
     const draft = await waitUntil(findDraft, "initdb is at work");
     await waitUntil(() => stat(join(draft, "data", "PG_VERSION")).catch(() => null), "initdb has begun to write");
@@ -91,10 +91,10 @@ describe("a supervisor that is killed", () => {
   });
 });
 
-describe("what an earlier run left behind", () => {
+describe("leftovers of an earlier run", () => {
   beforeEach(() => seedCluster(temporary.path));
 
-  test("an orphaned server is stopped, cleanly, and replaced", async () => {
+  test("with an orphaned server: it is stopped cleanly and replaced", async () => {
     const before = await start();
     await query(before.url, "CREATE TABLE kept AS SELECT 1 AS n");
     await before.stop();
@@ -107,7 +107,7 @@ describe("what an earlier run left behind", () => {
     expect(await readLog(server)).not.toContain("was not properly shut down");
   });
 
-  test("an orphan that does not stop is named, and left alone", async () => {
+  test("with an orphaned server that does not stop: it is reported", async () => {
     const before = await start();
     await before.stop();
     const orphan = await startOrphan(before);
@@ -120,7 +120,7 @@ describe("what an earlier run left behind", () => {
     await waitUntil(async () => (await findProcess(orphan)) === null, "the orphan heard us at last");
   });
 
-  test("a pid file whose number now belongs to another process does not stop us, and we do not stop that process", async () => {
+  test("with a pid file of a reused number: the start succeeds, and that process is not stopped", async () => {
     const before = await start();
     await before.stop();
     const bystander = spawn("sleep", ["600"], { stdio: "ignore" });
@@ -135,7 +135,7 @@ describe("what an earlier run left behind", () => {
     await ended;
   });
 
-  test("a pid file that names ourselves, as in a container that restarts with the same numbers", async () => {
+  test("with a pid file of our own number, as in a restarted container: the start succeeds", async () => {
     const before = await start();
     await before.stop();
     await leavePidFile(before, `${process.pid}`);
@@ -143,7 +143,7 @@ describe("what an earlier run left behind", () => {
     expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("backends that outlive a killed server are waited for", async () => {
+  test("with backends of a killed server: they are awaited", async () => {
     const server = await start();
     const client = new Client({ connectionString: server.url });
     client.on("error", () => undefined);
@@ -169,7 +169,7 @@ describe("what an earlier run left behind", () => {
 });
 
 describe("Ctrl-C", () => {
-  test("in the middle of initdb: rejects with the reason, leaves no draft, no child, a free directory", async () => {
+  test("during initdb rejects with the reason, and leaves no draft, no child and no lock", async () => {
     const controller = new AbortController();
     const starting = start({ signal: controller.signal });
     const outcome = expect(starting).rejects.toThrow("interrupted");
@@ -182,7 +182,7 @@ describe("Ctrl-C", () => {
     expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
   });
 
-  test("while the server comes up: rejects with the reason and leaves no server", async () => {
+  test("during the server's start rejects with the reason, and leaves no server", async () => {
     await seedCluster(temporary.path);
     const controller = new AbortController();
     // The clock is read once before the server is launched, and again when it has been: however fast it comes up.
@@ -198,12 +198,12 @@ describe("Ctrl-C", () => {
     expect(await processesHere()).toEqual([]);
   });
 
-  test("before anything: rejects at once", async () => {
+  test("before the start rejects at once", async () => {
     await expect(start({ signal: AbortSignal.abort(new Error("interrupted")) })).rejects.toThrow("interrupted");
     expect(await readdir(temporary.path)).toEqual(["supervisor.1"]);
   });
 
-  test("in the terminal reaches the supervisor alone, so that it can drain before the database goes", async () => {
+  test("in the terminal reaches the supervisor only, so that it can drain before the database stops", async () => {
     await seedCluster(temporary.path);
     const supervisor = spawnPostgres();
     const { url, pid = 0 } = await supervisor.next("url");

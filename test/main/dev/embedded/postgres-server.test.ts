@@ -25,22 +25,22 @@ beforeAll(async () => {
 
 afterAll(() => temporary.remove());
 
-describe("a server that does not come up", () => {
-  test("because it lost the race for its port says so by code", async () => {
+describe("a server that does not start", () => {
+  test("because its port was taken meanwhile reports the code PORT_TAKEN", async () => {
     const squatter = await listen();
     const { port } = squatter.address() as { port: number };
     await expect(startServer(await request({ port }))).rejects.toMatchObject({ code: "PORT_TAKEN" });
     await new Promise((resolve) => squatter.close(resolve));
   });
 
-  test("because there is no such program says so, instead of ending us", async () => {
+  test("because the program is missing is reported, and does not end this process", async () => {
     await expect(startServer(await request({ postgres: join(temporary.path, "none") }))).rejects.toMatchObject({
       code: "START_FAILED",
       message: expect.stringMatching(/^PostgreSQL did not start: .*ENOENT/),
     });
   });
 
-  test("is explained by this run's log, not by an older one's", async () => {
+  test("is explained by the log of this run only", async () => {
     await expect(startServer(await request({ settings: { shared_buffers: "nonsense" } }))).rejects.toThrow(
       /shared_buffers/,
     );
@@ -48,7 +48,7 @@ describe("a server that does not come up", () => {
   });
 });
 
-test("a log that has grown beyond ten megabytes begins anew", async () => {
+test("a server log beyond ten megabytes is started anew", async () => {
   await (await startServer(await request({}))).stop("fast");
   await truncate(cluster.logFile, 10_000_001);
   const server = await startServer(await request({}));
@@ -57,7 +57,7 @@ test("a log that has grown beyond ten megabytes begins anew", async () => {
   expect(await readFile(cluster.logFile, "utf8")).toContain("database system is shut down");
 });
 
-test("a server that ignores polite requests is ended all the same", async () => {
+test("a server that ignores SIGINT and SIGQUIT is killed", async () => {
   const server = await startServer(await request({ clock: impatientClock() }));
   process.kill(server.pid, "SIGSTOP");
   await server.stop("fast");

@@ -27,8 +27,8 @@ afterEach(async () => {
 
 afterAll(() => temporary.remove());
 
-describe("a server of one's own", () => {
-  test("keeps its data over stop and start, on whatever port", async () => {
+describe("an embedded PostgreSQL", () => {
+  test("keeps its data over stop and start, on any port", async () => {
     const first = await start();
     await query(first.url, "CREATE TABLE kept_over_stop (n int)");
     await query(first.url, "INSERT INTO kept_over_stop VALUES (42)");
@@ -37,7 +37,7 @@ describe("a server of one's own", () => {
     expect(await query(second.url, "SELECT n FROM kept_over_stop")).toEqual([{ n: 42 }]);
   });
 
-  test("is durable unless told otherwise, listens on the loopback address alone, and says its version", async () => {
+  test("is durable by default, listens on the loopback address only, and reports its version", async () => {
     const server = await start({ settings: { work_mem: "7MB" } });
     const settings = await query(
       server.url,
@@ -58,14 +58,14 @@ describe("a server of one's own", () => {
     expect(server.version).toMatch(/^18\./);
   });
 
-  test("lets no connection in without the password", async () => {
+  test("refuses connections without the password", async () => {
     const server = await start();
     const wrong = new URL(server.url);
     wrong.password = "guess";
     await expect(query(wrong.href, "SELECT 1")).rejects.toThrow(/password authentication failed/);
   });
 
-  test("is not steered by the user's own PostgreSQL environment", async () => {
+  test("ignores the user's PostgreSQL environment variables", async () => {
     process.env.PGDATA = "/nowhere";
     process.env.PGPORT = "1";
     try {
@@ -106,7 +106,7 @@ describe("restart", () => {
     expect(log.includes("was not properly shut down")).toBe(mode === "immediate");
   });
 
-  test("cuts connections that are open, also busy ones", async () => {
+  test("closes open connections, also busy ones", async () => {
     const server = await start();
     const client = new Client({ connectionString: server.url });
     client.on("error", () => undefined);
@@ -117,7 +117,7 @@ describe("restart", () => {
     await cut;
   });
 
-  test("asked for twice at once happens one after the other", async () => {
+  test("runs twice in sequence if it is requested twice at once", async () => {
     const server = await start();
     await Promise.all([server.restart("immediate"), server.restart("fast")]);
     expect(await query(server.url, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
@@ -131,7 +131,7 @@ describe("restart", () => {
 });
 
 describe("a server that is killed", () => {
-  test("is reported once in one line, can be restarted, and has lost nothing", async () => {
+  test("is reported once in one line, can be restarted, and loses no commit", async () => {
     const exit = watchExit();
     const server = await start({ onUnexpectedExit: exit.report });
     await query(server.url, "CREATE TABLE kept_over_kill AS SELECT 1 AS n");
@@ -145,7 +145,7 @@ describe("a server that is killed", () => {
     expect(exit.lines).toHaveLength(1);
   });
 
-  test("can still be stopped, and the directory is free again", async () => {
+  test("can still be stopped, and unlocks its directory", async () => {
     const exit = watchExit();
     const server = await start({ onUnexpectedExit: exit.report });
     process.kill(server.pid, "SIGKILL");
@@ -157,7 +157,7 @@ describe("a server that is killed", () => {
 });
 
 describe("ports", () => {
-  test("one that is taken is refused in one line when asked for by number, and the directory stays free", async () => {
+  test("in use are refused in one line if requested, and the directory stays unlocked", async () => {
     const squatter = createServer();
     const port = await new Promise<number>((resolve) => {
       squatter.listen(0, "127.0.0.1", () => resolve((squatter.address() as { port: number }).port));
@@ -172,7 +172,7 @@ describe("ports", () => {
     expect(new URL(server.url).port).toBe(String(port));
   });
 
-  test("two servers in two directories choose two", async () => {
+  test("of two servers in two directories differ", async () => {
     const [one, two] = await Promise.all([
       start({ directory: join(temporary.path, "one") }),
       start({ directory: join(temporary.path, "two") }),
@@ -181,7 +181,7 @@ describe("ports", () => {
   });
 });
 
-test("a setting that the server does not know is reported in its own words", async () => {
+test("an unknown server setting is reported with the server's message", async () => {
   await expect(start({ settings: { no_such_setting: "1" } })).rejects.toMatchObject({
     code: "START_FAILED",
     message: expect.stringMatching(/^PostgreSQL did not start: .*no_such_setting/),

@@ -8,18 +8,18 @@ import { findProcess, parsePsLine, run, sendSignal, waitForExit } from "../../..
 import { waitUntil } from "../../../support/wait-until.ts";
 
 describe("a process", () => {
-  test("is told apart by more than its number", async () => {
+  test("is identified by more than its pid", async () => {
     const self = await findProcess(process.pid);
     expect(self?.identity).toBe((await findProcess(process.pid))?.identity);
     expect(self?.identity).not.toBe((await findProcess(process.ppid))?.identity);
     if (process.platform === "linux") expect(self?.workingDirectory).toBe(await realpath(process.cwd()));
   });
 
-  test("that does not exist is none", async () => {
+  test("that does not exist is not found", async () => {
     expect(await findProcess(999_999_999)).toBeNull();
   });
 
-  test("that has ended and was not collected is none", async () => {
+  test("that is a zombie is not found", async () => {
     // The shell becomes a program that never collects its child; the child ends when its pipe is closed.
     const parent = spawn("/bin/sh", ["-c", "sh -c 'read _' <&3 3<&- & echo $!; exec sleep 600 3<&-"], {
       stdio: ["ignore", "pipe", "ignore", "pipe"],
@@ -38,11 +38,11 @@ describe("a process", () => {
     await ended;
   });
 
-  test("that stays is reported after the time allowed", async () => {
+  test("that does not end is reported after the timeout", async () => {
     expect(await waitForExit(systemClock, process.pid, 30)).toBe(false);
   });
 
-  test("that is gone can be signalled without harm", () => {
+  test("that has ended can be signalled without an error", () => {
     expect(() => sendSignal(999_999_999, "SIGTERM")).not.toThrow();
   });
 
@@ -61,13 +61,13 @@ describe("a process", () => {
     ],
     ["Z    Sun Nov 15 04:23:48 2026     <defunct>", null],
     ["", null],
-  ])("is read from ps where there is no /proc: %j", (line, expected) => {
+  ])("is read from ps without /proc: %j", (line, expected) => {
     expect(parsePsLine(line)).toEqual(expected);
   });
 });
 
 describe("a short command", () => {
-  test("gives its output and code", async () => {
+  test("returns its output and exit code", async () => {
     expect(await run("/bin/sh", ["-c", "echo out; echo err >&2; exit 3"])).toEqual({
       code: 3,
       stdout: "out\n",
@@ -75,7 +75,7 @@ describe("a short command", () => {
     });
   });
 
-  test("that cannot be started has failed, and says why", async () => {
+  test("that cannot be started fails with the reason", async () => {
     expect(await run("/no/such/command", [])).toMatchObject({ code: null, stderr: expect.stringContaining("ENOENT") });
   });
 });

@@ -33,7 +33,7 @@ describe("one request", () => {
     expect((await post({ id, method: "a" })).body).toEqual({ jsonrpc: "2.0", id, result: "a done" });
   });
 
-  test("with an id that is none is answered without", async () => {
+  test("with an invalid id is answered with null", async () => {
     const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
     for (const id of ["{}", "[1]", "true", deep]) {
       const response = await fetch(`http://127.0.0.1:${server.port}`, {
@@ -44,17 +44,17 @@ describe("one request", () => {
     }
   });
 
-  test("without params is passed on with none", async () => {
+  test("without params is forwarded with none", async () => {
     await post({ id: 1, method: "a" });
     expect(calls).toEqual([["a", []]]);
   });
 
-  test("without an id is carried out and not answered", async () => {
+  test("without an id is executed and not answered", async () => {
     expect(await post({ method: "a" })).toEqual({ status: 204, body: null });
     expect(calls).toEqual([["a", []]]);
   });
 
-  test("that fails carries the engine's error, or one of ours where it broke", async () => {
+  test("that fails returns the engine's error, or an internal one if the engine throws", async () => {
     expect((await post({ id: 1, method: "refuses" })).body).toEqual({
       jsonrpc: "2.0",
       id: 1,
@@ -92,7 +92,7 @@ describe("a batch", () => {
     expect(await post([{ method: "a" }, { method: "b" }])).toEqual({ status: 204, body: null });
   });
 
-  test("that is empty or too long is refused whole", async () => {
+  test("that is empty or too long is refused as a whole", async () => {
     expect((await post([])).body).toMatchObject({ id: null, error: { code: -32600 } });
     const long = Array.from({ length: 1001 }, (_, id) => ({ id, method: "a" }));
     expect((await post(long)).body).toMatchObject({ id: null, error: { code: -32600 } });
@@ -100,7 +100,7 @@ describe("a batch", () => {
   });
 });
 
-describe("what is no JSON-RPC", () => {
+describe("a request that is not JSON-RPC", () => {
   test.each(["", "{", "[1,", "\u0000"])("%j cannot be parsed", async (text) => {
     expect((await postText(text)).body).toEqual({
       jsonrpc: "2.0",
@@ -113,7 +113,7 @@ describe("what is no JSON-RPC", () => {
     expect((await postText(text)).body).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  test("is refused unread beyond ten megabytes, and the server lives on", async () => {
+  test("is refused beyond ten megabytes, and the server continues", async () => {
     const { status, body } = await postText(JSON.stringify({ id: 1, method: "a", params: ["x".repeat(10_000_001)] }));
     expect(status).toBe(413);
     expect(body).toMatchObject({ error: { code: -32600, message: "request too large" } });

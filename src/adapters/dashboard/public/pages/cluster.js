@@ -1,15 +1,15 @@
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
+import { actionButton } from "../parts/action-dialog.js";
 import { stopEverything } from "../parts/actions.js";
-import { orderButton } from "../parts/order-dialog.js";
 import { age, cell, empty, laneLink, quiet, said, section, table } from "../parts/words.js";
 import { linkTo } from "../routes.js";
 
 const LATEST = 50;
 const LOOK_MS = 5_000;
 
-/** Who is there, who acts for how much, and what changed hands. */
+/** Nodes, their lanes, and past takeovers. */
 export const clusterPage = {
   title: () => "Cluster",
 
@@ -37,7 +37,7 @@ export const clusterPage = {
         { class: "title" },
         h("h1", {}, "Cluster"),
         quiet(plural(nodes.length, "node")),
-        h("div", { class: "buttons end" }, orderButton(stopEverything(), {}, refresh)),
+        h("div", { class: "buttons end" }, actionButton(stopEverything(), {}, refresh)),
       ),
       section("Nodes", { aside }, nodes.length === 0 ? empty("No node is alive.") : alive(nodes)),
       section(
@@ -55,7 +55,7 @@ export const clusterPage = {
   },
 };
 
-/** A heartbeat is written several times a second; one this old is late. */
+/** Age at which a heartbeat is late; it is written several times a second. */
 const LATE_MS = 10_000;
 
 function alive(nodes) {

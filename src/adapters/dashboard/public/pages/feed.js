@@ -10,10 +10,10 @@ const KEPT = 200;
 const WAIT_SECONDS = 10;
 const RETRY_MS = 2_000;
 
-/** What was read so far; kept while the page is another, gone on with when it is this one again. */
+/** Items read so far, kept while another page is open. */
 const feed = { after: null, epoch: undefined, items: [], state: "looking for the end of the feed" };
 
-/** Outcomes as they are decided, in the one order that every reader sees. */
+/** The feed of outcomes, in the one order that every reader sees. */
 export const feedPage = {
   title: () => "Feed",
   load: async () => feed,
@@ -78,7 +78,7 @@ function take({ items, next, epoch }) {
   Object.assign(feed, { after: next, epoch, items: [...items.toReversed(), ...feed.items].slice(0, KEPT) });
 }
 
-/** A new epoch is part of life: go on where the node says. */
+/** After a new epoch, continues where the node says. */
 async function readPage(query, signal) {
   try {
     return await callApi("/tx/completions", { query, signal });
@@ -91,8 +91,8 @@ async function readPage(query, signal) {
 }
 
 /**
- * The end of the feed, without reading a million entries: sequence numbers have no gaps, so the last one is found by
- * doubling and halving. A short feed is shown whole.
+ * Finds the end of the feed without reading all of it: sequence numbers have no gaps, so a binary search finds the
+ * last one. A short feed is shown completely.
  */
 async function findTail(signal) {
   const first = await readPage({ after: 0, limit: PAGE }, signal);

@@ -1,11 +1,11 @@
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, etherOf, shortHex, wordsOf } from "../formats.js";
-import { ordersForLane, wordOf } from "../parts/actions.js";
+import { actionButton } from "../parts/action-dialog.js";
+import { actionsForLane, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { openNotice, pastNotices } from "../parts/lane-notices.js";
-import { orderButton } from "../parts/order-dialog.js";
 import { ruler, windowOf } from "../parts/ruler.js";
 import { transactionTable } from "../parts/transaction-rows.js";
 import {
@@ -30,10 +30,10 @@ import { laneState } from "./lanes.js";
 
 const MOVING_MS = 2_000;
 const NEWEST = 10;
-/** The chain is asked for a balance once for each visit; after that, what the node knows is shown. */
+/** The balance is read from the chain once per visit; later ones are the node's cached value. */
 const asked = new Set();
 
-/** One signer on one chain: its nonces, what stands at the head of its line, who acts for it. */
+/** One lane: its nonces, its head of line, and its owner. */
 export const lanePage = {
   title: ({ lane } = {}) => (lane === undefined ? "Lane" : `Lane ${shortHex(lane.signer)}`),
 
@@ -56,7 +56,7 @@ export const lanePage = {
   everyMs: ({ lane }) => (lane.pending + lane.stuck > 0 ? MOVING_MS : null),
 
   view({ lane, nonces, newest, noticed, first, explained }, { route, go, refresh }) {
-    // By the address, not by what was read last: a key that is held moves on from where the window is.
+    // Relative to the address, not to the loaded data, so that a held key keeps moving.
     const shown = windowOf(route.query, lane);
     const { chainId, signer } = lane;
     const market = chainOf(chainId);
@@ -107,22 +107,22 @@ async function laneOf(chain, signer, signal) {
 function heading(lane, refresh) {
   const { chainId, signer } = lane;
   const kills = (world.attention?.items ?? []).filter(({ code: word }) => word === "KILLED");
-  const orders = ordersForLane(
+  const actions = actionsForLane(
     lane,
     kills.some((each) => each.signer === signer),
   );
-  const [first, ...rest] = orders;
+  const [first, ...rest] = actions;
   return h(
     "div",
     { class: "title" },
     h("h1", {}, h("span", { class: "mono" }, shortHex(signer)), " ", quiet(`chain ${chainId}`)),
     laneState(lane),
     copyButton(signer, "the address"),
-    h("div", { class: "buttons end" }, orderButton(first, {}, refresh), more(rest, refresh)),
+    h("div", { class: "buttons end" }, actionButton(first, {}, refresh), more(rest, refresh)),
   );
 }
 
-function more(orders, refresh) {
+function more(actions, refresh) {
   return h(
     "details",
     { class: "others menu" },
@@ -130,7 +130,7 @@ function more(orders, refresh) {
     h(
       "div",
       { class: "buttons" },
-      orders.map((order) => h("span", { key: wordOf(order) }, orderButton(order, {}, refresh))),
+      actions.map((action) => h("span", { key: wordOf(action) }, actionButton(action, {}, refresh))),
     ),
   );
 }
@@ -218,10 +218,10 @@ const LIMITS = {
   FULL: "the window is full: the next goes when one is mined",
 };
 
-/** How many may be on their way, how many are, and what keeps the next one back. */
-function inFlight({ window: told, owner }) {
-  if (told === null) return quiet(owner === null ? "no node acts for it" : "known to the node that acts for it");
-  const { configured, open, inFlight: count, limitedBy } = told;
+/** In-flight window: its limit, its use, and what blocks the next transaction. */
+function inFlight({ window, owner }) {
+  if (window === null) return quiet(owner === null ? "no node acts for it" : "known to the node that acts for it");
+  const { configured, open, inFlight: count, limitedBy } = window;
   return [
     countOf(count),
     quiet(` of ${countOf(open)} that may be`),
@@ -249,7 +249,7 @@ function holes({ holes: open }) {
   );
 }
 
-/** Of people about the lane, and of people, the hook, policies and the node itself about the head of its line; newest first. */
+/** Decisions about the lane and its head of line (people, hook, policies, the node), newest first. */
 function decisions({ decisions: ofLane = [] }, first) {
   const steps = (first?.history ?? []).filter(({ actor, event }) => actor !== null || DECIDED[event] !== undefined);
   const ofHead = steps.map(({ event, actor, reason, nodeId, fencingToken, lastAt }) => {

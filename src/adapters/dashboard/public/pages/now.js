@@ -1,9 +1,9 @@
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { countOf, durationOf, gweiOf, plural, wordsOf } from "../formats.js";
+import { actionButton } from "../parts/action-dialog.js";
 import { meaningOf } from "../parts/actions.js";
 import { approvalLine } from "../parts/approval.js";
-import { orderButton } from "../parts/order-dialog.js";
 import { pastAlerts, places } from "../parts/past-alerts.js";
 import { testTransfers } from "../parts/test-transfers.js";
 import { age, cell, copyButton, quiet, said, section, table } from "../parts/words.js";
@@ -14,12 +14,12 @@ import { firstSteps } from "./transactions.js";
 
 const MOODS = { CRITICAL: "critical", ERROR: "error", WARNING: "warning" };
 
-/** What needs somebody, worst first; under it how everything goes. */
+/** Problems that need a person, worst first; below them the overview. */
 export const nowPage = {
   title: () => "Now",
 
   async load({ signal }) {
-    // Whichever of the two can be had is shown: what is wrong must not wait for how everything goes.
+    // Shows whichever of the two is available: problems must not wait for the overview.
     const [attention, overview] = await Promise.all(
       ["attention", "overview"].map((name) => world[name] ?? first(`/${name}`, signal)),
     );
@@ -59,7 +59,7 @@ function total(counts) {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** A refusal is kept for the page to say; the world asks again by itself. */
+/** Keeps a refusal for the page to show; the poll repeats by itself. */
 function first(path, signal) {
   return callApi(path, { signal }).then(
     (answer) => {
@@ -70,7 +70,7 @@ function first(path, signal) {
   );
 }
 
-/** Green is proved by both answers; red is proved by what needs attention, and else by the part that does not answer. */
+/** Green needs both answers. Red needs the list of problems, else the part that does not answer is shown. */
 function headline({ items, more, asOf }, overview) {
   const count = items.length + more;
   const { kind, why } = count === 0 ? sightNow() : attentionSight();
@@ -114,7 +114,7 @@ function picket() {
   );
 }
 
-/** What waits for approval is shown with what would be approved; of many, the first. */
+/** Shows the payload of a transaction that waits for approval; of several, the first. */
 const MOST_AWAITED = 20;
 const read = new Map();
 
@@ -133,7 +133,7 @@ async function awaitedOf({ items }, signal) {
 }
 
 function trouble(item, { refresh, transaction }) {
-  const { id, severity, code, sentence, since, waiting, actions } = item;
+  const { id, severity, code, sentence, since, asOf, waiting, actions } = item;
   return h(
     "li",
     { key: id, class: `trouble ${MOODS[severity]}`, "data-code": code },
@@ -148,6 +148,7 @@ function trouble(item, { refresh, transaction }) {
         h("span", { class: "code" }, wordsOf(code)),
         places(item),
         since === null ? null : h("span", {}, "for ", age(since, "")),
+        isOld(asOf) ? h("span", {}, "figures of ", age(asOf)) : null,
         waiting === 0
           ? null
           : h("span", { class: "behind" }, `${countOf(waiting)} ${waiting === 1 ? "waits" : "wait"} behind it`),
@@ -157,29 +158,35 @@ function trouble(item, { refresh, transaction }) {
       "div",
       { class: "buttons" },
       FUNDING.has(code) ? copyButton(item.signer, "the address to send funds to") : null,
-      actions.length === 0 ? lookButton(item) : actions.map((action) => actionButton(action, refresh, transaction)),
+      actions.length === 0 ? lookButton(item) : actions.map((action) => actionOrLink(action, refresh, transaction)),
     ),
   );
 }
 
-/** What no request repairs, and funds do. */
+const OLD_FIGURES_MS = 15_000;
+
+function isOld(asOf) {
+  return asOf !== undefined && Date.now() - Date.parse(asOf) > OLD_FIGURES_MS;
+}
+
+/** Problems that only funds solve. */
 const FUNDING = new Set(["INSUFFICIENT_FUNDS", "LOW_BALANCE"]);
 
-/** Where no request helps, where more is to be read. */
+/** Links to the documentation for problems without an action. */
 function lookButton({ txId, chainId, signer, nodeId }) {
   if (txId !== null) return h("a", { class: "button", href: toTransaction(txId) }, "Look at the transaction");
   if (signer !== null) return h("a", { class: "button", href: toLane(chainId ?? "all", signer) }, "Look at the lane");
   return nodeId === null ? null : h("a", { class: "button", href: linkTo(["cluster"]) }, "Look at the nodes");
 }
 
-/** With GET: where to look. Everything else is an order, and asked twice. */
-function actionButton(action, refresh, transaction) {
+/** GET actions are links. All others are confirmed in a dialog. */
+function actionOrLink(action, refresh, transaction) {
   const about = transaction === undefined ? {} : { transaction };
-  if (action.method !== "GET") return orderButton({ ...action, label: meaningOf(action).label }, about, refresh);
+  if (action.method !== "GET") return actionButton({ ...action, label: meaningOf(action).label }, about, refresh);
   return h("a", { class: "button", href: pageOf(action.path) }, action.label);
 }
 
-/** The page that shows what a path of the API answers with. */
+/** The dashboard page for a path of the API. */
 function pageOf(path) {
   const { pathname, searchParams } = new URL(path, document.baseURI);
   const [, kind, id] = /\/api\/v1\/([a-z]+)(?:\/([^/]+))?/.exec(pathname) ?? [];
@@ -235,7 +242,7 @@ const STATE_MOODS = {
   FAILED_FINAL: "closed",
 };
 
-/** What is over is thousands of times more than what moves: the bar shows what moves, the numbers everything. */
+/** The bar shows only open transactions, because final ones are thousands of times more; the numbers show all. */
 function states({ states: counts }) {
   const open = ["CREATED", "ALLOCATED", "TRACKING", "STUCK"].filter((state) => counts[state] > 0);
   const all = open.reduce((sum, state) => sum + counts[state], 0);

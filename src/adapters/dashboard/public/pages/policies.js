@@ -3,7 +3,7 @@ import { h } from "../dom.js";
 import { countOf, etherOf } from "../formats.js";
 import { age, cell, code, empty, laneLink, quiet, said, saidLines, section, table } from "../parts/words.js";
 
-/** What signers and keys may do, what they have used of it, and which keys there are. */
+/** Policies, their usage, and API keys. */
 export const policiesPage = {
   title: () => "Policies and keys",
 
@@ -11,7 +11,7 @@ export const policiesPage = {
     const [policies, usage, keys] = await Promise.all([
       callApi("/policy", { signal }),
       callApi("/policy/usage", { signal }),
-      // Only a key with `admin` may see the others.
+      // Only a key with the scope `admin` may list the others.
       callApi("/keys", { signal }).catch((error) => (error.status === 403 ? null : Promise.reject(error))),
     ]);
     return { policies, usage, keys };
@@ -37,7 +37,7 @@ export const policiesPage = {
   },
 };
 
-/** Which version it is, and who put it in force. */
+/** Version of the policies, and who changed it. */
 function changeOf({ version, hash, changedAt, changedBy, reason }) {
   if (hash === null) return null;
   return [

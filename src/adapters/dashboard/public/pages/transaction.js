@@ -12,12 +12,12 @@ import {
   visible,
   wordsOf,
 } from "../formats.js";
-import { ordersFor, ordersOf, wordOf } from "../parts/actions.js";
+import { actionButton } from "../parts/action-dialog.js";
+import { actionsFor, actionsOf, wordOf } from "../parts/actions.js";
 import { attemptsTable, marketNow } from "../parts/attempts.js";
 import { decodedCall } from "../parts/calls.js";
 import { explainedOf, explanation } from "../parts/explanation.js";
 import { onChain } from "../parts/on-chain.js";
-import { orderButton } from "../parts/order-dialog.js";
 import {
   age,
   chainName,
@@ -37,7 +37,7 @@ import { chainOf } from "../world.js";
 
 const MOVING_MS = 1_500;
 
-/** One transaction: where it stands, why, what was tried, and what can be done about it. */
+/** One transaction: its state, the reason, its attempts and possible actions. */
 export const transactionPage = {
   title: ({ transaction } = {}) =>
     transaction === undefined
@@ -51,7 +51,7 @@ export const transactionPage = {
     return { transaction, explained: await explainedOf(txId, [updatedAt, lastSubmittedAt], signal) };
   },
 
-  /** What moves is looked at again by itself; what is over, when somebody asks. */
+  /** An open transaction reloads by itself, a final one on request. */
   everyMs: ({ transaction }) => (isOver(transaction) ? null : MOVING_MS),
 
   view({ transaction, explained }, { refresh }) {
@@ -95,7 +95,7 @@ function heading(transaction) {
   );
 }
 
-/** The fence at full size, each picket with what its stage took. */
+/** The stages at full size, each with its duration. */
 function road(transaction) {
   const { passed, mood } = progressOf(transaction);
   const durations = stageDurations(transaction);
@@ -117,10 +117,10 @@ function road(transaction) {
   return h("ol", { class: `road ${mood}`, "aria-label": "Stages" }, posts);
 }
 
-/** Everything else that may be ordered, one click further away. */
+/** All other actions, one click away. */
 function others(transaction, explained, { baseFee, refresh }) {
-  const offered = new Set(ordersOf(explained).map(wordOf));
-  const rest = ordersFor(transaction).filter((order) => !offered.has(wordOf(order)));
+  const offered = new Set(actionsOf(explained).map(wordOf));
+  const rest = actionsFor(transaction).filter((action) => !offered.has(wordOf(action)));
   if (rest.length === 0) return null;
   return h(
     "details",
@@ -129,7 +129,7 @@ function others(transaction, explained, { baseFee, refresh }) {
     h(
       "div",
       { class: "buttons" },
-      rest.map((order) => orderButton(order, { transaction, baseFee }, refresh)),
+      rest.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
     ),
   );
 }
@@ -216,7 +216,7 @@ function dataOf(data) {
   );
 }
 
-/** Whose receipt it is, where it is not that of what was asked for. */
+/** Says which payload a receipt is of, if it is not the caller's. */
 const ENDINGS = {
   CANCELLED: ", used without effect",
   EXPIRED: ", used without effect",
@@ -262,7 +262,7 @@ function outcome({ chainId, receipt, lastError, subState }) {
   );
 }
 
-/** Who did what, under which token, and how long it took since the step before. */
+/** History: actor, action, fencing token, and the time since the step before. */
 function timeline({ history = [] }) {
   let before = null;
   const steps = history.map((step) => {

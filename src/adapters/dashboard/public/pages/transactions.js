@@ -16,7 +16,7 @@ const PAGE = 50;
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
 
-/** Everything that was ever asked for, newest first, by what the address says. */
+/** All transactions, newest first, filtered by the address. */
 export const transactionsPage = {
   title: () => "Transactions",
 
@@ -44,7 +44,7 @@ export const transactionsPage = {
   },
 };
 
-/** A hash is any attempt's; everything else is what the caller calls it. */
+/** A hash searches attempts; any other text searches request ids. */
 function wordQuery(text) {
   if (text === undefined) return {};
   return HASH.test(text) ? { txHash: text } : { requestId: text };
@@ -96,7 +96,7 @@ function nothingFound() {
   return empty("Nothing here is like that. ", h("a", { href: linkTo(["tx"]) }, "Show all transactions"));
 }
 
-/** For somebody who has just started a node. */
+/** Help for a node without transactions. */
 export function firstSteps(signers) {
   const [from, to = from] = signers;
   if (from === undefined) {

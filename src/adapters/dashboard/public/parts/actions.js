@@ -1,10 +1,10 @@
 /**
- * What an operator may do, in the words of the page. An order is a request of the API (`action`, `label`, `method`, `path`,
- * `body`), as the list of what needs attention offers them; here is what each means before it is sent.
+ * Operators' actions with their texts. An action is a request of the API (`action`, `label`, `method`, `path`,
+ * `body`), as offered by the list of problems. Its explanation is shown before it is sent.
  */
 import { gweiOf } from "../formats.js";
 
-/** `what`: one sentence. `fields`: what may be said besides the reason. `danger`: it takes something away. */
+/** `what`: one sentence. `fields`: optional inputs beside the reason. `danger`: it is destructive. */
 const ACTIONS = {
   resubmit: { label: "Send again", what: "Sends the stored bytes again, now. Nothing new is signed." },
   reprice: {
@@ -45,12 +45,12 @@ const ACTIONS = {
   },
   killSigner: {
     label: "Stop this signer",
-    what: "Nothing is sent from this signer, on any node and chain, until the order is ended. Creates are accepted and wait.",
+    what: "Nothing is sent from this signer, on any node and chain, until it is ended. Creates are accepted and wait.",
     danger: true,
   },
   killAll: {
     label: "Stop everything",
-    what: "Nothing is sent from any signer, on any node and chain, until the order is ended by a key with admin. Creates are accepted and wait.",
+    what: "Nothing is sent from any signer, on any node and chain, until a key with the scope admin ends it. Creates are accepted and wait.",
     danger: true,
   },
   acknowledge: {
@@ -58,16 +58,16 @@ const ACTIONS = {
     what: "Says that somebody looked into it and who. It needs attention no more; the same again is a new notice.",
   },
   endKill: {
-    label: "End the order to stop",
+    label: "End the kill",
     what: "Everything that was stopped by it goes on. Needs a key with admin.",
   },
 };
 
-export function meaningOf(order) {
-  return ACTIONS[wordOf(order)] ?? { label: order.label, what: "Sends the request below." };
+export function meaningOf(action) {
+  return ACTIONS[wordOf(action)] ?? { label: action.label, what: "Sends the request below." };
 }
 
-/** One word for what the API tells apart by path and body. */
+/** Name of an action that the API distinguishes by path and body. */
 export function wordOf({ action, path, method, body }) {
   if (path.endsWith("/kill"))
     return method === "DELETE" ? "endKill" : path === "/api/v1/kill" ? "killAll" : "killSigner";
@@ -77,60 +77,60 @@ export function wordOf({ action, path, method, body }) {
   return word;
 }
 
-function orderOf(word, path, body = {}, method = "POST") {
+function actionOf(word, path, body = {}, method = "POST") {
   return { action: word, label: ACTIONS[word].label, method, path: `/api/v1${path}`, body };
 }
 
-const forTransaction = (txId) => (word) => orderOf(word, `/tx/${txId}/${word}`);
+const forTransaction = (txId) => (word) => actionOf(word, `/tx/${txId}/${word}`);
 
-/** All that may be ordered about it as it stands, most gentle first. */
-export function ordersFor(transaction) {
+/** All actions possible in a transaction's state, least drastic first. */
+export function actionsFor(transaction) {
   const { txId, state, subState, heldSince } = transaction;
-  const order = forTransaction(txId);
-  const hold = order(heldSince === null ? "suspend" : "resume");
+  const action = forTransaction(txId);
+  const hold = action(heldSince === null ? "suspend" : "resume");
   if (state === "CREATED") {
     return subState === "AWAITING_APPROVAL"
-      ? [order("approve"), order("reject"), order("cancel")]
-      : [hold, order("cancel")];
+      ? [action("approve"), action("reject"), action("cancel")]
+      : [hold, action("cancel")];
   }
-  if (state === "ALLOCATED") return [hold, order("replace"), order("cancel")];
+  if (state === "ALLOCATED") return [hold, action("replace"), action("cancel")];
   if (state === "STUCK" || (state === "TRACKING" && subState !== "MINED")) {
-    return [order("resubmit"), order("reprice"), hold, order("replace"), order("cancel")];
+    return [action("resubmit"), action("reprice"), hold, action("replace"), action("cancel")];
   }
   return [];
 }
 
 const LANE_PATHS = { suspendLane: "suspend", resumeLane: "resume", realign: "realign" };
 
-function laneOrder(word, { chainId, signer }) {
-  return orderOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
+function laneAction(word, { chainId, signer }) {
+  return actionOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
 }
 
-/** What may be ordered where a key was used by others. */
-export function orderFor(word, { lane, noticeId, body }) {
-  if (word === "acknowledge") return orderOf(word, `/notices/${noticeId}/acknowledge`, body);
-  return word === "killSigner" ? orderOf(word, `/signers/${lane.signer}/kill`) : laneOrder(word, lane);
+/** Actions if somebody else used the signer's key. */
+export function actionFor(word, { lane, noticeId, body }) {
+  if (word === "acknowledge") return actionOf(word, `/notices/${noticeId}/acknowledge`, body);
+  return word === "killSigner" ? actionOf(word, `/signers/${lane.signer}/kill`) : laneAction(word, lane);
 }
 
-export const stopEverything = () => orderOf("killAll", "/kill");
+export const stopEverything = () => actionOf("killAll", "/kill");
 
-export function ordersForLane(lane, isKilled) {
+export function actionsForLane(lane, isKilled) {
   return [
-    laneOrder(lane.suspended ? "resumeLane" : "suspendLane", lane),
-    laneOrder("realign", lane),
+    laneAction(lane.suspended ? "resumeLane" : "suspendLane", lane),
+    laneAction("realign", lane),
     isKilled
-      ? orderOf("endKill", `/signers/${lane.signer}/kill`, {}, "DELETE")
-      : orderOf("killSigner", `/signers/${lane.signer}/kill`),
+      ? actionOf("endKill", `/signers/${lane.signer}/kill`, {}, "DELETE")
+      : actionOf("killSigner", `/signers/${lane.signer}/kill`),
   ];
 }
 
-/** What an explanation offers, in the words of the page. Each is a request as the API gives it. */
-export function ordersOf({ actions }) {
+/** The actions of an explanation with their texts. Each is a request as the API gives it. */
+export function actionsOf({ actions }) {
   return actions.map((action) => ({ ...action, label: meaningOf(action).label }));
 }
 
-/** What goes to the chain by an order, in words; null where nothing does. */
-export function previewOf(order, { transaction = null, baseFee = null } = {}) {
+/** Describes the effect of an action on the chain; null: none. */
+export function previewOf(action, { transaction = null, baseFee = null } = {}) {
   if (transaction === null) return null;
   const { nonce, signer, attempts } = transaction;
   const standing = attempts.at(-1);
@@ -138,7 +138,7 @@ export function previewOf(order, { transaction = null, baseFee = null } = {}) {
   const market = baseFee === null ? "" : ` The newest block asks for ${gweiOf(baseFee)} gwei.`;
   const price =
     offered === null ? "At the market's price." : `For at least a tenth more than the ${offered} gwei that stand.`;
-  switch (wordOf(order)) {
+  switch (wordOf(action)) {
     case "resubmit":
       return standing === undefined
         ? null
@@ -150,7 +150,7 @@ export function previewOf(order, { transaction = null, baseFee = null } = {}) {
         ? "Nothing: it has no nonce yet."
         : `0 ether from ${signer} to itself at nonce ${nonce}. ${price}${market}`;
     case "placeholder":
-      return `0 ether from ${signer} to itself at nonce ${order.body.nonce ?? "that is empty"}. At the market's price.${market}`;
+      return `0 ether from ${signer} to itself at nonce ${action.body.nonce ?? "that is empty"}. At the market's price.${market}`;
     case "replace":
       return `The payload below at nonce ${nonce}. ${price}${market}`;
     default:

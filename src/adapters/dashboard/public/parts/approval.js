@@ -1,4 +1,4 @@
-/** Whoever approves sees what is approved: receiver, amount, call, the rule that asked for it, and the most that it can cost. */
+/** Details of an approval: receiver, amount, call, the rule that requires it, and the most that it can cost. */
 import { h } from "../dom.js";
 import { etherOf, plural } from "../formats.js";
 import { decodedCall } from "./calls.js";
@@ -29,7 +29,7 @@ export function approvalLine({ payload: { to, value, data }, approval }) {
     { class: "approval" },
     h("b", {}, `${etherOf(value)} ether`),
     " to ",
-    // In full: what is cut short can be another address.
+    // In full: a shortened address could be another one.
     to === null ? "a new contract" : code(to),
     data === "0x" ? null : [", ", known === null ? unknownCall(data) : signed(known)],
     approval === undefined ? null : [", by ", said(approval.rule, 120)],

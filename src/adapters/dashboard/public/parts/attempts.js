@@ -10,7 +10,7 @@ const KINDS = {
   placeholder: "placeholder",
 };
 
-/** All that was signed for one nonce: one of them is mined. What it offers beside what the market asks. */
+/** All attempts of a transaction, of which one is mined, with their price beside the market's. */
 export function attemptsTable({ chainId, attempts, receipt }, market) {
   if (attempts.length === 0) return h("p", { class: "empty" }, "Nothing is signed yet.");
   const baseFee = market?.baseFee ?? null;
@@ -45,7 +45,7 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
   return table(`${plural(attempts.length, "attempt")} at one nonce`, columns, rows);
 }
 
-/** What blocks ask for now, as the node was last told; null: it was not. */
+/** Current base fee as last reported by the node; null: unknown. */
 export function marketNow(market) {
   if ((market?.baseFee ?? null) === null) return null;
   const tip = (market.tip ?? null) === null ? "" : `, ${gweiOf(market.tip)} tip`;
@@ -56,7 +56,7 @@ function capOf({ maxFeePerGas, gasPrice }) {
   return Number(maxFeePerGas ?? gasPrice ?? 0);
 }
 
-/** The bar is what is offered, the mark what the newest block asks for. */
+/** The bar is the offer, the mark the newest block's base fee. */
 function feeBar(attempt, highest, baseFee) {
   const cap = capOf(attempt);
   const isShort = baseFee !== null && cap < Number(baseFee);

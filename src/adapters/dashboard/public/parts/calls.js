@@ -1,4 +1,4 @@
-/** What a payload does, where its function is one that everybody knows: the first four bytes of data name it. */
+/** Decodes the call of a payload if its function (the first four bytes) is a well-known one. */
 
 const KNOWN = {
   a9059cbb: "transfer(address to, uint256 amount)",
@@ -19,7 +19,7 @@ const KNOWN = {
 
 const WORD = 64;
 
-/** `{ name, args: [{ name, type, value }] }`; null where the data is not exactly that of a known function. */
+/** `{ name, args: [{ name, type, value }] }`; null: the data is not exactly that of a known function. */
 export function decodedCall(data) {
   const signature = KNOWN[data.slice(2, 10)];
   if (signature === undefined) return null;
@@ -35,7 +35,7 @@ export function decodedCall(data) {
   return args.some(({ value }) => value === null) ? null : { name, args };
 }
 
-/** Null where the word cannot be of that type: then the data is another function's. */
+/** Null: the word is not of that type, so the data is another function's. */
 function argumentOf(type, word) {
   if (type === "uint256") return BigInt(`0x${word}`).toString();
   if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;

@@ -4,19 +4,19 @@ import { wordsOf } from "../formats.js";
 import { toTransaction } from "../routes.js";
 import { progressOf } from "../stages.js";
 import { world } from "../world.js";
-import { ordersOf } from "./actions.js";
-import { orderButton } from "./order-dialog.js";
+import { actionButton } from "./action-dialog.js";
+import { actionsOf } from "./actions.js";
 import { age, said } from "./words.js";
 
-/** An explanation asks the chain. It is asked for again where something changed, and else this seldom. */
+/** An explanation makes calls to the chain. So it reloads when something changed, else after this long. */
 const EXPLAINED_FOR_MS = 15_000;
 let last = null;
 
-/** `state`: what it depends on, as far as the page sees it; what needs attention anywhere does, too. */
+/** `state`: the visible state that the explanation depends on, beside the list of problems. */
 export async function explainedOf(txId, state, signal) {
   const key = JSON.stringify([txId, state]);
   const revision = world.attention?.revision;
-  // Nothing changed by the page's being told for the first time.
+  // The first state is no change.
   const isSame = last?.key === key && (last.revision ?? revision) === (revision ?? last.revision);
   if (isSame && Date.now() - last.atMs < EXPLAINED_FOR_MS) {
     last.revision ??= revision;
@@ -27,24 +27,24 @@ export async function explainedOf(txId, state, signal) {
   return explained;
 }
 
-/** Why it is not over yet: one sentence, its reasons, and what helps as buttons. */
+/** Explains why a transaction is not final: one sentence, its causes, and actions as buttons. */
 export function explanation(explained, transaction, { baseFee, refresh }) {
   const { summary, causes, blockedBy, help } = explained;
-  const orders = ordersOf(explained);
+  const actions = actionsOf(explained);
   const isBlocked = blockedBy?.txId !== undefined && blockedBy.txId !== transaction.txId;
   return h(
     "section",
     { class: `card explain ${progressOf(transaction).mood}`, "aria-label": "Why" },
     h("p", { class: "sentence" }, said(summary, 600)),
     causes.length < 2 ? null : h("ul", { class: "causes" }, causes.map(cause)),
-    words(help, orders),
+    words(help, actions),
     h(
       "div",
       { class: "buttons" },
       isBlocked
         ? h("a", { class: "button", href: toTransaction(blockedBy.txId) }, `Look at nonce ${blockedBy.nonce}`)
         : null,
-      orders.map((order) => orderButton(order, { transaction, baseFee }, refresh)),
+      actions.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
     ),
   );
 }
@@ -60,9 +60,9 @@ function cause({ code, text, since }) {
   );
 }
 
-/** What helps and has no button: said in words. */
-function words(help, orders) {
-  const pressed = new Set(orders.map(({ code }) => code));
+/** Advice without an action, as text. */
+function words(help, actions) {
+  const pressed = new Set(actions.map(({ code }) => code));
   const unpressed = help.filter(({ code }) => !pressed.has(code) && code !== "LOOK_AT_BLOCKER");
   return unpressed.length === 0
     ? null

@@ -1,4 +1,4 @@
-/** Of lists: each filter is in the address, and changing one begins at the first page. */
+/** Filters of a list. Each is part of the address, and a change returns to the first page. */
 import { h } from "../dom.js";
 import { linkTo } from "../routes.js";
 import { world } from "../world.js";
@@ -16,7 +16,7 @@ export function textFilter(label, name, { query, go, ...more }) {
   );
 }
 
-/** Where there is more than one to choose from. */
+/** Shown if there is more than one choice. */
 export function chainFilter(query, go) {
   const chains = world.overview?.chains ?? [];
   if (chains.length < 2 && query.chain === undefined) return null;

@@ -1,8 +1,8 @@
-/** Uses of a lane's key that were not sent from here: red until somebody has acknowledged them, then who, when and why. */
+/** Uses of a lane's key by others: red until acknowledged, then by whom, when and why. */
 import { h } from "../dom.js";
 import { countOf, plural } from "../formats.js";
-import { orderFor } from "./actions.js";
-import { orderButton } from "./order-dialog.js";
+import { actionButton } from "./action-dialog.js";
+import { actionFor } from "./actions.js";
 import { age, code, said, section } from "./words.js";
 
 export function openNotice(notices, lane, refresh) {
@@ -28,7 +28,7 @@ export function openNotice(notices, lane, refresh) {
       "div",
       { class: "buttons" },
       ["acknowledge", "suspendLane", "killSigner"].map((word) =>
-        h("span", { key: word }, orderButton(orderFor(word, { lane, noticeId, body }), {}, refresh)),
+        h("span", { key: word }, actionButton(actionFor(word, { lane, noticeId, body }), {}, refresh)),
       ),
     ),
   );

@@ -1,13 +1,13 @@
 /**
- * What the chain shows of a mined transaction, asked only when somebody presses the button: logs, and why it reverted. Contracts
- * wrote it and an endpoint tells it: shown as text, and as long as the API lets it be.
+ * Logs and revert reason of a mined transaction, loaded on request. Contracts and endpoints supply the texts: they
+ * are shown as text, within the API's limits.
  */
 import { callApi } from "../api.js";
 import { h } from "../dom.js";
 import { plural } from "../formats.js";
 import { age, code, copyButton, empty, explored, quiet, said, section } from "./words.js";
 
-/** By transaction and block: a reorg makes it another question. */
+/** Cached by transaction and block, because a reorg changes them. */
 const looks = new Map();
 const MOST_KEPT = 20;
 

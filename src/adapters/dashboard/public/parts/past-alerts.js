@@ -1,10 +1,10 @@
-/** Alerts that told of a moment: for whoever was not listening. Nothing of them lasts, so none of them makes the page red. */
+/** Alerts about past moments, for people who missed them. They do not make the page red. */
 import { h } from "../dom.js";
 import { countOf, wordsOf } from "../formats.js";
 import { linkTo, toTransaction } from "../routes.js";
 import { age, laneLink, quiet, said, section } from "./words.js";
 
-/** What somebody has seen need not be shown to them again; another time it is raised is news. */
+/** Alerts that the user has dismissed; a new occurrence is shown again. */
 const SEEN = "fencepost-seen-alerts";
 const MOST_SEEN = 200;
 
@@ -52,7 +52,7 @@ export function pastAlerts(past) {
   );
 }
 
-/** Where it is: each word leads there. */
+/** Links to the subject of an alert. */
 export function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
   const lane = signer === null ? null : chainId === null ? h("code", {}, signer) : laneLink(chainId, signer);
   const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;

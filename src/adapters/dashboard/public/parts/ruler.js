@@ -1,6 +1,6 @@
 /**
- * The nonces of a lane as a ruler: what is over, what is on its way, what waits, and what nothing holds. A window of it is
- * shown, by the address (`at`, the nonce in its middle, and `zoom`, how many fit); buttons, wheel and arrow keys move it.
+ * The nonces of a lane as a ruler: final, in flight, waiting and unused. The address sets the window (`at`, the nonce
+ * in its middle, and `zoom`, their number); buttons, wheel and arrow keys move it.
  */
 import { h } from "../dom.js";
 import { countOf, plural, wordsOf } from "../formats.js";
@@ -23,12 +23,12 @@ const KINDS = {
   foreign: "foreign",
 };
 
-/** Above this many, a nonce has no room for its number. */
+/** Above this zoom, nonces are too narrow for their numbers. */
 const NUMBERED = 60;
 
-/** First and last nonce of the window; without `at`, the head of the line stands a third into it. */
+/** First and last nonce of the window. Without `at`, the head of line is at a third of it. */
 export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
-  // A lane that is young is seen whole.
+  // A lane with few nonces is shown completely.
   const usual = (cursor ?? 0) < ZOOMS[0] ? ZOOMS[0] : USUAL_ZOOM;
   const size = ZOOMS.includes(Number(zoom)) ? Number(zoom) : usual;
   const head = headOfLine?.nonce ?? Math.max(0, Math.min(cursor ?? 0, chainCounts?.latest ?? cursor ?? 0));
@@ -38,16 +38,16 @@ export function windowOf({ at, zoom }, { chainCounts, cursor, headOfLine }) {
   return { from, to: from + size - 1, size };
 }
 
-/** Ends that somebody asked for are no failures: the nonce was used up without effect. */
+/** Requested ends are no failures: the nonce was used without effect. */
 const ON_PURPOSE = ["CANCELLED", "EXPIRED"];
 
-function told(span) {
+function shownSpan(span) {
   const isMeant = span.kind === "failed" && ON_PURPOSE.includes(span.detail);
   return { ...span, ...(isMeant && { kind: "closed" }), ...(span.detail && { detail: wordsOf(span.detail) }) };
 }
 
 export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane }) {
-  const spans = known.map(told);
+  const spans = known.map(shownSpan);
   const { from, to, size } = shown;
   const middle = from + Math.floor(size / 2);
   const move = (by, zoom = size) => go({ ...route.query, at: Math.max(0, middle + by), zoom });
@@ -96,7 +96,7 @@ export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane 
   );
 }
 
-/** When the wheel last moved the window: it turns faster than a page should change. */
+/** Time of the last wheel move, to limit their rate. */
 let turnedAt = 0;
 const TURN_MS = 80;
 
@@ -114,7 +114,7 @@ function button(text, label, onclick) {
   );
 }
 
-/** One element for a span; one for each nonce where there is room to see it. */
+/** One element per span, or per nonce if there is space. */
 function pieces({ from, to, kind, txId, reservationId, detail }, shown) {
   const first = Math.max(from, shown.from);
   const last = Math.min(to, shown.to);
@@ -150,7 +150,7 @@ function marker(kind, nonce, shown, label) {
   });
 }
 
-/** Four numbers under the strip. */
+/** Four numbers below the ruler. */
 function scale({ from, size }) {
   const places = [0, 0.25, 0.5, 0.75].map((share) => from + Math.floor(size * share));
   return h(

@@ -1,4 +1,4 @@
-/** Only where `fencepost dev` serves, whose ether is play money: transfers to watch, without a terminal. */
+/** Test transfers, only in `fencepost dev`, whose ether has no value. */
 import { callApi, randomId } from "../api.js";
 import { h } from "../dom.js";
 import { plural, shortHex, weiOf } from "../formats.js";

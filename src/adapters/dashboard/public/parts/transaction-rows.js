@@ -15,7 +15,7 @@ const COLUMNS = [
   ["Created", "right"],
 ];
 
-/** `isNarrow`: beside other things, and of one lane, whose signer needs no column. */
+/** `isNarrow`: a narrow table of one lane, without the signer's column. */
 export function transactionTable(caption, items, isNarrow = false) {
   return h("div", { class: isNarrow ? "narrow" : null }, table(caption, COLUMNS, items.map(row)));
 }

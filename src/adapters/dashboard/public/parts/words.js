@@ -1,10 +1,13 @@
-/** Small things that every page is made of. */
+/** Small elements of all pages. */
 import { h } from "../dom.js";
 import { ageOf, countOf, cut, momentOf, shortHex, shortId, visible } from "../formats.js";
 import { toLane, toTransaction } from "../routes.js";
 import { chainOf } from "../world.js";
 
-/** What somebody else wrote: callers, contracts, chains. Its direction of writing ends where it ends. */
+/**
+ * A foreign text (callers, contracts, chains), isolated so that its writing direction does not affect its
+ * surroundings.
+ */
 export function said(text, most) {
   return h("bdi", { class: "said" }, cut(visible(text), most));
 }
@@ -18,7 +21,7 @@ export function code(text) {
   return h("code", {}, text);
 }
 
-/** Cut short on the page, whole in its title. */
+/** A shortened text with the full one as its title. */
 export function hex(text) {
   return h("code", { title: text }, shortHex(text));
 }
@@ -27,13 +30,13 @@ export function quiet(...children) {
   return h("span", { class: "quiet" }, children);
 }
 
-/** Ticks by itself. */
+/** A live age. */
 export function age(iso, after = " ago") {
   const text = `${ageOf(iso, Date.now())}${after}`;
   return h("time", { datetime: iso, title: momentOf(iso), "data-age": after }, text);
 }
 
-/** Counts down by itself; what is over is over. */
+/** A live countdown that ends at zero. */
 export function left(iso) {
   return h("time", { datetime: iso, title: momentOf(iso), "data-left": true }, leftOf(iso, Date.now()));
 }
@@ -43,7 +46,7 @@ function leftOf(iso, now) {
   return ms <= 0 ? "over" : `${Math.ceil(ms / 1_000)} s left`;
 }
 
-/** Time passes without anybody asking the node. */
+/** Updates live times, without requests to the node. */
 export function tick() {
   const now = Date.now();
   for (const time of document.querySelectorAll("time[data-age]")) {
@@ -52,7 +55,7 @@ export function tick() {
   for (const time of document.querySelectorAll("time[data-left]")) time.textContent = leftOf(time.dateTime, now);
 }
 
-/** By what its caller calls it. */
+/** A transaction's request id. */
 export function transactionLink({ txId, requestId }) {
   const name = requestId === null || requestId === undefined ? shortId(txId) : visible(requestId);
   return h("a", { href: toTransaction(txId), class: "name", title: txId }, h("bdi", {}, cut(name, 80)));
@@ -66,7 +69,7 @@ export function chainName(chainId) {
   return h("span", { class: "chain" }, `chain ${chainId}`);
 }
 
-/** At the chain's block explorer, where one is known. */
+/** A link to the chain's block explorer, if one is known. */
 export function explored(chainId, kind, id, shown) {
   const base = chainOf(chainId)?.explorer ?? null;
   if (base === null) return shown;
@@ -88,12 +91,12 @@ export function facts(...pairs) {
   );
 }
 
-/** `columns`: [heading, class]. A row that leads somewhere has a link; `j` and `k` go from link to link. */
+/** `columns`: [heading, class]. A row with a target has a link; `j` and `k` move from link to link. */
 export function table(caption, columns, rows) {
   const head = columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name));
   return h(
     "div",
-    // Wide tables scroll by themselves, and whoever has no mouse scrolls them by the arrow keys.
+    // Wide tables scroll separately, and are focusable for the arrow keys.
     { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
   );
@@ -121,7 +124,7 @@ export function number(value, unit = null) {
   return [h("b", {}, countOf(value)), unit === null ? null : ` ${unit}`];
 }
 
-/** Copies; its colour says that it did. */
+/** A copy button; its colour confirms the copy. */
 export function copyButton(text, what) {
   const copy = async ({ currentTarget }) => {
     await navigator.clipboard?.writeText(text);

@@ -2,8 +2,8 @@
 import { bytes, EMPTY, integerFromHex } from "../../threads/rlp.js";
 
 /**
- * Fields of blocks, transactions and receipts as nodes write them in JSON, encoded. What a field of another form would
- * encode to is not known, and then nothing is proved or disproved by it.
+ * RLP of fields of blocks, transactions and receipts in JSON-RPC form. A field of another form has no known encoding:
+ * `NotEncodable` means that nothing is proved or contradicted.
  *
  * @typedef {Readonly<Record<string, unknown>>} Fields
  */
@@ -48,7 +48,7 @@ export function quantity(value) {
   return integerFromHex(value.slice(2).toLowerCase());
 }
 
-/** Absent: a contract is created. @param {unknown} value */
+/** Absent for a contract creation. @param {unknown} value */
 export function receiver(value) {
   return value === null || value === undefined ? EMPTY : data(value);
 }

@@ -7,7 +7,7 @@ import { keccak } from "./keccak.js";
  * @typedef {import("./fields.js").Fields} Fields
  */
 
-/** In the order of the encoding, since Frontier. @type {readonly [string, (value: unknown) => string][]} */
+/** Header fields since Frontier, in the order of the encoding. @type {readonly [string, (value: unknown) => string][]} */
 const FIRST = [
   ["parentHash", data],
   ["sha3Uncles", data],
@@ -26,7 +26,7 @@ const FIRST = [
   ["nonce", data],
 ];
 
-/** Each fork appended its own: EIP-1559, EIP-4895, EIP-4844 (two), EIP-4788, EIP-7685. @type {typeof FIRST} */
+/** Header fields that forks appended: EIP-1559, EIP-4895, EIP-4844 (two), EIP-4788, EIP-7685. @type {typeof FIRST} */
 const APPENDED = [
   ["baseFeePerGas", quantity],
   ["withdrawalsRoot", data],
@@ -37,8 +37,8 @@ const APPENDED = [
 ];
 
 /**
- * The hash of a header by the encoding of the fork whose fields it has. A chain with fields of its own, or a later fork,
- * hashes otherwise: then this is not the hash that the block is known by.
+ * Hash of a header, with the encoding of the fork whose fields it has. A chain with additional fields, or a later fork,
+ * hashes differently: then the result is not the block's hash.
  *
  * @param {Fields} block
  * @returns {string} with prefix

@@ -3,8 +3,8 @@ import { byteString, EMPTY, integer, list } from "../../threads/rlp.js";
 import { keccak } from "./keccak.js";
 
 /**
- * The root of the Merkle Patricia trie (Yellow Paper, appendix D) whose keys are the RLP of 0, 1, 2 …: how a block
- * commits to its transactions and to their receipts, each in order.
+ * Root of the Merkle Patricia trie (Yellow Paper, appendix D) with the keys RLP(0), RLP(1), …. A block commits to its
+ * transactions and receipts by such roots.
  *
  * @typedef {{ readonly path: string, readonly value: string }} Entry path in nibbles, both hex without prefix
  */
@@ -21,7 +21,7 @@ export function orderedTrieRoot(values) {
 }
 
 /**
- * No key of this kind is the beginning of another, so that a branch never holds a value of its own.
+ * No RLP key is a prefix of another, so a branch node never holds a value.
  *
  * @param {readonly Entry[]} entries sorted by path, of one path up to `depth`
  * @param {number} depth
@@ -54,13 +54,13 @@ function branch(entries, depth) {
   return list(children + EMPTY);
 }
 
-/** Nodes of 32 bytes or more are named by their hash, smaller ones stand where they are named. @param {string} encoded */
+/** A node of 32 bytes or more is referenced by its hash; a smaller one is embedded in its parent. @param {string} encoded */
 function reference(encoded) {
   return encoded.length < 64 ? encoded : byteString(keccak(encoded));
 }
 
 /**
- * Hex-prefix encoding: the kind of node and whether the path has an odd length, in front of it.
+ * Hex-prefix encoding: a prefix with the kind of node and the parity of the path's length (Yellow Paper, appendix C).
  *
  * @param {string} path
  * @param {0 | 2} kind 0: extension, 2: leaf

@@ -7,8 +7,8 @@ import { encodeReceipt } from "./receipts.js";
 import { encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
 
 /**
- * Holds what a node says of a block against the block's own hash: the header must hash to it, the transactions and the
- * receipts to the roots in the header. A node that lies about a receipt would have to find another block of the same hash.
+ * Checks a block that a node shows against the block's hash: the header must hash to it, transactions and receipts to
+ * the roots in the header. A false receipt would need a second block with the same hash.
  *
  * @typedef {import("./fields.js").Fields} Fields
  *
@@ -40,10 +40,10 @@ export function proveBlock(evidence) {
     const block = fieldsOf(evidence.block);
     if (headerHash(block) !== evidence.hash) return unprovable("its header does not hash to the block's hash");
     if (numberOf(block.number) !== BigInt(evidence.number))
-      return contradicts("that hash is of a block of another height");
+      return contradicts("that hash belongs to a block at another height");
     const transactions = listOf(block.transactions).map(fieldsOf);
     const foreign = transactions.find((each) => typeOf(each) > LAST_TYPE);
-    if (foreign !== undefined) return unprovable(`it holds a transaction of type ${typeOf(foreign)}`);
+    if (foreign !== undefined) return unprovable(`it contains a transaction of type ${typeOf(foreign)}`);
     return proveContents(evidence, block, transactions);
   } catch (error) {
     if (error instanceof NotEncodable) return unprovable(error.message);
@@ -51,7 +51,7 @@ export function proveBlock(evidence) {
   }
 }
 
-/** What holds for one block of a chain by its kind holds for the others. @param {string} detail @returns {Unprovable} */
+/** A reason that applies to every block of the chain. @param {string} detail @returns {Unprovable} */
 function unprovable(detail) {
   return { kind: "unprovable", of: "chain", detail };
 }
@@ -79,7 +79,7 @@ function proveContents({ receipts, wanted }, block, transactions) {
   const byHash = new Map();
   for (const receipt of receipts.map(fieldsOf)) byHash.set(textOf(receipt.transactionHash), receipt);
   const ordered = hashes.map((hash) => byHash.get(hash)).filter((receipt) => receipt !== undefined);
-  if (ordered.length !== hashes.length) return contradicts("it has no receipt of a transaction that the block holds");
+  if (ordered.length !== hashes.length) return contradicts("it has no receipt of a transaction of the block");
   if (`0x${orderedTrieRoot(ordered.map(encodeReceipt))}` !== textOf(block.receiptsRoot)) {
     return contradicts("its receipts do not hash to the block's receiptsRoot");
   }
@@ -88,7 +88,7 @@ function proveContents({ receipts, wanted }, block, transactions) {
     return index < 0 ? [] : [index];
   });
   const wrong = proved.find((index) => !isItsOwn(ordered, index, transactions[index]));
-  if (wrong !== undefined) return contradicts(`the receipt of ${hashes[wrong]} says what its block does not`);
+  if (wrong !== undefined) return contradicts(`the receipt of ${hashes[wrong]} contradicts its block`);
   return {
     kind: "proved",
     transactions: proved.map((index) => ({
@@ -101,21 +101,21 @@ function proveContents({ receipts, wanted }, block, transactions) {
 }
 
 /**
- * Bor shows transactions in a block that it does not commit to, under names that are no hash of them. What we signed has
- * an encoding that is known: shown with other contents, it is a lie.
+ * Bor lists transactions that the block does not commit to, under hashes that are not theirs: unprovable. The encoding
+ * of a transaction that was signed here is known, so other contents under its hash are a contradiction.
  *
  * @param {string} hash
  * @param {readonly string[]} wanted
  * @returns {BlockVerdict}
  */
 function judgeMisnamed(hash, wanted) {
-  if (wanted.includes(hash)) return contradicts(`it shows ${hash} with other contents than that hash stands for`);
-  return { kind: "unprovable", of: "block", detail: `it holds ${hash}, which is no hash of what it shows` };
+  if (wanted.includes(hash)) return contradicts(`it shows contents for ${hash} that do not hash to it`);
+  return { kind: "unprovable", of: "block", detail: `its transaction ${hash} does not hash to that` };
 }
 
 /**
- * What a receipt says beside what the block commits to: its own gas is what it added to the sum, and a contract is made
- * by a transaction without a receiver alone (some nodes name one even where that reverted).
+ * Checks receipt fields that the block does not commit to. Its gas is the difference of the cumulative sums. Only a
+ * transaction without a receiver creates a contract (some nodes report an address even if the deployment reverted).
  *
  * @param {readonly Fields[]} receipts in order
  * @param {number} index

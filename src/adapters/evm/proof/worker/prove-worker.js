@@ -2,5 +2,5 @@
 import { serve } from "../../threads/serve.js";
 import { proveBlock } from "./prove-block.js";
 
-// The proving thread: a block takes thousands of hashes, which would hold up everything else on the event loop.
+// The proving thread: a block takes thousands of hashes, which would block the event loop.
 serve(proveBlock);

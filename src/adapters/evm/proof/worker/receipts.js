@@ -4,8 +4,8 @@ import { data, fieldsOf, listOf, quantity } from "./fields.js";
 import { typeOf } from "./transactions.js";
 
 /**
- * A receipt as a block commits to it: status, gas up to and with this transaction, bloom and logs (EIP-658, EIP-2718).
- * Neither the transaction's hash nor its own gas nor a contract's address is part of it.
+ * Encoding of a receipt in the receipts root: status, cumulative gas, bloom and logs (EIP-658, EIP-2718). It contains
+ * neither the transaction's hash, nor its own gas, nor the address of a created contract.
  *
  * @param {import("./fields.js").Fields} receipt
  * @returns {string} hex without prefix

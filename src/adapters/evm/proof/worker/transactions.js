@@ -6,16 +6,16 @@ import { data, fieldsOf, isPresent, listOf, numberOf, quantity, receiver } from 
  * @typedef {import("./fields.js").Fields} Fields
  */
 
-/** Legacy, EIP-2930, EIP-1559, EIP-4844, EIP-7702. Everything above has an encoding of its chain's own. */
+/** Types up to EIP-7702: legacy, EIP-2930, EIP-1559, EIP-4844, EIP-7702. Higher types are specific to a chain. */
 export const LAST_TYPE = 4;
 
-/** Old nodes leave it out of what is legacy. @param {Fields} fields */
+/** Old nodes omit the type of a legacy transaction. @param {Fields} fields */
 export function typeOf({ type }) {
   return isPresent(type) ? Number(numberOf(type)) : 0;
 }
 
 /**
- * The bytes that a block commits to: what was signed, with its signature, without any blobs.
+ * Bytes in the transactions root: the signed transaction without blob sidecars.
  *
  * @param {Fields} transaction of a type up to LAST_TYPE
  * @returns {string} hex without prefix
@@ -72,7 +72,7 @@ function accessList(value) {
 }
 
 /**
- * What the sender paid for a unit of gas (EIP-1559), by the transaction's own fields and its block's base fee.
+ * Price per gas that the sender paid (EIP-1559), from the transaction's fields and the block's base fee.
  *
  * @param {Fields} transaction
  * @param {unknown} baseFeePerGas

@@ -8,27 +8,27 @@ import {
   type ToSign,
 } from "../../../../domain/signing.ts";
 
-/** What is forgotten is signed like what was never seen: these keep memory small, and limit nothing that may be asked. */
+/** Limits on memory. A forgotten nonce is signed like one that was never signed, so nothing is refused by them. */
 const MOST = { nonces: 65_536, noncesOfLane: 4_096, payloadsOfNonce: 16 };
 
-/** One for each time that it was admitted. */
+/** One entry for each admitted request. */
 interface Remembered extends PayloadIdentity {
   readonly isFirst: boolean;
 }
 
 interface RememberedLane {
   readonly term: number;
-  /** The one signed last stands last. */
+  /** In order of signing; the newest is last. */
   readonly nonces: Map<number, readonly Remembered[]>;
 }
 
 /**
- * What was signed for each nonce, the newest of it; lost with the process. Of one term of a lane only: where the lane was
- * with another node in between, that node may have signed at these nonces, and this one has read the database since.
+ * Payloads signed for each nonce, in memory only. Entries belong to one term of a lane: in another term another node
+ * may have signed at these nonces, and this node has read the database since.
  */
 export class PayloadMemory {
   private readonly most: typeof MOST;
-  /** The one used last stands last. */
+  /** In order of use; the most recently used lane is last. */
   private readonly lanes = new Map<LaneKey, RememberedLane>();
   private count = 0;
 
@@ -36,14 +36,14 @@ export class PayloadMemory {
     this.most = { ...MOST, ...most };
   }
 
-  /** How many nonces are remembered. */
+  /** Number of nonces in memory. */
   get size(): number {
     return this.count;
   }
 
   /**
-   * The first that may not be signed. Null: all may, and are remembered from here on, so that nothing else is signed
-   * meanwhile. What is not signed after all is given to `notSigned`.
+   * The first payload that must not be signed. Null: all may be signed, and are recorded now, so that no concurrent
+   * request signs another payload. Payloads that are then not signed are removed with `notSigned`.
    */
   admit(signer: Address, term: number, asked: readonly ToSign[]): (MemoryRefusal & { readonly index: number }) | null {
     const identities = asked.map(identityOf);
@@ -68,7 +68,10 @@ export class PayloadMemory {
     return null;
   }
 
-  /** Admitted before, and not signed: whoever keeps the key was away. It stands against nothing that is asked later. */
+  /**
+   * Removes payloads that were admitted and not signed, because the key service was away. They do not restrict later
+   * requests.
+   */
   notSigned(signer: Address, term: number, asked: readonly ToSign[]): void {
     for (const each of asked) {
       const nonces = this.laneOf(laneKey({ chainId: each.chainId, signer }), term)?.nonces;
@@ -86,7 +89,7 @@ export class PayloadMemory {
     return lane?.term === term ? lane : undefined;
   }
 
-  /** The memory of this term, in the place of an earlier one's. */
+  /** The memory of this term; replaces an earlier term's. */
   private use(key: LaneKey, term: number): RememberedLane {
     const lane = this.laneOf(key, term) ?? { term, nonces: new Map<number, readonly Remembered[]>() };
     if (lane.nonces.size === 0) this.forget(key);

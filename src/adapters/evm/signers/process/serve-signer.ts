@@ -1,13 +1,13 @@
 /**
- * The signing process: holds the keys, and signs what it finds allowed, whoever asks. It takes one beginning and then
- * requests, and ends with the channel that they come over.
+ * The signing process. It holds the keys and checks every request itself. It takes one beginning and then requests, and
+ * ends with its channel.
  */
 import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
-import { beyondBounds } from "../../../../domain/signing.ts";
+import { beyondBounds, type SigningBounds } from "../../../../domain/signing.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import { type SignedTransaction, type Signer, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
-import { type OpenSignerOptions, openSigner } from "../open-signer.ts";
+import { openSigner } from "../open-signer.ts";
 import { PayloadMemory } from "./payload-memory.ts";
 import {
   type Beginning,
@@ -23,31 +23,31 @@ import {
 
 export interface ServeSignerPorts {
   readonly clock: Clock;
-  /** Hides the secrets of this beginning in every word that leaves. */
+  /** Masks the secrets of this beginning in every text that leaves the process. */
   readonly maskOf: (beginning: Beginning) => Promise<(text: string) => string>;
 }
 
-/** So many signatures are not kept back for the sake of what was asked behind them. */
+/** This many signatures leave at once, without waiting for the next request. */
 const ENOUGH = 64;
 
-/** Resolves when the channel is closed, whoever closed it. */
+/** Resolves when the channel is closed by either side. */
 export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Promise<void> {
   const lines = new Lines();
   const answers = new Answers(channel, ports.clock);
-  let serving: Promise<Serving> | null = null;
+  let serving: Promise<(line: string) => Promise<void>> | null = null;
   channel.setEncoding("utf8");
   channel.on("data", (chunk: string) => {
     for (const line of lines.take(chunk)) {
       if (line === "?") answers.say("?");
       else if (serving === null) serving = begin(line, ports, answers);
-      else void serving.then((each) => each.serve(line));
+      else void serving.then((serve) => serve(line));
     }
   });
   await finished(channel, { writable: false }).catch(() => undefined);
   channel.destroy();
 }
 
-/** What is said in one turn of the event loop leaves together. */
+/** Collects the answers of one turn of the event loop into one write. */
 class Answers {
   private readonly channel: Duplex;
   private readonly clock: Clock;
@@ -73,39 +73,29 @@ class Answers {
   }
 }
 
-interface Serving {
-  serve(line: string): Promise<void>;
-}
-
-async function begin(line: string, { clock, maskOf }: ServeSignerPorts, answers: Answers): Promise<Serving> {
+async function begin(line: string, { clock, maskOf }: ServeSignerPorts, answers: Answers) {
   let mask = (_: string): string => "it could not begin";
   try {
     const beginning = decodeBeginning(line);
     mask = await maskOf(beginning);
     const warn = (message: string): void => answers.say(`w${mask(message)}`);
-    const { sources, environment } = beginning;
-    const options: OpenSignerOptions = { sources, environment, clock, warn, startWorker: null };
-    const signer = await openSigner(options);
+    const { sources, environment, bounds } = beginning;
+    const signer = await openSigner({ sources, environment, clock, warn, startWorker: null });
     const addresses = signer.addresses();
     const atNode = addresses.filter((address) => signer.custody(address) === "node");
     answers.say(`h${JSON.stringify({ addresses, atNode, curve: signer.curve })}`);
-    return serving(signer, beginning, { answers, mask });
+    return serving(signer, bounds, answers, mask);
   } catch (error) {
     answers.say(`f${encodeFailure(error, mask)}`);
-    return { serve: async () => undefined };
+    return async () => undefined;
   }
 }
 
-interface Speech {
-  readonly answers: Answers;
-  readonly mask: (text: string) => string;
-}
-
-function serving(signer: Signer, beginning: Beginning, { answers, mask }: Speech): Serving {
+function serving(signer: Signer, first: SigningBounds, answers: Answers, mask: (text: string) => string) {
   const memory = new PayloadMemory();
-  let { bounds } = beginning;
+  let bounds = first;
   const refuse = ({ address, term, transactions }: SignRequest): void => {
-    // Not for good: the node has them before it signs anything for a lane.
+    // A temporary refusal: the node sends the policies before it signs for a lane.
     if (bounds.policies === null) throw new SignerAway("the policies in force are not known yet");
     for (const [index, each] of transactions.entries()) {
       const why = beyondBounds(bounds, address, each);
@@ -123,20 +113,18 @@ function serving(signer: Signer, beginning: Beginning, { answers, mask }: Speech
       throw error;
     }
   };
-  return {
-    async serve(line) {
-      if (line.startsWith(POLICIES)) {
-        bounds = { ...bounds, policies: decodePolicies(line) };
-        return;
-      }
-      try {
-        const request = decodeRequest(line);
-        refuse(request);
-        const signed = await sign(request);
-        answers.say(`=${encodeSigned(request.id, signed)}`, signed.length);
-      } catch (error) {
-        answers.say(`!${line.slice(0, line.indexOf(" "))} ${encodeFailure(error, mask)}`);
-      }
-    },
+  return async (line: string): Promise<void> => {
+    if (line.startsWith(POLICIES)) {
+      bounds = { ...bounds, policies: decodePolicies(line) };
+      return;
+    }
+    try {
+      const request = decodeRequest(line);
+      refuse(request);
+      const signed = await sign(request);
+      answers.say(`=${encodeSigned(request.id, signed)}`, signed.length);
+    } catch (error) {
+      answers.say(`!${line.slice(0, line.indexOf(" "))} ${encodeFailure(error, mask)}`);
+    }
   };
 }

@@ -1,11 +1,12 @@
 /**
- * The node's side of its signing process. Where that ends, whatever it owed was not signed (`SignerAway`), and another is
- * started, at once and then with growing pauses. What it signed and did not tell has no effect: only what is committed is
- * sent.
+ * The node's side of its signing process. If that process ends, its pending requests fail with `SignerAway`, and
+ * another process is started: at once, then with growing pauses. Signatures that were made and not returned have no
+ * effect: only committed bytes are sent.
  */
 import { type Duplex, PassThrough } from "node:stream";
 import { type BackoffRule, backoffMs } from "../../../../domain/backoff.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
+import { messageOf } from "../../../../domain/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import type { Entropy } from "../../../../ports/entropy.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
@@ -23,40 +24,40 @@ import {
   type SignRequest,
 } from "./wire.ts";
 
-/** A process that was started, or something like it. */
+/** A started process, or a test's replacement for one. */
 export interface Launched {
   readonly channel: Duplex;
-  /** Resolves with how it ended, in words. */
+  /** Resolves with a text about how it ended. */
   readonly ended: Promise<string>;
   kill(): void;
-  /** Whether it keeps this process from ending. */
+  /** Sets whether the child keeps this process from exiting. */
   hold(held: boolean): void;
 }
 
-/** What the machine could not start, told like one that ended. */
+/** A process that could not be started, as one that has ended. */
 export function neverStarted(ended: Promise<string>): Launched {
   return { channel: new PassThrough().destroy(), ended, kill: () => undefined, hold: () => undefined };
 }
 
 export interface SigningProcessOptions {
-  /** May throw: it is tried again, like one that ended. */
+  /** May throw: it is retried, like a process that ended. */
   readonly launch: () => Launched;
-  /** The process is started meanwhile. */
+  /** The process starts while this is being prepared. */
   readonly beginning: Promise<Beginning>;
   readonly clock: Clock;
   readonly entropy: Pick<Entropy, "random">;
-  /** Told once what the process has to complain about. */
+  /** Receives the warnings of the first process only. */
   readonly warn?: Warn | undefined;
 }
 
 const START_AGAIN: BackoffRule = { firstMs: 100, mostMs: 10_000 };
-/** Lasted so long: the next end is the first of its kind. */
+/** After this lifetime, the next end counts as the first failure. */
 const LONG_ENOUGH_MS = 30_000;
-/** It is asked whether it is there while it owes something; without a sign of life for so long it is ended. */
+/** A process with pending work is pinged, and killed after this long without an answer. */
 const SILENT_MS = 10_000;
 const CLOSE_MS = 1_000;
 
-/** Resolves when the process has its keys. Throws what it has to say where it cannot begin. */
+/** Resolves when the process has its keys. Throws the process's error if it cannot begin. */
 export async function openSigningProcess(options: SigningProcessOptions): Promise<LocalSigner> {
   const signing = new SigningProcess(options);
   try {
@@ -86,9 +87,9 @@ class SigningProcess {
   private readonly pending = new Map<number, Pending>();
   private readonly closing = new AbortController();
   private current: Launched | null = null;
-  /** Why nothing can be asked now; null: it has its keys. */
+  /** Reason why no request is possible now; null if the process is ready. */
   private away: string | null = "is starting";
-  /** For the process that takes the place of one that ended, too. Null: not known yet. */
+  /** Also sent to a process that replaces this one. Null: not known yet. */
   private policies: string | null = null;
   private outgoing = "";
   private nextId = 0;
@@ -125,7 +126,7 @@ class SigningProcess {
     try {
       return this.options.launch();
     } catch (error) {
-      return neverStarted(Promise.resolve(error instanceof Error ? error.message : String(error)));
+      return neverStarted(Promise.resolve(messageOf(error)));
     }
   }
 
@@ -140,7 +141,7 @@ class SigningProcess {
     });
   }
 
-  /** Ahead of whatever is asked from here on: lines are read in order. */
+  /** Policies apply to every later request: lines are read in order. */
   adopt(signers: ReadonlyMap<string, Policy>): void {
     this.policies = `${encodePolicies(signers)}\n`;
     if (this.away === null) this.current?.channel.write(this.policies);
@@ -157,7 +158,7 @@ class SigningProcess {
     cancel();
   }
 
-  /** What is asked in one turn leaves together. */
+  /** Requests of one tick leave in one write. */
   private flush(): void {
     const lines = this.outgoing;
     this.outgoing = "";
@@ -169,7 +170,7 @@ class SigningProcess {
   private listen(launched: Launched, hello: { resolve(hello: Hello): void; reject(error: Error): void }): void {
     const lines = new Lines();
     const { channel } = launched;
-    const heard = this.watch(launched);
+    const markAlive = this.watch(launched);
     const kinds: Readonly<Record<string, (text: string) => void>> = {
       "=": (text) => this.settle(text, (each, signed) => each.resolve(decodeSigned(signed))),
       "!": (text) => this.settle(text, (each, failure) => each.reject(decodeFailure(failure))),
@@ -178,10 +179,10 @@ class SigningProcess {
       w: (text) => (this.hasWarned ? undefined : this.options.warn?.(text)),
     };
     channel.setEncoding("utf8");
-    // Its end is told by `ended`.
+    // `ended` reports the end of the process.
     channel.on("error", () => undefined);
     channel.on("data", (chunk: string) => {
-      heard();
+      markAlive();
       for (const line of lines.take(chunk)) kinds[line.charAt(0)]?.(line.slice(1));
       if (this.pending.size === 0 && this.away === null) launched.hold(false);
     });
@@ -195,20 +196,22 @@ class SigningProcess {
     if (pending !== undefined) how(pending, text.slice(at + 1));
   }
 
-  /** A process that is stopped, or turns in circles, says nothing: it is ended, and lost like one that died. */
+  /**
+   * Kills a process that is stopped or in an endless loop: it sends nothing. It is then replaced like one that died.
+   */
   private watch(launched: Launched): () => void {
-    let heard = true;
+    let isAlive = true;
     const look = (): void => {
       if (this.current !== launched) return;
-      if (!heard) launched.kill();
-      heard = this.pending.size === 0 && this.away === null;
-      if (!heard && launched.channel.writable) launched.channel.write("?\n");
+      if (!isAlive) launched.kill();
+      isAlive = this.pending.size === 0 && this.away === null;
+      if (!isAlive && launched.channel.writable) launched.channel.write("?\n");
       cancel = this.options.clock.after(SILENT_MS, look);
     };
     let cancel = this.options.clock.after(SILENT_MS, look);
     void launched.ended.then(() => cancel());
     return () => {
-      heard = true;
+      isAlive = true;
     };
   }
 
@@ -227,8 +230,8 @@ class SigningProcess {
       await this.start();
     } catch (error) {
       if (this.closing.signal.aborted) return;
-      this.away = `cannot be started: ${error instanceof Error ? error.message : String(error)}`;
-      // One that has said why it cannot begin is of no use; its end has the next one started.
+      this.away = `cannot be started: ${messageOf(error)}`;
+      // A process that cannot begin is useless; its end starts the next one.
       this.current?.kill();
     }
   }

@@ -1,30 +1,31 @@
 /**
- * What a node and its signing process say to each other: one line each, most of them in few flat values. JSON would take
- * several times as long for what is said thousands of times a second.
+ * Line protocol between a node and its signing process. Frequent messages are flat text: JSON takes several times as
+ * long, and there are thousands a second.
  */
 import { deserialize, serialize } from "node:v8";
 import type { Fees } from "../../../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../../domain/lane.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
 import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/signing.ts";
+import { messageOf } from "../../../../domain/thrown.ts";
 import type { AccessListEntry } from "../../../../domain/transaction.ts";
 import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
 import { SigningFailed } from "../local-signer.ts";
 import type { SignerSources } from "../open-signer.ts";
 import { BadKey } from "../private-keys.ts";
 
-/** All that the process needs; it has keys, and nothing else of the configuration. */
+/** Everything that the process needs: keys, and no other part of the configuration. */
 export interface Beginning {
   readonly sources: SignerSources;
-  /** What AWS, Google Cloud and Vault are told by. */
+  /** Settings of AWS, Google Cloud and Vault. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly bounds: SigningBounds;
 }
 
-/** What it says first: for whom it signs. */
+/** First message of the process: the addresses that it signs for. */
 export interface Hello {
   readonly addresses: readonly Address[];
-  /** Of those, whose keys the chain node holds. */
+  /** The addresses among them whose keys the chain node holds. */
   readonly atNode: readonly Address[];
   readonly curve: "wasm" | "javascript";
 }
@@ -36,7 +37,7 @@ export interface SignRequest {
   readonly transactions: readonly ToSign[];
 }
 
-/** A bigint does not go into JSON, nor a set. */
+/** JSON has no bigint and no set. */
 export function encodeBeginning(beginning: Beginning): string {
   return serialize(beginning).toString("base64");
 }
@@ -46,12 +47,12 @@ export function decodeBeginning(text: string): Beginning {
   try {
     return deserialize(bytes) as Beginning;
   } finally {
-    // Keys are in it; freed memory keeps its content until somebody else writes there.
+    // The bytes contain keys; freed memory keeps its contents until it is overwritten.
     bytes.fill(0);
   }
 }
 
-/** How a line begins that has the policies in force; requests begin with a number. */
+/** First character of a line with policies; requests begin with a number. */
 export const POLICIES = "p";
 
 export function encodePolicies(signers: ReadonlyMap<string, Policy>): string {
@@ -93,7 +94,7 @@ function decodeTransaction(text: string): ToSign {
   const parts = text.split(",");
   const [because, chainId, nonce, to, value, gas, data, type, first, second, list = ""] = parts;
   const declared = because === NONE ? undefined : DECLARATIONS.find((each) => each === because);
-  if (because !== NONE && declared === undefined) throw new RangeError(`${because} is no declaration`);
+  if (because !== NONE && declared === undefined) throw new RangeError(`${because} is not a declaration`);
   return {
     because: declared,
     chainId: wholeNumber(chainId),
@@ -108,14 +109,14 @@ function decodeTransaction(text: string): ToSign {
 }
 
 function wholeNumber(text = ""): number {
-  if (!/^\d+$/.test(text)) throw new RangeError("what was asked for is not to be read");
+  if (!/^\d+$/.test(text)) throw new RangeError("the request is malformed: a whole number is expected");
   return Number(text);
 }
 
 function feesOf(type: string | undefined, first: bigint, second: bigint): Fees {
   if (type === "eip1559") return { type, maxFeePerGas: first, maxPriorityFeePerGas: second };
   if (type === "legacy" || type === "eip2930") return { type, gasPrice: first };
-  throw new RangeError(`${type} is no kind of fees`);
+  throw new RangeError(`${type} is not a fee type`);
 }
 
 function entryOf(text: string): AccessListEntry {
@@ -144,10 +145,9 @@ interface Failure {
   readonly signed?: readonly SignedTransaction[];
 }
 
-/** An error as the other side makes it again; `mask` hides what its words may hold. */
+/** An error that the other side can rebuild; `mask` hides secrets in its message. */
 export function encodeFailure(error: unknown, mask: (text: string) => string): string {
-  const message = mask(error instanceof Error ? error.message : String(error));
-  return JSON.stringify({ ...failureOf(error), message } satisfies Failure);
+  return JSON.stringify({ ...failureOf(error), message: mask(messageOf(error)) } satisfies Failure);
 }
 
 function failureOf(error: unknown): Omit<Failure, "message"> {
@@ -163,9 +163,9 @@ export function decodeFailure(text: string): Error {
   return kind === "badKey" ? new BadKey(message) : new SigningFailed(message);
 }
 
-/** Cuts what arrives into lines. */
+/** Splits a stream into lines. */
 export class Lines {
-  /** Joined when the line is whole: to put each chunk to the rest would copy a long line once for each of its chunks. */
+  /** Joined when the line is complete: appending each chunk would copy a long line once per chunk. */
   private rest: string[] = [];
 
   take(chunk: string): readonly string[] {

@@ -1,47 +1,33 @@
 /**
- * Where the AWS tools look for credentials on a server, in their order: the environment, a web identity (EKS), the container's
- * endpoint (ECS, EKS Pod Identity), the instance's metadata (EC2, version 2). Profiles and single sign-on are for people at a
- * terminal: export their credentials into the environment.
+ * AWS credentials, from the sources that AWS's tools use on a server, in their order: environment, web identity (EKS),
+ * container endpoint (ECS, EKS Pod Identity), instance metadata (EC2, version 2). Profiles and single sign-on are for
+ * people at a terminal: export such credentials into the environment.
  */
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../../../../ports/clock.ts";
 import { SignerAway } from "../../../../ports/signer.ts";
 import type { AwsCredentials } from "./aws-sigv4.ts";
-import { membersOf, type ServiceHttp, textOf } from "./service-http.ts";
-
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-export interface CredentialPorts {
-  readonly http: ServiceHttp;
-  readonly clock: Clock;
-  readonly environment: Environment;
-}
+import { renewed } from "./key-service.ts";
+import { membersOf, type ServicePorts, textOf } from "./service-http.ts";
 
 interface Dated extends AwsCredentials {
-  /** Null: they do not end. */
+  /** Null if they do not expire. */
   readonly expiresAt: Date | null;
 }
 
-type Source = (ports: CredentialPorts) => Promise<Dated> | null;
+type Source = (ports: ServicePorts) => Promise<Dated> | null;
 
-/** Renewed so long before they end. */
-const AHEAD_MS = 5 * 60_000;
-/** Nothing listens there outside of EC2. */
+/** Short: outside EC2 no server answers there. */
 const METADATA_TIMEOUT_MS = 1_000;
 
-/** Asks where there are some, and again before they end. */
-export function awsCredentials(ports: CredentialPorts): () => Promise<AwsCredentials> {
-  let known: Promise<Dated> | null = null;
-  return async () => {
-    const current = await known?.catch(() => null);
-    const endsSoon = (dated: Dated) =>
-      dated.expiresAt !== null && dated.expiresAt.getTime() - ports.clock.now().getTime() < AHEAD_MS;
-    if (current == null || endsSoon(current)) known = find(ports);
-    return known as Promise<Dated>;
-  };
+/** Credentials of the first source that has some, renewed before they expire. */
+export function awsCredentials(ports: ServicePorts): () => Promise<AwsCredentials> {
+  return renewed(
+    () => find(ports),
+    ({ expiresAt }) => expiresAt && expiresAt.getTime() - ports.clock.now().getTime(),
+  );
 }
 
-function find(ports: CredentialPorts): Promise<Dated> {
+function find(ports: ServicePorts): Promise<Dated> {
   for (const source of [fromEnvironment, fromWebIdentity, fromContainer]) {
     const found = source(ports);
     if (found !== null) return found;
@@ -60,7 +46,7 @@ const fromEnvironment: Source = ({ environment }) => {
   });
 };
 
-/** A token of the cluster is exchanged for a role's credentials. STS answers in XML. */
+/** Exchanges the cluster's token for a role's credentials. STS answers in XML. */
 const fromWebIdentity: Source = ({ http, environment }) => {
   const { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: role } = environment;
   if (!file || !role) return null;
@@ -79,8 +65,8 @@ const fromWebIdentity: Source = ({ http, environment }) => {
     const member = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? "";
     if (status !== 200)
       throw new SignerAway(`AWS STS answered ${status}: ${member("Code")} ${member("Message")}`.trim());
-    const names = { AccessKeyId: "", SecretAccessKey: "", SessionToken: "", Expiration: "" };
-    return dated(Object.fromEntries(Object.keys(names).map((name) => [name, member(name)])), "AWS STS");
+    const names = ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"];
+    return dated(Object.fromEntries(names.map((name) => [name, member(name)])), "AWS STS");
   })();
 };
 
@@ -101,8 +87,8 @@ const fromContainer: Source = ({ http, environment }) => {
 
 const INSTANCE_HOST = "http://169.254.169.254";
 
-/** Version 2 alone: a token is fetched first, which a request that was smuggled in cannot do. */
-async function fromInstance({ http, environment }: CredentialPorts): Promise<Dated> {
+/** Version 2 only: it needs a token first, which a server-side request forgery cannot fetch. */
+async function fromInstance({ http, environment }: ServicePorts): Promise<Dated> {
   const none = "no AWS credentials: none in the environment, of a web identity, of a container, or of an instance";
   if (environment.AWS_EC2_METADATA_DISABLED === "true") throw new SignerAway(none);
   const host = environment.AWS_EC2_METADATA_SERVICE_ENDPOINT || INSTANCE_HOST;
@@ -120,7 +106,7 @@ async function fromInstance({ http, environment }: CredentialPorts): Promise<Dat
   return dated(membersOf(text), "the instance's metadata");
 }
 
-/** As the endpoints write it; STS alone says `SessionToken`. */
+/** Field names of the endpoints; only STS has `SessionToken`. */
 function dated(members: Readonly<Record<string, unknown>>, from: string): Dated {
   const [accessKeyId, secretAccessKey] = [textOf(members.AccessKeyId), textOf(members.SecretAccessKey)];
   const expiresAt = new Date(textOf(members.Expiration));

@@ -7,7 +7,7 @@ import { createHash, createHmac } from "node:crypto";
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of credentials that end. */
+  /** Set for temporary credentials. */
   readonly sessionToken: string | null;
 }
 
@@ -15,12 +15,12 @@ export interface AwsRequest {
   readonly url: URL;
   readonly region: string;
   readonly service: string;
-  /** Besides `host` and those of the signature; names in lower case. */
+  /** Headers besides `host` and the signature's own; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** All headers of the request, signed. */
+/** All headers of the request, including the signature. */
 export function signedHeaders(
   { url, region, service, headers, body }: AwsRequest,
   { accessKeyId, secretAccessKey, sessionToken }: AwsCredentials,

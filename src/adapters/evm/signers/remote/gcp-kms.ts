@@ -1,55 +1,41 @@
 /**
- * Keys of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256), over its REST interface. Credentials as Google's tools find them on a
- * server: a service account's file (GOOGLE_APPLICATION_CREDENTIALS), else the metadata server of the machine or the pod.
+ * Keys of Google Cloud KMS (EC_SIGN_SECP256K1_SHA256), over its REST interface. Credentials are found as Google's tools
+ * find them on a server: a service account's file (GOOGLE_APPLICATION_CREDENTIALS), else the metadata server of the
+ * machine or pod.
  */
 import { createSign } from "node:crypto";
-import type { Clock } from "../../../../ports/clock.ts";
 import { SignerAway } from "../../../../ports/signer.ts";
 import { BadKey } from "../private-keys.ts";
-import { readSecretFile, type Warn } from "../secret-file.ts";
-import type { Environment } from "./aws-credentials.ts";
-import { type KeyService, openKey, refusal } from "./key-service.ts";
-import { membersOf, openServiceHttp, type ServiceHttp, type ServiceRequest, textOf } from "./service-http.ts";
+import { readSecretFile } from "../secret-file.ts";
+import { type KeyService, openKeys, refusal, renewed } from "./key-service.ts";
+import {
+  type Environment,
+  membersOf,
+  type ServicePorts,
+  type ServiceRequest,
+  type SignerPorts,
+  textOf,
+} from "./service-http.ts";
 
 const KMS = "https://cloudkms.googleapis.com/";
 const SCOPE = "https://www.googleapis.com/auth/cloudkms";
 const METADATA_HOST = "metadata.google.internal";
-/** Renewed so long before it ends. */
-const AHEAD_MS = 5 * 60_000;
 
-interface Ports {
-  readonly http: ServiceHttp;
-  readonly clock: Clock;
-  readonly environment: Environment;
-  readonly warn?: Warn | undefined;
+export function openGcpKms(versions: readonly string[], ports: SignerPorts) {
+  return openKeys(ports, (service) => {
+    const token = renewed(
+      () => fetchToken(service),
+      ({ untilMs }) => untilMs - ports.clock.monotonicMs(),
+    );
+    return versions.map((each) => keyOf(service, token, each));
+  });
 }
 
-interface Options {
-  readonly clock: Clock;
-  readonly environment: Environment;
-  readonly warn?: Warn | undefined;
-}
-
-export async function openGcpKms(versions: readonly string[], options: Options) {
-  const http = openServiceHttp(options.clock);
-  const ports = { ...options, http };
-  const token = accessTokens(ports);
-  try {
-    return {
-      keys: await Promise.all(versions.map((each) => openKey(keyOf(ports, token, each)))),
-      close: () => http.close(),
-    };
-  } catch (error) {
-    await http.close();
-    throw error;
-  }
-}
-
-function keyOf({ http, environment }: Ports, token: () => Promise<string>, version: string): KeyService {
+function keyOf({ http, environment }: ServicePorts, token: () => Promise<Token>, version: string): KeyService {
   const name = `Google Cloud KMS key ${version}`;
   const base = environment.CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS || KMS;
   const ask = async (request: Pick<ServiceRequest, "method" | "body">, path: string) => {
-    const headers = { authorization: `Bearer ${await token()}`, "content-type": "application/json" };
+    const headers = { authorization: `Bearer ${(await token()).value}`, "content-type": "application/json" };
     const { status, text } = await http.ask({ ...request, url: `${base}v1/${version}${path}`, headers });
     const answer = membersOf(text);
     if (status === 200) return answer;
@@ -66,22 +52,10 @@ function keyOf({ http, environment }: Ports, token: () => Promise<string>, versi
   };
 }
 
-interface Token {
-  readonly value: string;
-  /** Monotonic. */
-  readonly untilMs: number;
-}
+type Token = Awaited<ReturnType<typeof fetchToken>>;
 
-function accessTokens(ports: Ports): () => Promise<string> {
-  let known: Promise<Token> | null = null;
-  return async () => {
-    const current = await known?.catch(() => null);
-    if (current == null || ports.clock.monotonicMs() >= current.untilMs - AHEAD_MS) known = fetchToken(ports);
-    return ((await known) as Token).value;
-  };
-}
-
-async function fetchToken(ports: Ports): Promise<Token> {
+/** `untilMs`: monotonic time at which it expires. */
+async function fetchToken(ports: ServicePorts) {
   const { http, clock, environment } = ports;
   const file = environment.GOOGLE_APPLICATION_CREDENTIALS;
   const askedAtMs = clock.monotonicMs();
@@ -101,8 +75,8 @@ function metadataRequest({ GCE_METADATA_HOST }: Environment): ServiceRequest {
   return { method: "GET", url, headers: { "metadata-flavor": "Google" }, timeoutMs: 2_000 };
 }
 
-/** RFC 7523: the account's own key signs that it is the account, and the endpoint that the file names gives a token for it. */
-async function accountRequest({ clock, warn }: Ports, file: string): Promise<ServiceRequest> {
+/** RFC 7523: a JWT signed with the account's key, exchanged for a token at the endpoint that the file names. */
+async function accountRequest({ clock, warn }: ServicePorts, file: string): Promise<ServiceRequest> {
   const account = membersOf(await readSecretFile(file, "service account's file", warn));
   const { type, client_email: email, private_key: key, token_uri: url } = account;
   if (type !== "service_account" || typeof key !== "string" || typeof url !== "string") {

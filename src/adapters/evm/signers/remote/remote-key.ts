@@ -1,5 +1,6 @@
-/** Keys that this process does not hold: each transaction is signed elsewhere, and the answer is checked here. */
+/** Keys outside this process: a service signs each transaction, and the signature is checked here. */
 import type { Address } from "../../../../domain/lane.ts";
+import { messageOf } from "../../../../domain/thrown.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
 import { addressOf } from "../private-keys.ts";
@@ -9,14 +10,14 @@ import { hashToSign } from "../worker/sign.js";
 
 export interface RemoteKey {
   readonly address: Address;
-  /** One transaction. Throws `SignerAway`. */
+  /** Signs one transaction. Throws `SignerAway`. */
   sign(transaction: UnsignedTransaction): Promise<SignedTransaction>;
 }
 
-/** So many signatures are asked for at once: a key service takes some tens of milliseconds for each, and limits the rate. */
+/** Concurrent signatures: a key service takes tens of milliseconds for each, and limits the rate. */
 const AT_ONCE = 16;
 
-/** In order; where one fails, those before it are in the error. */
+/** Signs in order. If one fails, the error contains the signatures before it. */
 export async function signEach(
   key: RemoteKey,
   transactions: readonly UnsignedTransaction[],
@@ -33,29 +34,28 @@ export async function signEach(
 }
 
 function withSigned(error: unknown, signed: readonly SignedTransaction[]): SignerAway {
-  const message = error instanceof Error ? error.message : String(error);
-  return new SignerAway(message, { signed, lies: error instanceof SignerAway && error.lies, cause: error });
+  return new SignerAway(messageOf(error), { signed, lies: error instanceof SignerAway && error.lies, cause: error });
 }
 
-/** Half of the order of secp256k1: a signature whose s is above it is refused by nodes (EIP-2). */
+/** Order of secp256k1, and half of it: nodes refuse a signature with a higher s (EIP-2). */
 export const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 export const HALF_ORDER = CURVE_ORDER / 2n;
 
 let curve: Promise<Curve> | null = null;
 
-/** Whether the holder of the address's key signed this very transaction. */
+/** True if the address's key signed exactly this transaction. */
 export async function isSignedBy(
   address: Address,
   transaction: EncodedTransaction,
   signature: EthereumSignature,
 ): Promise<boolean> {
-  // Loaded once, and only where keys are held elsewhere.
+  // Loaded once, and only for keys outside this process.
   curve ??= loadCurve();
   const key = await (await curve).recover(hashToSign(transaction), signature);
   return key !== null && addressOf(key) === address;
 }
 
-/** It answered, with something that nobody asked for. */
-export function lie(message: string): SignerAway {
+/** The service answered, but not with the signature that was asked for. */
+export function wrongAnswer(message: string): SignerAway {
   return new SignerAway(message, { lies: true });
 }

@@ -1,36 +1,43 @@
 import { Agent, request } from "undici";
+import { codeOf } from "../../../../domain/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import { SignerAway } from "../../../../ports/signer.ts";
+import type { Warn } from "../secret-file.ts";
 
 export interface ServiceRequest {
   readonly method: "GET" | "POST" | "PUT";
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Short for what may not be there at all. */
+  /** Shorter for a server that may not exist. */
   readonly timeoutMs?: number;
 }
 
-export interface ServiceAnswer {
-  readonly status: number;
-  /** As it came. */
-  readonly text: string;
+export type ServiceHttp = ReturnType<typeof openServiceHttp>;
+export type ServiceAnswer = Awaited<ReturnType<ServiceHttp["ask"]>>;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface SignerPorts {
+  readonly clock: Clock;
+  /** Regions, credentials and addresses of key services, under the names that their own tools read. */
+  readonly environment: Environment;
+  readonly warn?: Warn | undefined;
 }
 
-export interface ServiceHttp {
-  /** Any status. Throws `SignerAway`, which names the host and no more, where there is no answer. */
-  ask(asked: ServiceRequest): Promise<ServiceAnswer>;
-  close(): Promise<void>;
+export interface ServicePorts extends SignerPorts {
+  readonly http: ServiceHttp;
 }
 
 const TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** For the REST interfaces of key services. Redirects are not followed: what is asked for one place goes to no other. */
-export function openServiceHttp(clock: Clock): ServiceHttp {
+/** HTTP for the REST interfaces of key services. Redirects are not followed: credentials must reach no other host. */
+export function openServiceHttp(clock: Clock) {
   const agent = new Agent({ connections: 16, maxResponseSize: MAX_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 });
   return {
-    async ask({ method, url, headers = {}, body, timeoutMs = TIMEOUT_MS }) {
+    /** Resolves with any status. Throws `SignerAway`, which names only the host, if there is no answer. */
+    async ask({ method, url, headers = {}, body, timeoutMs = TIMEOUT_MS }: ServiceRequest) {
       const deadline = new AbortController();
       const cancelTimer = clock.after(timeoutMs, () => deadline.abort());
       const { origin } = new URL(url);
@@ -39,8 +46,8 @@ export function openServiceHttp(clock: Clock): ServiceHttp {
         const answer = await request(url, body === undefined ? options : { ...options, body });
         return { status: answer.statusCode, text: await answer.body.text() };
       } catch (cause) {
-        const code = cause instanceof Error && "code" in cause ? String(cause.code) : "connection failed";
-        const why = deadline.signal.aborted ? `gave no answer in ${timeoutMs} ms` : `is not reachable (${code})`;
+        const failure = `is not reachable (${codeOf(cause) ?? "connection failed"})`;
+        const why = deadline.signal.aborted ? `gave no answer in ${timeoutMs} ms` : failure;
         throw new SignerAway(`${origin} ${why}`, { cause });
       } finally {
         cancelTimer();
@@ -50,7 +57,7 @@ export function openServiceHttp(clock: Clock): ServiceHttp {
   };
 }
 
-/** The members of a JSON object; none where it is something else. */
+/** Members of a JSON object; empty for any other text. */
 export function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,21 +1,18 @@
 /**
- * Private keys that HashiCorp Vault keeps in its KV engine, read once at start and held in this process from then on. Vault's
- * transit engine, which would sign without giving the key out, has no secp256k1.
+ * Private keys in the KV engine of HashiCorp Vault, read once at start and then held in this process. Vault's transit
+ * engine could sign without giving the key out, but has no secp256k1.
  */
-import type { Clock } from "../../../../ports/clock.ts";
 import { BadKey } from "../private-keys.ts";
-import type { Environment } from "./aws-credentials.ts";
 import { refusal } from "./key-service.ts";
-import { membersOf, openServiceHttp, textOf } from "./service-http.ts";
+import { membersOf, openServiceHttp, type SignerPorts, textOf } from "./service-http.ts";
 
-/** Hex, in the order of the paths. */
+/** Hex keys, in the order of the paths. */
 export async function readVaultKeys(
   paths: readonly string[],
-  clock: Clock,
-  environment: Environment,
+  { clock, environment }: SignerPorts,
 ): Promise<readonly string[]> {
   const { VAULT_ADDR: address, VAULT_TOKEN: token, VAULT_NAMESPACE: namespace } = environment;
-  if (!address || !token) throw new BadKey("VAULT_ADDR and VAULT_TOKEN must say where Vault is, and who asks");
+  if (!address || !token) throw new BadKey("VAULT_ADDR and VAULT_TOKEN must be set to read keys from Vault");
   const headers = { "x-vault-token": token, ...(namespace ? { "x-vault-namespace": namespace } : {}) };
   const http = openServiceHttp(clock);
   try {
@@ -34,7 +31,7 @@ export async function readVaultKeys(
   }
 }
 
-/** Version 2 of the engine puts what is stored one level deeper than version 1. */
+/** Version 2 of the KV engine nests the secret one level deeper than version 1. */
 interface VaultSecret {
   readonly data?: { readonly privateKey?: unknown } | null;
   readonly privateKey?: unknown;

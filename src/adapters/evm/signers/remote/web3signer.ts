@@ -1,45 +1,42 @@
 /**
- * A signer that is asked over JSON-RPC, as Web3Signer is: `eth_accounts` at start, `eth_signTransaction` for each transaction.
+ * A remote signer over JSON-RPC, such as Web3Signer: `eth_accounts` at start, `eth_signTransaction` for each
+ * transaction.
  *
- * Its answer is believed in nothing. Web3Signer signs with the chain id of its own configuration and leaves out access lists
- * (EthTransaction.java in its source), whatever it is asked; one that was taken over could sign any receiver. So the bytes
- * must be those that were asked for, and the signature the account's.
+ * Its answers are not trusted. Web3Signer signs with the chain id of its own configuration and drops access lists
+ * (EthTransaction.java), whatever the request contains. A compromised signer could sign any receiver. So the signed
+ * bytes must match the request, and the signature the account.
  */
 import { parseTransaction } from "viem/utils";
 import type { Address, Hex } from "../../../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction.ts";
-import type { Clock } from "../../../../ports/clock.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
 import { decodeTransaction } from "../../decode-transaction.ts";
 import { openHttp } from "../../rpc/http.ts";
 import { RpcUnreachable } from "../../rpc/rpc-errors.ts";
 import { encodeCall, parseBody, readSingle } from "../../rpc/wire.ts";
+import { amountsInHex } from "../../submit-transactions.ts";
 import { keccak256 } from "../../threads/keccak.js";
 import { BadKey } from "../private-keys.ts";
-import { readSecretFile, readWhole, type Warn } from "../secret-file.ts";
+import { readSecretFile, readWhole } from "../secret-file.ts";
 import { toHex } from "../worker/hex.js";
 import { type EthereumSignature, encodeTransaction, serialiseSigned } from "../worker/serialise.js";
-import { HALF_ORDER, isSignedBy, lie, type RemoteKey } from "./remote-key.ts";
+import { HALF_ORDER, isSignedBy, type RemoteKey, wrongAnswer } from "./remote-key.ts";
+import type { SignerPorts } from "./service-http.ts";
 
 export interface RemoteSignerSource {
   readonly url: string;
-  /** Null: every account that it names. */
+  /** Null: every account that it reports. */
   readonly addresses: readonly Address[] | null;
   readonly caFile: string | null;
   readonly certFile: string | null;
   readonly keyFile: string | null;
 }
 
-export interface RemoteSignerPorts {
-  readonly clock: Clock;
-  readonly warn?: Warn | undefined;
-}
-
 const TIMEOUT_MS = 10_000;
-/** A signed transaction is at most twice what a create may bring, in hex. */
+/** A signed transaction has at most twice the bytes of a create, in hex. */
 const MAX_ANSWER_BYTES = 2 * 1024 * 1024;
 
-export async function openWeb3Signer(source: RemoteSignerSource, ports: RemoteSignerPorts) {
+export async function openWeb3Signer(source: RemoteSignerSource, ports: Pick<SignerPorts, "clock" | "warn">) {
   const tls = await readTls(source, ports);
   const limits = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_ANSWER_BYTES };
   const http = openHttp({ url: source.url, clock: ports.clock, ...limits, tls });
@@ -61,7 +58,7 @@ export async function openWeb3Signer(source: RemoteSignerSource, ports: RemoteSi
     const keys = addresses.map((address): RemoteKey => {
       const sign = async (transaction: UnsignedTransaction) => {
         const answer = await ask("eth_signTransaction", [requestOf(address, transaction)]);
-        return checked(answer, { address, transaction, label: http.label });
+        return checked(answer, address, transaction, http.label);
       };
       return { address, sign };
     });
@@ -72,7 +69,7 @@ export async function openWeb3Signer(source: RemoteSignerSource, ports: RemoteSi
   }
 }
 
-async function readTls({ caFile, certFile, keyFile }: RemoteSignerSource, { warn }: RemoteSignerPorts) {
+async function readTls({ caFile, certFile, keyFile }: RemoteSignerSource, { warn }: Pick<SignerPorts, "warn">) {
   const what = "TLS file of the remote signer";
   return {
     ...(caFile === null ? {} : { ca: await readWhole(caFile, what) }),
@@ -83,7 +80,7 @@ async function readTls({ caFile, certFile, keyFile }: RemoteSignerSource, { warn
 
 function chosen({ addresses }: RemoteSignerSource, label: string, answer: unknown): readonly Address[] {
   const isAddress = (each: unknown): each is string => typeof each === "string" && /^0x[\da-f]{40}$/i.test(each);
-  if (!Array.isArray(answer) || !answer.every(isAddress)) throw lie(`${label} gave no list of accounts`);
+  if (!Array.isArray(answer) || !answer.every(isAddress)) throw wrongAnswer(`${label} gave no list of accounts`);
   const named = new Set(answer.map((each) => each.toLowerCase() as Address));
   const missing = addresses?.find((each) => !named.has(each));
   if (missing !== undefined) throw new BadKey(`${label} has no account ${missing}`);
@@ -91,50 +88,45 @@ function chosen({ addresses }: RemoteSignerSource, label: string, answer: unknow
   return addresses ?? [...named];
 }
 
-/** As nodes and signers read it; what a signer does not know of it, it leaves out, and that is noticed. */
-function requestOf(from: Address, { chainId, nonce, to, data, value, gas, fees, accessList }: UnsignedTransaction) {
-  const hex = (quantity: bigint | number): Hex => `0x${quantity.toString(16)}`;
-  const price =
-    fees.type === "eip1559"
-      ? { maxFeePerGas: hex(fees.maxFeePerGas), maxPriorityFeePerGas: hex(fees.maxPriorityFeePerGas) }
-      : { gasPrice: hex(fees.gasPrice) };
+/**
+ * The request in JSON-RPC form. A signer may ignore fields that it does not know; the check of its answer detects that.
+ */
+function requestOf(from: Address, transaction: UnsignedTransaction) {
+  const { to, data, fees, accessList } = transaction;
   const type = { legacy: "0x0", eip2930: "0x1", eip1559: "0x2" }[fees.type];
-  const content = { to, data, value: hex(value), gas: hex(gas), nonce: hex(nonce), chainId: hex(chainId) };
-  return { from, ...content, ...price, type, ...(fees.type === "legacy" ? {} : { accessList }) };
+  return { from, to, data, ...amountsInHex(transaction), type, ...(fees.type === "legacy" ? {} : { accessList }) };
 }
 
-interface Asked {
-  readonly address: Address;
-  readonly transaction: UnsignedTransaction;
-  readonly label: string;
-}
-
-async function checked(answer: unknown, asked: Asked): Promise<SignedTransaction> {
-  const { address, transaction, label } = asked;
+async function checked(
+  answer: unknown,
+  address: Address,
+  transaction: UnsignedTransaction,
+  label: string,
+): Promise<SignedTransaction> {
   const isHex = typeof answer === "string" && /^0x(?:[\da-f]{2})+$/i.test(answer);
-  if (!isHex) throw lie(`${label} answered with something that is no signed transaction`);
+  if (!isHex) throw wrongAnswer(`${label} answered with something that is no signed transaction`);
   const rawTransaction = answer.toLowerCase() as Hex;
   const encoded = encodeTransaction(transaction);
   const signature = signatureOf(rawTransaction);
   if (signature === null || `0x${serialiseSigned(encoded, signature)}` !== rawTransaction) {
-    throw lie(
+    throw wrongAnswer(
       `${label} signed another transaction than it was asked to: ${await difference(rawTransaction, transaction)}`,
     );
   }
   if (BigInt(`0x${signature.s}`) > HALF_ORDER)
-    throw lie(`${label} made a signature that no node takes (EIP-2: its s is too high)`);
+    throw wrongAnswer(`${label} made a signature that no node takes (EIP-2: its s is too high)`);
   if (!(await isSignedBy(address, encoded, signature)))
-    throw lie(`${label} signed with another key than that of ${address}`);
+    throw wrongAnswer(`${label} signed with another key than that of ${address}`);
   return { rawTransaction, txHash: toHex(keccak256(Buffer.from(rawTransaction.slice(2), "hex"))) };
 }
 
-/** Null: it carries none. */
+/** Null if the transaction is not signed. */
 function signatureOf(rawTransaction: Hex): EthereumSignature | null {
   try {
     const parsed = parseTransaction(rawTransaction as Parameters<typeof parseTransaction>[0]);
     const { r, s, v, yParity } = parsed as { r?: Hex; s?: Hex; v?: bigint; yParity?: number };
     if (r === undefined || s === undefined) return null;
-    // Of a legacy transaction: 27 or 28, or from 35 on (EIP-155); odd for one parity, even for the other.
+    // Legacy v is 27 or 28, or 35 and above (EIP-155); odd and even give the parity.
     const parity = yParity ?? Number(((v ?? 0n) + 1n) % 2n);
     return { r: digits(r), s: digits(s), yParity: parity === 0 ? 0 : 1 };
   } catch {
@@ -148,7 +140,7 @@ function digits(hex: Hex): string {
 
 const FIELDS = ["chainId", "nonce", "to", "value", "data", "gas", "fees", "accessList"] as const;
 
-/** For people: which fields are not what was asked for. */
+/** Names the fields that differ from the request, for the error message. */
 async function difference(rawTransaction: Hex, asked: UnsignedTransaction): Promise<string> {
   const decoded = await decodeTransaction(rawTransaction).catch(() => null);
   if (decoded === null) return "it cannot be read";

@@ -1,5 +1,5 @@
 // @ts-check
-// Not the package's entry point: that loads a Bitcoin Cash virtual machine too (170 ms and 18 MB more).
+// The package's entry point also loads a Bitcoin Cash virtual machine (170 ms and 18 MB more).
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
 import { toHex } from "./hex.js";
 
@@ -14,14 +14,14 @@ import { toHex } from "./hex.js";
  * @property {"wasm" | "javascript"} kind
  * @property {(privateKey: Uint8Array, hash: Uint8Array) => EthereumSignature | Promise<EthereumSignature>} sign
  * @property {(hash: Uint8Array, signature: EthereumSignature) => Promise<Uint8Array | null>} recover the public key, 65 bytes;
- *   null where no key made this signature
+ *   null if the signature is invalid
  */
 
 /**
- * libsecp256k1 as WebAssembly, or the pure JavaScript that viem brings where WebAssembly is not to be had (a process
- * started with --jitless, a hardened container). Both give the same bytes.
+ * libsecp256k1 as WebAssembly, or viem's JavaScript if WebAssembly is not available (node --jitless, a hardened
+ * container). Both give the same bytes.
  *
- * @param {typeof instantiateSecp256k1 | null} instantiate null: do not even try
+ * @param {typeof instantiateSecp256k1 | null} instantiate null: JavaScript without trying WebAssembly
  * @returns {Promise<Curve>}
  */
 export async function loadCurve(instantiate = instantiateSecp256k1) {
@@ -73,7 +73,7 @@ async function loadJavaScriptCurve() {
   };
 }
 
-/** Ids 2 and 3 mean that r overflowed the group order (one in 2^128); Ethereum has no way to write them. @param {number} recoveryId */
+/** Recovery ids 2 and 3 mean that r overflowed the group order (one in 2^128); Ethereum cannot encode them. @param {number} recoveryId */
 function parity(recoveryId) {
   if (recoveryId !== 0 && recoveryId !== 1) throw new Error(`recovery id ${recoveryId} cannot be used`);
   return recoveryId;

@@ -14,9 +14,9 @@ import { bytes, EMPTY, integer, integerFromHex, list } from "../../threads/rlp.j
  */
 
 /**
- * A transaction on its way to the signing thread: its type (EIP-2718, 0 for legacy), its chain, and its fields as RLP
- * without the header of their list, which depends on whether a signature follows. Copied to another thread in a quarter of
- * the time that the object with its bigints takes.
+ * A transaction for the signing thread: type (EIP-2718, 0 for legacy), chain id, and fields as RLP without the list
+ * header, whose length depends on the signature. Copying it to a thread takes a quarter of the time of an object with
+ * bigints.
  *
  * @typedef {readonly [type: 0 | 1 | 2, chainId: number, fields: string]} EncodedTransaction
  */
@@ -37,7 +37,7 @@ export function encodeTransaction({ chainId, nonce, to, data, value, gas, fees, 
 }
 
 /**
- * The text whose hash is signed: legacy with EIP-155 replay protection, EIP-2930, EIP-1559.
+ * The bytes whose hash is signed: legacy with EIP-155 replay protection, EIP-2930, EIP-1559.
  *
  * @param {EncodedTransaction} transaction
  * @returns {string} hex without prefix

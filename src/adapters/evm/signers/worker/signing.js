@@ -3,7 +3,7 @@ import { loadCurve } from "./curve.js";
 import { signTransaction } from "./sign.js";
 
 /**
- * Signs with keys that arrive once, at start; requests name them by position.
+ * Signs with the keys given at start; requests name a key by its index.
  *
  * @typedef {import("./serialise.js").EncodedTransaction} EncodedTransaction
  * @typedef {{ readonly keys: readonly Uint8Array[], readonly curve: "auto" | "javascript" }} WorkerData

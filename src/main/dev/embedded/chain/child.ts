@@ -1,18 +1,18 @@
-/** Chains that run in a process of their own. When one ends, we say so, and they all end when we do. */
+/** Chains in a process of their own. They end with this process, and report when they end. */
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "../loopback-port.ts";
 import { type Ending, endChild, launch, settlesWithin } from "../processes.ts";
 import { type ChainOptions, type ChainSettings, chainSettings, type DevChain, deriveAccounts } from "../start-chain.ts";
-import { type Answer, resultOf } from "./json-rpc.ts";
+import { callChain } from "./json-rpc.ts";
 
 interface Kind {
-  /** For people. */
+  /** Name in messages. */
   readonly name: string;
   readonly command: readonly string[];
   readonly mineMethod: "anvil_mine" | "hardhat_mine";
-  /** Where there is no such command. */
+  /** Error text if the command does not exist. */
   readonly notInstalled: string;
 }
 
@@ -25,10 +25,9 @@ const STOP_MS = 5_000;
 async function startChild(kind: Kind, { clock, ...options }: ChildOptions, port: number): Promise<DevChain> {
   const settings = chainSettings(options);
   const url = `http://${LOOPBACK}:${port}`;
-  const rpc = async (method: string, params: readonly unknown[] = []) =>
-    resultOf(method, await post(url, { jsonrpc: "2.0", id: 1, method, params }));
+  const rpc = (method: string, params: readonly unknown[] = []) => callChain(url, method, params);
   const child = launch(kind.command, { stdio: ["ignore", "ignore", "pipe"] }, "TERM");
-  const ended = child.ended.then(inWords);
+  const ended = child.ended.then(causeOf);
   const stop = () => endChild(child, clock, [["SIGTERM", STOP_MS]]);
   try {
     const accounts = await deriveAccounts(settings);
@@ -42,16 +41,16 @@ async function startChild(kind: Kind, { clock, ...options }: ChildOptions, port:
 }
 
 /**
- * What it said last, in one line. Rust says where it panicked in one line, why in the next, and then how to learn more. Node
- * says what was thrown, where, and then its own version.
+ * The cause of an exit, from standard error, in one line. Rust prints where it panicked, then why, then a hint. Node
+ * prints the error, its stack, then its version.
  */
-export function inWords({ how, stderr }: Pick<Ending, "how" | "stderr">): string {
+export function causeOf({ how, stderr }: Pick<Ending, "how" | "stderr">): string {
   const lines = stderr.trim().split("\n");
   const panicked = lines.findLastIndex((line) => line.includes(" panicked at "));
   if (panicked !== -1) return lines.slice(panicked, panicked + 2).join(" ");
   const thrown = lines.findLast((line) => /^(?:\w+Error|Error)\b.*: /.test(line));
-  const said = lines.filter((line) => !/^(?:Node\.js v\d|\s+at |\s*$)/.test(line));
-  return thrown?.replace(/^\w+(?: \[\w+\])?: /, "") ?? said.at(-1) ?? how;
+  const messages = lines.filter((line) => !/^(?:Node\.js v\d|\s+at |\s*$)/.test(line));
+  return thrown?.replace(/^\w+(?: \[\w+\])?: /, "") ?? messages.at(-1) ?? how;
 }
 
 async function waitUntilReady(
@@ -71,25 +70,16 @@ async function waitUntilReady(
     if (!(await settlesWithin(clock, ended, READY_POLL_MS))) continue;
     const ending = await ended;
     if (systemCode(ending.error) === "ENOENT") throw new EmbeddedError("NOT_INSTALLED", notInstalled);
-    problem = inWords(ending);
+    problem = causeOf(ending);
     break;
   }
   throw new EmbeddedError("START_FAILED", `${name} did not start: ${problem}`);
 }
 
-async function post(url: string, request: unknown): Promise<Answer> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(request),
-  });
-  return (await response.json()) as Answer;
-}
-
-/** As it is built. */
+/** The compiled file. */
 const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
-/** The embedded chain outside this process: a contract can make EDR panic, which ends the process that EDR runs in. */
+/** The embedded chain in its own process: a contract can make EDR panic, which ends the process that runs EDR. */
 export async function startDevChain({ clock, ...options }: ChildOptions): Promise<DevChain> {
   const port = options.port ?? (await freePort());
   const kind: Kind = {
@@ -102,11 +92,11 @@ export async function startDevChain({ clock, ...options }: ChildOptions): Promis
 }
 
 export type AnvilOptions = ChildOptions & {
-  /** Looked up on PATH; another name or a path where several are installed. */
+  /** Command name, looked up on PATH, or a path. */
   readonly command?: string | undefined;
 };
 
-/** Foundry's anvil, where it is installed, instead of the embedded chain. */
+/** Foundry's anvil instead of the embedded chain. */
 export async function startAnvil({ command = "anvil", ...options }: AnvilOptions): Promise<DevChain> {
   if (options.port !== undefined) await assertPortFree(options.port);
   const port = options.port ?? (await freePort());

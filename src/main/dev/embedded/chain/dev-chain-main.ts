@@ -1,4 +1,4 @@
-/** The embedded chain as a process of its own, told by its one argument what to be: see child.ts. */
+/** Entry of the embedded chain's process (child.ts). Its argument is its options. */
 import { type ChainOptions, startEmbeddedChain } from "../start-chain.ts";
 
 const chain = await startEmbeddedChain(JSON.parse(process.argv[2] ?? "{}") as ChainOptions);

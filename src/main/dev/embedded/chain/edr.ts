@@ -1,20 +1,41 @@
 import { notInstalled } from "../needed-packages.ts";
-import type { ChainSettings, DevAccount } from "../start-chain.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR } from "./json-rpc.ts";
 
 type Edr = typeof import("@nomicfoundation/edr");
 type EdrContext = import("@nomicfoundation/edr").EdrContext;
 type ProviderConfig = import("@nomicfoundation/edr").ProviderConfig;
 
+/** Mnemonic of hardhat and anvil: the same ten public accounts everywhere. */
+const DEV_MNEMONIC = "test test test test test test test test test test test junk";
+
+export interface DevAccount {
+  readonly address: `0x${string}`;
+  readonly privateKey: `0x${string}`;
+}
+
+export const DEFAULTS = {
+  /** Interval of blocks, empty or not. Null without `automine`: only `mine` makes blocks. */
+  blockTimeMs: null as number | null,
+  /** Mine a block for every transaction as it arrives. */
+  automine: false,
+  chainId: 31337,
+  mnemonic: DEV_MNEMONIC,
+  accounts: 10,
+  balanceEther: 10_000,
+};
+
+/** The options with every default filled in. */
+export type ChainSettings = Readonly<typeof DEFAULTS>;
+
 /** Mainnet's block gas limit and, since Osaka, its cap for one transaction (EIP-7825). */
 const BLOCK_GAS_LIMIT = 60_000_000n;
 const TRANSACTION_GAS_CAP = 16_777_216n;
 const INITIAL_BASE_FEE_WEI = 1_000_000_000n;
 
-/** EDR wants one context per process, also for several chains. */
+/** EDR requires one context per process, also for several chains. */
 let context: Promise<EdrContext> | null = null;
 
-/** An EVM chain inside this process; what comes back answers JSON-RPC calls. */
+/** Creates an EVM chain in this process; the returned function answers JSON-RPC calls. */
 export async function createEngine(settings: ChainSettings, accounts: readonly DevAccount[]): Promise<Handle> {
   const edr = await loadEdr();
   context ??= createContext(edr);
@@ -27,7 +48,7 @@ export async function createEngine(settings: ChainSettings, accounts: readonly D
   );
   return async (method, params) => {
     const { data } = await provider.handleRequest(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
-    // Long answers come as an object, short ones as text.
+    // EDR returns long answers as an object, short ones as text.
     return toAnswer(typeof data === "string" ? JSON.parse(data) : data);
   };
 }
@@ -50,11 +71,11 @@ function providerConfig(edr: Edr, settings: ChainSettings, accounts: readonly De
   const { automine, balanceEther, blockTimeMs, chainId } = settings;
   const balance = BigInt(balanceEther) * 10n ** 18n;
   return {
-    // Blocks come faster than the seconds that timestamps count; without this, chain time would run ahead.
+    // Blocks are faster than timestamps, which count seconds; otherwise the chain's time would run ahead.
     allowBlocksWithSameTimestamp: true,
     allowUnlimitedContractSize: false,
     bailOnCallFailure: true,
-    // A node takes a transaction that will revert; so does this one.
+    // Real nodes accept a transaction that will revert.
     bailOnTransactionFailure: false,
     chainId: BigInt(chainId),
     networkId: BigInt(chainId),

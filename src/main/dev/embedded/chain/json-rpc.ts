@@ -1,4 +1,4 @@
-/** The parts of JSON-RPC 2.0 that the embedded chain's server and its engine share. */
+/** JSON-RPC 2.0 types shared by the embedded chain's server and engine. */
 
 export type Answer = { readonly result: unknown } | { readonly error: RpcFault };
 
@@ -14,7 +14,7 @@ export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
-/** Nodes use it for every failure of a transaction or call that is no revert. */
+/** Code of nodes for every failed transaction or call that is no revert. */
 export const EXECUTION_ERROR = -32000;
 export const REVERTED = 3;
 
@@ -36,6 +36,13 @@ export function fieldOf(object: unknown, name: string): unknown {
 
 export function fault(code: number, message: string): Answer {
   return { error: { code, message } };
+}
+
+/** Calls a chain over HTTP. */
+export async function callChain(url: string, method: string, params: readonly unknown[]): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+  return resultOf(method, (await response.json()) as Answer);
 }
 
 export function resultOf(method: string, answer: Answer): unknown {

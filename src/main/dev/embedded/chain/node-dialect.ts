@@ -1,18 +1,18 @@
 import { type Answer, fieldOf, type Handle, INVALID_PARAMS, REVERTED, type RpcFault } from "./json-rpc.ts";
 
-/** EDR speaks Hardhat's dialect. Where that differs from what nodes say in a way that clients depend on, we translate. */
-export function speakLikeANode(edr: Handle): Handle {
+/** Translates EDR's answers, which follow Hardhat, to those of nodes, if clients depend on the difference. */
+export function answerLikeNodes(edr: Handle): Handle {
   return async (method, params) => {
     if (method === "eth_getBlockReceipts") return blockReceipts(edr, params);
-    const answer = await edr(method, CALLS.has(method) ? withoutTwins(params) : params);
+    const answer = await edr(method, CALLS.has(method) ? withoutDuplicateData(params) : params);
     return method === "eth_sendRawTransaction" ? translateUndecodable(answer) : translateRevert(answer);
   };
 }
 
 const CALLS: ReadonlySet<string> = new Set(["eth_call", "eth_estimateGas", "eth_createAccessList"]);
 
-/** Nodes take `data` beside an equal `input`, which cast sends; to EDR they are one field, given twice. */
-function withoutTwins(params: unknown): unknown {
+/** Nodes accept `data` beside an equal `input`, which cast sends; EDR refuses the duplicate field. */
+function withoutDuplicateData(params: unknown): unknown {
   if (!Array.isArray(params)) return params;
   const [call, ...rest] = params as readonly unknown[];
   const input = fieldOf(call, "input");
@@ -22,8 +22,8 @@ function withoutTwins(params: unknown): unknown {
 }
 
 /**
- * geth, reth and anvil report a revert as code 3 with the return data as a hex string, and that is what libraries
- * decode; EDR wraps the data: `{ code: -32000, data: { reason: { Revert: "0x…" }, data: "0x…" } }`.
+ * geth, reth and anvil report a revert as code 3 with the return data as hex, which libraries decode. EDR wraps the
+ * data: `{ code: -32000, data: { reason: { Revert: "0x…" }, data: "0x…" } }`.
  */
 function translateRevert(answer: Answer): Answer {
   if (!("error" in answer)) return answer;
@@ -33,7 +33,10 @@ function translateRevert(answer: Answer): Answer {
   return { error: { code: REVERTED, message: `execution reverted${reason === undefined ? "" : `: ${reason}`}`, data } };
 }
 
-/** Of bytes that are no transaction to it, EDR only names what it stumbled over ("overflow"); its sentences say more. */
+/**
+ * For undecodable bytes EDR only names the decoding error ("overflow"), in lower case; its other messages are
+ * sentences.
+ */
 function translateUndecodable(answer: Answer): Answer {
   if (!("error" in answer) || answer.error.code !== INVALID_PARAMS || !/^[a-z]/.test(answer.error.message))
     return answer;
@@ -45,14 +48,14 @@ function revertData({ data }: RpcFault): string | null {
   return fieldOf(fieldOf(data, "reason"), "Revert") !== undefined && typeof bytes === "string" ? bytes : null;
 }
 
-/** EDR lacks the method, every node has it: collected from the receipts of the block's transactions. */
+/** EDR has no eth_getBlockReceipts: collect the receipts of the block's transactions. */
 async function blockReceipts(edr: Handle, params: unknown): Promise<Answer> {
   const block = await edr(...blockQuery(params));
   if ("error" in block || block.result === null) return block;
   const receipts: unknown[] = [];
   for (const hash of transactionHashes(block.result)) {
     const receipt = await edr("eth_getTransactionReceipt", [hash]);
-    // Gone since: the block was reverted between the two questions.
+    // The block was reverted between the two calls.
     if ("error" in receipt || receipt.result === null) return receipt;
     receipts.push(receipt.result);
   }

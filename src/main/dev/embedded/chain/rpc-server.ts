@@ -9,17 +9,17 @@ export type RpcServer = Awaited<ReturnType<typeof serveRpc>>;
 const BODY_LIMIT_BYTES = 10_000_000;
 const BATCH_LIMIT = 1_000;
 
-/** Answers JSON-RPC over HTTP on the loopback address, single requests and batches; port 0 takes a free one. */
+/** Serves JSON-RPC over HTTP on the loopback address, single requests and batches; port 0 takes a free one. */
 export async function serveRpc(handle: Handle, port: number) {
   const server = createServer((request, response) => {
-    // A client that went away in the middle of its request is owed nothing.
+    // The client has disconnected during its request.
     respond(handle, request, response).catch(() => response.destroy());
   });
   server.listen(port, LOOPBACK);
   await once(server, "listening").catch((error: unknown) => {
     throw systemCode(error) === "EADDRINUSE" ? portTaken(port) : error;
   });
-  // A connection that could not be taken is that client's loss, not the chain's.
+  // A failed connection does not stop the chain.
   server.on("error", () => undefined);
   const close = () =>
     new Promise<void>((closed) => {
@@ -41,7 +41,7 @@ async function respond(handle: Handle, request: IncomingMessage, response: Serve
   else send(response, 200, reply);
 }
 
-/** Null when it is too long. The rest is read and dropped, so that the client gets to see the answer. */
+/** Null if it is too long. The rest is read and dropped, so that the client reads the answer. */
 async function readBody(request: IncomingMessage): Promise<string | null> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -52,7 +52,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return size > BODY_LIMIT_BYTES ? null : Buffer.concat(chunks).toString("utf8");
 }
 
-/** Null when nothing in the body asked for an answer. */
+/** Null if the body has only notifications. */
 async function answerBody(handle: Handle, body: string): Promise<unknown> {
   let request: unknown;
   try {
@@ -63,7 +63,7 @@ async function answerBody(handle: Handle, body: string): Promise<unknown> {
   return Array.isArray(request) ? answerBatch(handle, request) : answerOne(handle, request);
 }
 
-/** One after the other: in a batch, later items may build on earlier ones. */
+/** Runs items in sequence: later ones may depend on earlier ones. */
 async function answerBatch(handle: Handle, batch: readonly unknown[]): Promise<unknown> {
   if (batch.length === 0) return envelope(null, fault(INVALID_REQUEST, "empty batch"));
   if (batch.length > BATCH_LIMIT) {
@@ -82,11 +82,11 @@ async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
   const answer = await handle(request.method, request.params ?? []).catch((error: unknown) =>
     fault(INTERNAL_ERROR, messageOf(error)),
   );
-  // Without an id it is a notification: carried out, never answered.
+  // A request without an id is a notification: executed, never answered.
   return "id" in request ? envelope(idOf(request.id), answer) : null;
 }
 
-/** An id of any other kind is answered as null: it may be nested too deeply to be written again. */
+/** Other ids are answered as null: they may be nested too deeply to serialise. */
 function idOf(id: unknown): unknown {
   return typeof id === "string" || typeof id === "number" ? id : null;
 }

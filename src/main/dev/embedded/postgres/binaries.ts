@@ -9,7 +9,7 @@ import type { Place } from "./place.ts";
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** As the server says it, such as "18.4". */
+  /** As reported by the server, such as "18.4". */
   readonly version: string;
   readonly major: number;
 }
@@ -17,8 +17,8 @@ export interface Binaries {
 const INSTEAD = "or set FENCEPOST_DATABASE_URL to a PostgreSQL of your own";
 
 /**
- * Binaries that the server's account can really run, proved by running them. Where the package lies out of its reach (a
- * checkout in /root), or is read-only and lacks its library links, a copy in the place's home serves instead.
+ * Binaries that the server's account can run, verified by running them. If the package is out of its reach (a
+ * checkout in /root), or read-only without its library links, a copy in the place's home is used.
  */
 export async function prepareBinaries(native: string, place: Place): Promise<Binaries> {
   const first = await tryOut(native, place);
@@ -43,7 +43,7 @@ async function tryOut(native: string, place: Place): Promise<Binaries | { readon
   return { initdb: join(native, "bin", "initdb"), postgres, version, major: Number.parseInt(version, 10) };
 }
 
-/** Built aside and renamed, so that a copy that exists is a whole one. */
+/** Copied as a draft and renamed, so an existing copy is complete. */
 async function copyNative(native: string, place: Place): Promise<string> {
   const copy = join(place.home, "postgres-native");
   if (await isCopyOf(native, copy)) return copy;
@@ -53,7 +53,7 @@ async function copyNative(native: string, place: Place): Promise<string> {
       recursive: true,
       verbatimSymlinks: true,
       preserveTimestamps: true,
-      // Static libraries are needed for compiling only.
+      // Static libraries are for compiling only.
       filter: (path) => !path.endsWith(".a"),
     });
     await makeReadable(draft);
@@ -67,7 +67,7 @@ async function copyNative(native: string, place: Place): Promise<string> {
   }
 }
 
-/** The server is what an update changes; its size and time tell. Copying a time loses its last digits. */
+/** Compares size and time of the server. Copying rounds the time. */
 async function isCopyOf(native: string, copy: string): Promise<boolean> {
   const [theirs, ours] = await Promise.all(
     [native, copy].map((root) => stat(join(root, "bin", "postgres")).catch(() => null)),
@@ -92,9 +92,9 @@ interface LinkEntry {
 }
 
 /**
- * npm packages cannot carry symbolic links, so the package lists its library links in `pg-symlinks.json` and makes them
- * in an install script. Install scripts are off in npm 12 and pnpm: we make them ourselves. Safe to repeat, and for two
- * processes at once.
+ * npm packages cannot contain symbolic links, so the package lists its library links in `pg-symlinks.json` and
+ * creates them in an install script. npm 12 and pnpm do not run install scripts, so this does it. Safe to repeat, and
+ * for two processes at once.
  */
 export async function makeLibraryLinks(native: string): Promise<void> {
   for (const entry of await readEntries(native)) {
@@ -105,7 +105,7 @@ export async function makeLibraryLinks(native: string): Promise<void> {
   for (const name of ["initdb", "postgres"]) await makeExecutable(join(native, "bin", name));
 }
 
-/** Paths in the list count from the package's root; a copy of `native` may bear another name. */
+/** Paths in the list start at the package's root; a copy of `native` may have another name. */
 function withinNative(path: string): string {
   return path.replace(/^native\//, "");
 }
@@ -114,7 +114,7 @@ async function readEntries(native: string): Promise<LinkEntry[]> {
   try {
     return (JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")) as unknown[]).filter(isLinkEntry);
   } catch (error) {
-    // A server that was not installed from npm has its libraries in place.
+    // A server that is not from npm has its libraries already.
     if (systemCode(error) === "ENOENT") return [];
     throw error;
   }
@@ -125,7 +125,7 @@ function isLinkEntry(value: unknown): value is LinkEntry {
   return typeof source === "string" && typeof target === "string";
 }
 
-/** Drawn aside and renamed into place: that also mends a link that leads nowhere, and cannot lose to a second process. */
+/** Creates a draft link and renames it: that also replaces a broken link, and is safe against a second process. */
 async function link(source: string, target: string): Promise<void> {
   const draft = `${target}.${randomBytes(4).toString("hex")}`;
   await symlink(source, draft);

@@ -9,7 +9,7 @@ import { handOverTree, type Place } from "./place.ts";
 
 export const SUPERUSER = "fencepost";
 
-/** A data directory that is known to be whole and of the right version. */
+/** A checked data directory: complete, and of the right version. */
 export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 export interface ClusterRequest {
@@ -22,8 +22,8 @@ export interface ClusterRequest {
 const DRAFT = "postgres.draft-";
 
 /**
- * Opens the cluster in the place's home, or makes it. It is made aside and renamed when whole, with its password inside:
- * an `initdb` that was interrupted leaves a draft that the next start sweeps away, never half a database.
+ * Opens or creates the cluster in the place's home. It is created as a draft, with its password inside, and renamed
+ * when complete: an interrupted `initdb` leaves a draft that the next start deletes, never half a database.
  */
 export async function openCluster(request: ClusterRequest) {
   const root = join(request.place.home, "postgres");
@@ -75,7 +75,7 @@ async function create(root: string, request: ClusterRequest): Promise<void> {
   }
 }
 
-/** Skips fsync: a power cut in these 0.7 s costs an empty database, which is made anew. */
+/** Skips fsync: a power cut in these 0.7 s loses an empty database, which is created again. */
 async function initdb(draft: string, { binaries, place, signal }: ClusterRequest): Promise<void> {
   const command = [
     binaries.initdb,

@@ -3,28 +3,28 @@ import { join, resolve } from "node:path";
 import { EmbeddedError, messageOf } from "../embedded-error.ts";
 import { type Account, run } from "../processes.ts";
 
-/** Where the server's files live, and who may touch them. */
+/** Location of the server's files, and their owner. */
 export interface Place {
-  /** The directory that was asked for; the lock is here. */
+  /** The requested directory, which contains the lock. */
   readonly directory: string;
-  /** Usually the same; elsewhere when the server's account cannot enter `directory`. */
+  /** Usually the same; another one if the server's account cannot enter `directory`. */
   readonly home: string;
-  /** Null = the server runs as we do. PostgreSQL refuses to run as root, so under root it is another account. */
+  /** Null: the server runs as this user. PostgreSQL refuses to run as root, so under root it is another account. */
   readonly account: Account | null;
 }
 
-/** Kept between reboots, unlike /tmp, and open to every account. */
+/** Survives reboots, unlike /tmp, and is open to every account. */
 const SHARED_SPACE = "/var/tmp";
 const POINTER = "postgres.location";
 const STAND_INS = ["nobody", "postgres", "_postgres"];
-/** Node hands a child's uid on as a signed 32-bit number; macOS' `nobody` does not fit. */
+/** Node passes a child's uid as a signed 32-bit number; macOS' `nobody` does not fit. */
 const HIGHEST_UID = 2 ** 31 - 1;
 
 export async function makeDirectory(directory: string): Promise<string> {
   const path = resolve(directory);
   try {
     const created = await mkdir(path, { recursive: true });
-    // The umask may have closed the new directory to other accounts; the server's account must pass through it.
+    // The umask may deny other accounts; the server's account must enter the directory.
     if (created !== undefined && isRoot()) await chmod(path, 0o755);
     return path;
   } catch (error) {
@@ -45,7 +45,6 @@ export function isRoot(): boolean {
   return process.geteuid?.() === 0;
 }
 
-/** Gives a path to the server's account. */
 export async function handOver(path: string, account: Account | null): Promise<void> {
   if (account !== null) await chown(path, account.uid, account.gid);
 }
@@ -57,8 +56,8 @@ export async function handOverTree(path: string, account: Account | null): Promi
 }
 
 /**
- * The owner of the data if there is some, else the owner of the directory (a checkout mounted into a container: its owner
- * can then delete the files), else the account `nobody`. `initdb` insists on an account that has a name, hence the look-up.
+ * The owner of existing data, else of the directory (a checkout mounted into a container: its owner can then delete
+ * the files), else `nobody`. `initdb` requires an account with a name, hence the look-up.
  */
 async function chooseAccount(home: string): Promise<Account> {
   const owner = (await ownerOf(join(home, "postgres"))) ?? (await ownerOf(home));
@@ -83,12 +82,15 @@ async function lookUp(nameOrUid: string): Promise<Account | null> {
   return account.uid > 0 && account.uid <= HIGHEST_UID ? account : null;
 }
 
-/** Asked of the kernel, as that account: modes of all parents, access lists and mounts take part in the answer. */
+/** Tried as that account, so that the kernel decides: modes of all parents, access lists and mounts count. */
 async function canEnter(path: string, account: Account): Promise<boolean> {
   return (await run("/bin/sh", ["-c", 'cd "$1"', "sh", path], account)).code === 0;
 }
 
-/** A checkout in /root, or in a private temporary directory, cannot be entered by other accounts than root. */
+/**
+ * Moves the data to a shared directory: other accounts cannot enter a checkout in /root or a private temporary
+ * directory.
+ */
 async function moveOut(directory: string, account: Account, log: (line: string) => void): Promise<string> {
   const home = await mkdtemp(join(SHARED_SPACE, "fencepost-"));
   await handOver(home, account);

@@ -5,45 +5,45 @@ import { EmbeddedError } from "../embedded-error.ts";
 import { findProcess, sendSignal, waitForExit } from "../processes.ts";
 
 const IMMEDIATE_STOP = [["SIGQUIT", 5_000]] as const;
-/** How PostgreSQL is asked to stop, and for how long each is waited for. */
+/** Stop signals of PostgreSQL, each with its time limit. */
 export const STOP_SIGNALS = { fast: [["SIGINT", 15_000], ...IMMEDIATE_STOP], immediate: IMMEDIATE_STOP } as const;
 
-/** What `postmaster.pid` says; the server writes it, line by line, as it comes up. */
+/** Reads `postmaster.pid`, which the server writes line by line while it starts. */
 export async function readPostmasterFile(data: string) {
   const text = await readFile(pathIn(data), "utf8").catch(() => "");
   const lines = text.split("\n");
   const pid = Number.parseInt(lines[0] ?? "", 10);
-  // Line 8 is the state that pg_ctl waits for: "starting", "ready", "stopping"; "standby" is ready for reads.
+  // Line 8 is the state that pg_ctl waits for: "starting", "ready", "stopping"; "standby" accepts reads.
   const state = lines[7]?.trim();
   return Number.isNaN(pid) ? null : { pid, ready: state === "ready" || state === "standby" };
 }
 
 /**
- * Clears the way for a new server. We hold the directory's lock, so a server that still runs here has lost its
- * supervisor to kill −9: it is stopped. A file that names a process which is no server of this directory is removed,
- * because PostgreSQL only asks whether the pid is alive, and would refuse to start for ever after a reused number. That
- * is safe even if backends of the dead server live on: it also refuses while its shared memory is in use.
+ * Stops or clears an earlier server. We hold the directory's lock, so a running server has lost its supervisor to
+ * kill −9: it is stopped. A pid file that names another process is removed: PostgreSQL only checks that the pid is
+ * alive, and would refuse to start after its number was reused. That is safe even if backends of the dead server live
+ * on: PostgreSQL also refuses while its shared memory is in use.
  */
 export async function clearLeftover(data: string, clock: Clock, log: (line: string) => void): Promise<void> {
   const file = await readPostmasterFile(data);
   if (file === null) return;
   if (await serves(file.pid, data)) {
     log(`stopping the PostgreSQL server (pid ${file.pid}) that an earlier run left behind`);
-    await stopStranger(file.pid, clock);
+    await stopLeftover(file.pid, clock);
   } else {
     log("the last PostgreSQL server here was killed; it will recover its data");
     await rm(pathIn(data), { force: true });
   }
 }
 
-/** A postmaster works in its data directory; where the system hides that, its command line names it. */
+/** A postmaster's working directory is its data directory; if the system hides that, its command line has it. */
 async function serves(pid: number, data: string): Promise<boolean> {
   const live = await findProcess(pid);
   if (live === null || pid === process.pid) return false;
   return live.workingDirectory === data || `${live.command} `.includes(` -D ${data} `);
 }
 
-async function stopStranger(pid: number, clock: Clock): Promise<void> {
+async function stopLeftover(pid: number, clock: Clock): Promise<void> {
   for (const [signal, withinMs] of STOP_SIGNALS.fast) {
     sendSignal(pid, signal);
     if (await waitForExit(clock, pid, withinMs)) return;

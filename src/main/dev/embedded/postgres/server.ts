@@ -9,7 +9,6 @@ import { readPostmasterFile, STOP_SIGNALS } from "./postmaster-file.ts";
 export type Settings = Readonly<Record<string, string>>;
 export type StopMode = keyof typeof STOP_SIGNALS;
 
-/** A server that accepts connections. */
 export type RunningServer = Awaited<ReturnType<typeof startServer>>;
 
 export interface ServerRequest {
@@ -23,7 +22,9 @@ export interface ServerRequest {
   readonly keepsProcess?: boolean | undefined;
 }
 
-/** The server refused because backends of a killed predecessor still hold its shared memory: they end by themselves. */
+/**
+ * The server refused to start: backends of a killed predecessor still use its shared memory. They end by themselves.
+ */
 export class PredecessorAlive extends Error {}
 
 const READY_POLL_MS = 20;
@@ -33,7 +34,7 @@ const LOG_KEPT_BYTES = 10_000_000;
 export async function startServer(request: ServerRequest) {
   const logFrom = await startOfLog(request.cluster.logFile);
   const child = await launchServer(request);
-  /** Resolves with a few words about how it ended, also where we did not end it. */
+  /** Resolves with how it ended, also if we did not end it. */
   const exited = child.ended.then(({ how }) => how);
   const stop = (mode: StopMode) => {
     child.handle.ref();
@@ -48,10 +49,7 @@ export async function startServer(request: ServerRequest) {
   throw explain((await logSince(request.cluster.logFile, logFrom)) || (await exited), request);
 }
 
-/**
- * The log goes to a file, not through us: a pipe that is not read would block the server, and after a crash the file is what
- * one wants to read.
- */
+/** The log goes to a file: an unread pipe would block the server, and the file survives a crash. */
 async function launchServer({ postgres, cluster, account, port, settings }: ServerRequest): Promise<Child> {
   const log = await open(cluster.logFile, "a");
   try {
@@ -81,7 +79,7 @@ function explain(log: string, { port, cluster }: ServerRequest): Error {
   return new EmbeddedError("START_FAILED", `PostgreSQL did not start: ${line} (${cluster.logFile})`);
 }
 
-/** Logs of earlier runs are kept until they are too many. */
+/** Appends to the log of earlier runs, unless it is too large. */
 async function startOfLog(path: string): Promise<number> {
   const size = (await stat(path).catch(() => null))?.size ?? 0;
   if (size <= LOG_KEPT_BYTES) return size;
@@ -93,10 +91,10 @@ async function logSince(path: string, from: number): Promise<string> {
   return (await readFile(path)).subarray(from).toString("utf8");
 }
 
-/** A small server for one machine that is as durable as a real one: what Fencepost promises must hold in `dev` too. */
+/** A small but durable server: Fencepost's promises must also hold in `dev`. */
 const DEFAULTS: Settings = {
   listen_addresses: LOOPBACK,
-  // No socket file: its path may hold 107 characters only, and a checkout may lie deeper than that.
+  // No socket file: its path is limited to 107 characters, and a checkout may be deeper.
   unix_socket_directories: "",
   max_connections: "100",
   shared_buffers: "128MB",
@@ -109,7 +107,7 @@ const DEFAULTS: Settings = {
   log_destination: "stderr",
 };
 
-/** Given on the command line: nothing in postgresql.conf has to be edited, and the next start may choose anew. */
+/** Passed on the command line: postgresql.conf is not edited, and the next start may differ. */
 function commandLine(port: number, overrides: Settings): string[] {
   const settings = { ...DEFAULTS, ...overrides, port: String(port) };
   return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);

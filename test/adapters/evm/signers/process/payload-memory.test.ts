@@ -34,8 +34,8 @@ const asked: fc.Arbitrary<Asked> = fc.record({
   ),
 });
 
-describe("what was signed for a nonce", () => {
-  it("is followed by no other payload without a declaration, whatever is asked in whatever order", () => {
+describe("the memory of signed payloads", () => {
+  it("admits no second payload for a nonce without a declaration, in any order of requests", () => {
     fc.assert(
       fc.property(fc.array(asked, { maxLength: 40 }), (sequence) => {
         const memory = new PayloadMemory();
@@ -58,20 +58,20 @@ describe("what was signed for a nonce", () => {
     );
   });
 
-  it("is remembered for nothing where one of the batch is refused: nothing of it was signed", () => {
+  it("records nothing if one payload of the batch is refused: nothing was signed", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
     expect(memory.admit(SIGNER, 1, [payload(2), payload(1, 2n)])).toMatchObject({ index: 1, undeclared: true });
     expect(memory.admit(SIGNER, 1, [payload(2, 9n)])).toBeNull();
   });
 
-  it("holds within one request, too", () => {
+  it("applies within one request too", () => {
     const twice = [payload(1), payload(1, 2n, "replace")];
     expect(new PayloadMemory().admit(SIGNER, 1, twice)).toMatchObject({ index: 1, undeclared: false });
     expect(new PayloadMemory().admit(SIGNER, 1, [payload(1), payload(1, 1n, undefined, 2)])).toBeNull();
   });
 
-  it("is another lane's own affair, and another term's: other nodes may have signed in between", () => {
+  it("is separate for each lane and term: other nodes may have signed in between", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
     expect(memory.admit(OTHER, 1, [payload(1, 2n)])).toBeNull();
@@ -80,7 +80,7 @@ describe("what was signed for a nonce", () => {
     expect(memory.size).toBe(2);
   });
 
-  it("is not what signing failed for: that is forgotten, and no more than that", () => {
+  it("drops payloads whose signing failed, and no others", () => {
     const memory = new PayloadMemory();
     const batch = [payload(1), payload(2)];
     expect(memory.admit(SIGNER, 1, batch)).toBeNull();
@@ -98,7 +98,7 @@ describe("what was signed for a nonce", () => {
     expect(memory.size).toBe(1);
   });
 
-  it("is forgotten within bounds: the oldest of a lane, the lane that was used least lately, many payloads of a nonce", () => {
+  it("has limits: the oldest nonce of a lane, the least recently used lane, many payloads of a nonce", () => {
     const memory = new PayloadMemory({ nonces: 6, noncesOfLane: 4, payloadsOfNonce: 2 });
     for (let nonce = 0; nonce < 5; nonce++) expect(memory.admit(SIGNER, 1, [payload(nonce)])).toBeNull();
     expect(memory.size).toBe(4);

@@ -52,7 +52,7 @@ async function start(options: Partial<Parameters<typeof openHere>[0]> = {}) {
 }
 
 describe("the signing process", () => {
-  it("refuses by itself, in the words of its own rules, and says which of the batch", async () => {
+  it("refuses by its own rules, and names the payload of the batch", async () => {
     const signer = await start();
     await signer.sign(ADDRESS, [transfer(0)], 1);
     const second = signer.sign(ADDRESS, [transfer(1), transfer(0, 2n)], 1);
@@ -65,7 +65,7 @@ describe("the signing process", () => {
     expect(await signer.sign(ADDRESS, [transfer(0, 3n)], 2)).toHaveLength(1);
   });
 
-  it("signs nothing before it knows the policies in force, and by the newest of them from then on, also after it was started again", async () => {
+  it("signs nothing before it has the policies, and uses the newest, also after a restart", async () => {
     const processes: FakeProcess[] = [];
     const launch = () => {
       const launched = launchHere(() => undefined);
@@ -93,7 +93,7 @@ describe("the signing process", () => {
     expect(await again(5n)).toHaveLength(1);
   });
 
-  it("has not signed what its key service did not: another price then needs no declaration", async () => {
+  it("drops payloads that its key service did not sign: another price then needs no declaration", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: 1 });
     onTestFinished(() => service.close());
     const remote = { url: service.url, addresses: null, caFile: null, certFile: null, keyFile: null };
@@ -107,7 +107,7 @@ describe("the signing process", () => {
     await expect(second, "this time it was signed").rejects.toMatchObject({ undeclared: true });
   });
 
-  it("is asked in one message for what many lanes want at once, and answers in few", async () => {
+  it("gets the requests of many lanes in one message, and answers in few", async () => {
     let messages = 0;
     const signer = await start({ launch: () => launchHere(() => messages++) });
     messages = 0;
@@ -115,7 +115,7 @@ describe("the signing process", () => {
     expect(messages).toBeLessThanOrEqual(1 + 640 / 64 + 1);
   });
 
-  it("that cannot begin says why, and ends the start", async () => {
+  it("reports why it cannot begin, and fails the start", async () => {
     const bad = Promise.resolve(beginningOf(["0xff"], wideBounds([1])));
     const processes: FakeProcess[] = [];
     const starting = openHere({ beginning: bad, launch: () => remember(processes) });
@@ -124,7 +124,7 @@ describe("the signing process", () => {
     expect(await processes[0]?.ended).toBe("exit code 0");
   });
 
-  it("ends with its node: the channel is closed, and so is the process", async () => {
+  it("ends with its node, when the channel is closed", async () => {
     const processes: FakeProcess[] = [];
     const signer = await openHere({ beginning: BEGINNING, launch: () => remember(processes) });
     await signer.close();
@@ -150,7 +150,7 @@ function remember(processes: FakeProcess[]): FakeProcess {
 /** The first start and ten requests, five of them at once, are this many messages in both directions. */
 const MESSAGES = 16;
 
-describe("a signing process that is killed", () => {
+describe("a killed signing process", () => {
   it.each(Array.from({ length: MESSAGES }, (_, at) => at))(
     "at message %i owes nothing silently, and another signs what it owed",
     async (at) => {
@@ -179,7 +179,7 @@ describe("a signing process that is killed", () => {
     },
   );
 
-  it("rejects everything that was asked of it, and what is asked before another has its keys", async () => {
+  it("rejects its pending requests, and those before another has its keys", async () => {
     const processes: FakeProcess[] = [];
     const signer = await start({ launch: () => remember(processes) });
     const owed = [0, 1, 2].map((nonce) => signer.sign(ADDRESS, [transfer(nonce)], 1));
@@ -194,7 +194,7 @@ describe("a signing process that is killed", () => {
     expect(await waitUntil(back, "another has its keys"), "its memory is lost with it").toHaveLength(1);
   });
 
-  it("again and again is started with growing pauses", async () => {
+  it("is started again with growing pauses", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
     const signer = openHere({ beginning: BEGINNING, clock, launch: () => remember(processes) });
@@ -213,7 +213,7 @@ describe("a signing process that is killed", () => {
     expect(pauses).toEqual([10, 100, 200, 400, 800]);
   });
 
-  it("is followed by another also where the machine could start none at first, with growing pauses", async () => {
+  it("is replaced with growing pauses also if the machine could not start one at first", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
     const launchedMs: number[] = [];
@@ -241,7 +241,7 @@ describe("a signing process that is killed", () => {
     expect([third - second, fourth - third]).toEqual([100, 200]);
   });
 
-  it("because it says nothing any more: it is ended while it owes something, and not before", async () => {
+  it("may be one that no longer answers: it is killed while it has pending work, and not before", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
     const signer = await openHere({ beginning: BEGINNING, clock, launch: () => remember(processes) });

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Lines } from "../../../../../src/adapters/evm/signers/process/wire.ts";
 
-describe("what arrives over the channel of a signing process", () => {
-  it("is the same lines, however it is cut", () => {
+describe("the line reader of a signing process", () => {
+  it("returns the same lines for any chunks", () => {
     const piece = fc.constantFrom("", "a", "\n", "b\n", "\nc", "d\n\ne");
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (chunks) => {
@@ -14,7 +14,7 @@ describe("what arrives over the channel of a signing process", () => {
     );
   });
 
-  it("is read once, also a line of many chunks", () => {
+  it("copies a line of many chunks once", () => {
     const chunk = "a".repeat(64 * 1024);
     const lines = new Lines();
     const before = process.cpuUsage();

@@ -87,7 +87,7 @@ describe("AWS KMS", () => {
   });
   afterAll(() => service.close());
 
-  it("signs as AWS's own published example is signed", () => {
+  it("signs requests like AWS's published example", () => {
     const request = {
       url: new URL("https://example.amazonaws.com/"),
       region: "us-east-1",
@@ -101,7 +101,7 @@ describe("AWS KMS", () => {
     );
   });
 
-  it("gives another signature of the same transaction each time, high s or low, and each is taken", async () => {
+  it("gives a different signature each time, with high or low s, and each is accepted", async () => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const signed = await signer.sign(
       ADDRESS,
@@ -114,7 +114,7 @@ describe("AWS KMS", () => {
     );
   });
 
-  it("is asked in the region that the key's ARN names", async () => {
+  it("is asked in the region of the key's ARN", async () => {
     const arn = "arn:aws:kms:us-east-1:111122223333:key/mrk-1";
     const { AWS_REGION: _, ...environment } = awsEnvironment(service);
     await open({ awsKmsKeyIds: [arn] }, environment);
@@ -142,7 +142,7 @@ describe("AWS KMS", () => {
       /AccessDeniedException: no identity/,
     ],
     ["fails", 500, {}, /answered 500$/],
-  ])("that %s is away for now", async (_, status, body, words) => {
+  ])("that %s is temporarily away", async (_, status, body, words) => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     service.answer = () => ({ status, body });
     const away = await failure(signer.sign(ADDRESS, [TRANSFER]));
@@ -159,7 +159,7 @@ describe("AWS KMS", () => {
     ["with bytes behind it", () => Buffer.concat([derSignature(KEY, `0x${"01".repeat(32)}`), Buffer.of(0)])],
     ["of zero", () => Buffer.from("3006020100020100", "hex")],
     ["that is empty", () => Buffer.alloc(0)],
-  ])("is believed in no signature %s", async (_, forge) => {
+  ])("is not believed with a signature %s", async (_, forge) => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const forged = forge().toString("base64");
     service.answer = () => ({ body: { Signature: forged } });
@@ -201,7 +201,7 @@ describe("AWS credentials", () => {
     return service;
   }
 
-  it("of a container are asked for with its token, and once for many signatures", async () => {
+  it("of a container are fetched with its token, and once for many signatures", async () => {
     const { service, environment } = await kms();
     const source = await provider(expiring);
     const file = join(await folder(), "token");
@@ -216,7 +216,7 @@ describe("AWS credentials", () => {
     expect(service.requests.at(-1)?.headers["x-amz-security-token"]).toBe("session");
   });
 
-  it("that end soon are asked for again", async () => {
+  it("that expire soon are fetched again", async () => {
     const { environment } = await kms();
     const source = await provider({ ...expiring, Expiration: new Date(Date.now() + 60_000).toISOString() });
     const where = { AWS_CONTAINER_CREDENTIALS_FULL_URI: source.url };
@@ -225,7 +225,7 @@ describe("AWS credentials", () => {
     expect(source.requests).toHaveLength(2);
   });
 
-  it("of a web identity are a role's, by a token of the cluster", async () => {
+  it("of a web identity are those of a role, fetched with the cluster's token", async () => {
     const { environment } = await kms();
     const xml = `<AssumeRoleWithWebIdentityResponse><Credentials><AccessKeyId>${AWS_KEY.id}</AccessKeyId><SecretAccessKey>${AWS_KEY.secret}</SecretAccessKey><SessionToken>s</SessionToken><Expiration>2126-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleWithWebIdentityResponse>`;
     const source = await provider(xml);
@@ -249,7 +249,7 @@ describe("AWS credentials", () => {
     );
   });
 
-  it("of an instance are asked for with a token of version 2", async () => {
+  it("of an instance are fetched with a token of version 2", async () => {
     const { environment } = await kms();
     const source = await startServiceServer(({ method, path, headers }) => {
       if (method === "PUT" && path === "/latest/api/token") return { body: "imds-token" };
@@ -262,7 +262,7 @@ describe("AWS credentials", () => {
     expect(source.requests.at(-1)?.path).toBe("/latest/meta-data/iam/security-credentials/relay-role");
   });
 
-  it("that are nowhere are said to be, in one line", async () => {
+  it("that are missing are reported in one line", async () => {
     const { environment } = await kms();
     const nowhere = { ...environment, AWS_EC2_METADATA_DISABLED: "true" };
     await expect(open({ awsKmsKeyIds: ["alias/hot"] }, nowhere)).rejects.toThrow(
@@ -306,7 +306,7 @@ describe("Google Cloud KMS", () => {
     await expect(opening).rejects.toThrow(/is not the key of a service account/);
   });
 
-  it("that refuses is away, in its own words; one that lies is told apart", async () => {
+  it("that refuses is away, with its text; one with a wrong signature is distinguished", async () => {
     const { service, environment } = await gcp();
     const signer = await open(
       { gcpKmsKeyVersions: [version] },
@@ -341,7 +341,7 @@ describe("Vault", () => {
   it.each([
     ["2", { data: { data: { privateKey: KEY }, metadata: { version: 3 } } }],
     ["1", { data: { privateKey: KEY.slice(2) } }],
-  ])("gives keys of version %s of its KV engine, once", async (_, body) => {
+  ])("returns keys of version %s of its KV engine, once", async (_, body) => {
     const service = await startServiceServer(() => ({ body }));
     onTestFinished(() => service.close());
     const signer = await open({ vaultKeyPaths: ["secret/data/hot"] }, environment(service.url));
@@ -356,7 +356,7 @@ describe("Vault", () => {
     ]);
   });
 
-  it("that refuses, or has no such field, gives none, and the error has no part of a secret", async () => {
+  it("that refuses, or lacks the field, returns none, and the error contains no secret", async () => {
     const service = await startServiceServer(() => ({ status: 403, body: { errors: ["permission denied"] } }));
     onTestFinished(() => service.close());
     const opening = () => open({ vaultKeyPaths: ["secret/data/hot"] }, environment(service.url));

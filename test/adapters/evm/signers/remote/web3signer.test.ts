@@ -54,7 +54,7 @@ describeSignerContract(
 );
 
 describe("a remote signer", () => {
-  it("is asked for its accounts at start, and for the chosen ones only where they are named", async () => {
+  it("is asked for its accounts at start, and only for the configured ones if they are named", async () => {
     const service = await serve({ keys: CONTRACT_KEYS });
     expect((await open(service)).addresses()).toEqual(CONTRACT_KEYS.map(addressOf));
     const wanted = [addressOf(CONTRACT_KEYS[1] as Hex)];
@@ -65,17 +65,19 @@ describe("a remote signer", () => {
     await expect(open(service)).rejects.toThrow(/names no account/);
   });
 
-  it("stands beside keys that are held here, but not for the same account", async () => {
+  it("may be used beside local keys, but not for the same account", async () => {
     const service = await serve();
     const other: Hex = `0x${"33".repeat(32)}`;
     const signer = await open(service, { privateKeys: [other] });
     expect(signer.addresses()).toEqual([addressOf(other), ADDRESS]);
     expect(await signer.sign(addressOf(other), [TRANSFER])).toHaveLength(1);
     expect(await signer.sign(ADDRESS, [TRANSFER])).toHaveLength(1);
-    await expect(open(service, { privateKeys: [KEY] })).rejects.toThrow(`${ADDRESS}: is named by two kinds of signers`);
+    await expect(open(service, { privateKeys: [KEY] })).rejects.toThrow(
+      `${ADDRESS}: is configured in two signer sources`,
+    );
   });
 
-  it("is asked in the words of the protocol", async () => {
+  it("gets requests in the protocol's format", async () => {
     const service = await serve();
     await (await open(service)).sign(ADDRESS, [TRANSFER]);
     expect(JSON.parse(service.requests.at(-1)?.body ?? "")).toMatchObject({
@@ -106,7 +108,7 @@ describe("a remote signer", () => {
     ["with more gas", { gas: 30_000n }, "gas differs"],
     ["for a higher fee", { fees: { type: "eip1559", maxFeePerGas: 21n, maxPriorityFeePerGas: 1n } }, "fees differs"],
     ["for another chain", { chainId: 10 }, "chainId differs"],
-  ])("that signs %s is believed in nothing", async (_, change, words) => {
+  ])("that signs %s is not believed", async (_, change, words) => {
     const service = await serve();
     const signer = await open(service);
     const { fees, to, accessList: _list, ...content } = { ...TRANSFER, ...change };
@@ -121,13 +123,13 @@ describe("a remote signer", () => {
     expect(refused.message).toContain(`signed another transaction than it was asked to: ${words}`);
   });
 
-  it("that has another chain id in its configuration is noticed at the first signature", async () => {
+  it("with another configured chain id is detected at the first signature", async () => {
     const signer = await open(await serve({ chainId: 5 }));
     const refused = await failure(signer.sign(ADDRESS, [TRANSFER]));
     expect(refused).toMatchObject({ lies: true, message: expect.stringContaining("chainId differs") });
   });
 
-  it("that leaves an access list out is noticed, too", async () => {
+  it("that drops an access list is detected", async () => {
     const signer = await open(await serve());
     const listed = { ...TRANSFER, accessList: [{ address: ADDRESS, storageKeys: [] }] };
     const refused = await failure(signer.sign(ADDRESS, [listed]));
@@ -137,7 +139,7 @@ describe("a remote signer", () => {
   it.each<[string, Hex, (raw: Hex) => Hex, RegExp]>([
     ["of another key", `0x${"44".repeat(32)}`, (raw) => raw, /another key than that of/],
     ["with a high s", KEY, withHighS, /no node takes/],
-  ])("that gives a signature %s is believed in nothing", async (_, key, change, words) => {
+  ])("that gives a signature %s is not believed", async (_, key, change, words) => {
     const service = await serve();
     const signer = await open(service);
     const { fees, to, accessList: _list, ...content } = TRANSFER;
@@ -154,7 +156,7 @@ describe("a remote signer", () => {
     ["text", "0xsigned"],
     ["no transaction", "0x02f8"],
     ["nothing", "0x"],
-  ])("that answers %s is believed in nothing", async (_, result) => {
+  ])("that answers %s is not believed", async (_, result) => {
     const service = await serve();
     const signer = await open(service);
     service.answer = ({ body }) => ({ body: { jsonrpc: "2.0", id: JSON.parse(body).id, result } });
@@ -167,7 +169,7 @@ describe("a remote signer", () => {
     ["limits the rate", () => ({ status: 429, body: "" }), /limits the rate/],
     ["redirects", () => ({ status: 307, headers: { location: "http://127.0.0.1:1" }, body: "" }), /not JSON/],
     ["says nothing that is JSON", () => ({ body: "<html>" }), /not JSON/],
-  ])("that %s is away for now, without a lie", async (_, answer, words) => {
+  ])("that %s is temporarily away, and not suspected", async (_, answer, words) => {
     const service = await serve();
     const signer = await open(service);
     service.answer = answer;
@@ -178,7 +180,7 @@ describe("a remote signer", () => {
     expect(await signer.sign(ADDRESS, [TRANSFER])).toHaveLength(1);
   });
 
-  it("keeps what was signed before the one that was not", async () => {
+  it("keeps the signatures before the one that failed", async () => {
     const service = await serve();
     const signer = await open(service);
     const batch = Array.from({ length: 40 }, (_, nonce) => ({ ...TRANSFER, nonce }));
@@ -195,7 +197,7 @@ describe("a remote signer", () => {
     expect(away.signed).toEqual(whole.slice(0, 20));
   });
 
-  it("that is gone is named by its host alone: no part of a path or password", async () => {
+  it("that is gone is named by its host only, without path or password", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: CHAIN_ID });
     const { host } = new URL(service.url);
     const signer = await open({ url: `http://user:hunter2@${host}/token-of-forty-characters-in-the-path` });
@@ -205,7 +207,7 @@ describe("a remote signer", () => {
   });
 });
 
-describe("mTLS", () => {
+describe("mTLS to a remote signer", () => {
   async function files() {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-tls-"));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -227,13 +229,13 @@ describe("mTLS", () => {
     rejectUnauthorized: true,
   };
 
-  it("shows the configured certificate, and believes the configured authority", async () => {
+  it("uses the configured certificate and authority", async () => {
     const { url } = await serve({ tls });
     const signer = await open({ url, ...(await files()) });
     expect(await signer.sign(ADDRESS, [TRANSFER])).toHaveLength(1);
   });
 
-  it("speaks with nobody else: without the authority, and without a certificate, there is no signer", async () => {
+  it("fails without the authority, and without a certificate", async () => {
     const { url } = await serve({ tls });
     const { caFile, certFile, keyFile } = await files();
     await expect(open({ url, certFile, keyFile })).rejects.toThrow(/not reachable/);

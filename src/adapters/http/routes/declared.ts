@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import { type Call, type Location, methodOf } from "../../../contract/calls/call.ts";
+import { GROUPS } from "../../../contract/calls/index.ts";
+import { callReader, type ReadCall } from "../declared-call.ts";
+import { keyOfOrder } from "../idempotency-key.ts";
+import { actorOf, answering, type RouteContext } from "../options.ts";
+import { present } from "../present-answer.ts";
+
+/** Every declared call whose route is not written by hand. */
+export function declaredRoutes(app: FastifyInstance, context: RouteContext): void {
+  for (const call of GROUPS.flatMap(([, calls]) => Object.values<Call>(calls))) {
+    if (methodOf(call) !== undefined) declaredRoute(app, context, call);
+  }
+}
+
+function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call): void {
+  const { checksum, clock } = context;
+  const [method = "", path = ""] = call.at.split(" ");
+  const schemas = Object.entries(call.answers).map(([status, { schema }]) => [Number(status), schema]);
+  const read = callReader(call);
+  app.route({
+    method: method.toUpperCase() as HTTPMethods,
+    url: path.replace(/\{(\w+)\}/g, ":$1"),
+    ...(call.bodyBytes !== undefined && { bodyLimit: call.bodyBytes }),
+    config: { ...(call.metered && { metered: true }), ...(call.urgent && { urgent: true }) },
+    ...answering(Object.fromEntries(schemas)),
+    handler: async (request, reply) => {
+      const { query, body, principal } = request;
+      const params = request.params as Readonly<Record<string, string>>;
+      const key = call.headers === undefined ? {} : keyOfOrder(request);
+      const asked = read({ params, query, body, actor: actorOf(principal), ...key });
+      const result = await held(context, request, reply, asked);
+      if (result === undefined) return undefined;
+      const status = statusOf(call, result);
+      const { schema = {}, location } = call.answers[status] ?? {};
+      const answer = present(schema, result, { checksum, now: clock.now() });
+      reply.code(status);
+      if (location !== undefined) reply.header("location", filled(location, answer));
+      if (call.noStore === true) reply.header("cache-control", "no-store");
+      return answer;
+    },
+  });
+}
+
+/** Of two statuses the higher one says that something is new, or not durable yet. */
+function statusOf({ answers }: Call, result: unknown): number {
+  const statuses = Object.keys(answers).map(Number);
+  const { outcome, durable = true } = Object(result) as { readonly outcome?: string; readonly durable?: boolean };
+  return outcome === "created" || !durable ? Math.max(...statuses) : Math.min(...statuses);
+}
+
+function filled({ path }: Location, answer: unknown): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => String((answer as Record<string, unknown>)[name]));
+}
+
+/**
+ * A wait that a node on its way out cuts short is answered with what there is; a caller that hung up is not answered at all
+ * (undefined).
+ */
+async function held(
+  { longPolls }: RouteContext,
+  { api }: FastifyRequest,
+  reply: FastifyReply,
+  { waitMs, perform }: ReadCall,
+): Promise<unknown> {
+  if (waitMs === 0) return perform(api);
+  const result = await longPolls.hold(reply.raw, async (signal) => {
+    if (signal.aborted) return undefined;
+    return perform(api, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+  });
+  if (!reply.raw.destroyed) return result ?? perform(api);
+  reply.hijack();
+  return undefined;
+}

@@ -1,0 +1,31 @@
+/**
+ * Memory budget of reads that wait for a slow chain, larger than all that real clients ask at once. When it is used
+ * up, only keys above an equal share are refused.
+ */
+import { KeyCounts } from "../key-counts.ts";
+
+const MOST_BYTES = 96 * 1024 * 1024;
+/** Memory of a read beside its text: the request, its connection and its promises. */
+const EACH_READ_BYTES = 8 * 1024;
+/** Hard limit as a multiple: many keys below their shares could exceed the budget. */
+const OVERFULL = 2;
+
+interface Reads {
+  readonly reads: number;
+  readonly bytes: number;
+}
+
+export class ReadBudget {
+  private readonly counts = new KeyCounts();
+
+  /** Reserves memory; null: refused. Call the returned function once, when the reads are answered. */
+  reserve(key: string | null, { reads, bytes }: Reads): (() => void) | null {
+    const more = reads * EACH_READ_BYTES + bytes;
+    const own = this.counts.of(key) + more;
+    const keys = this.counts.keysWith(key);
+    const full = this.counts.total + more;
+    if (full > MOST_BYTES * OVERFULL || (full > MOST_BYTES && own > MOST_BYTES / keys)) return null;
+    this.counts.add(key, more);
+    return () => this.counts.add(key, -more);
+  }
+}

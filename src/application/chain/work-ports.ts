@@ -1,0 +1,12 @@
+import type { LanePorts } from "../lane/lane-ports.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { ChainContext } from "./chain-context.ts";
+
+/** What work across the lanes and chains of a node is done with. */
+export interface WorkPorts extends LanePorts {
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  /** The lanes that this node owns on a chain, now. */
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+  /** There is something in the intake table that a nonce is due to. */
+  readonly intakeDue: () => void;
+}

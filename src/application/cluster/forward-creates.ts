@@ -1,0 +1,59 @@
+/**
+ * Creates on their way to another node. Creates of one moment to the same node share a request, of all lanes and callers: a
+ * request between nodes costs more than a create.
+ *
+ * Reads and writes: nothing. A crash here loses what was not sent, and the caller's repeat finds what was.
+ */
+import type { ForwardedCreate, Peers, Sending } from "../../ports/peers.ts";
+import type { Ports } from "../../ports/ports.ts";
+import { Gathering } from "./gather.ts";
+
+type Answers = Awaited<ReturnType<Peers["create"]>>;
+
+interface Parcel {
+  readonly creates: readonly ForwardedCreate[];
+  readonly sending: Sending;
+}
+
+/** Creates of one request; a larger parcel travels alone. */
+const MOST_AT_ONCE = 1_000;
+
+export class ForwardCreates {
+  private readonly ports: Pick<Ports, "peers" | "clock">;
+  private readonly gathering = new Map<string, Gathering<Parcel, Answers>>();
+
+  constructor(ports: Pick<Ports, "peers" | "clock">) {
+    this.ports = ports;
+  }
+
+  /**
+   * A repeated create shares a request with its own lane alone: another lane that hangs at the owner may be why no answer came.
+   * The owner looks for its id first, too, which costs time that creates sent for the first time should not pay.
+   */
+  send(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Answers> {
+    const [first] = creates;
+    const key = sending.repeat ? `${url} ${first?.request.chainId} ${first?.request.signer}` : url;
+    const gathering = this.gathering.get(key) ?? this.open(key, url);
+    return gathering.add({ creates, sending });
+  }
+
+  private open(key: string, url: string): Gathering<Parcel, Answers> {
+    const carry = async (parcels: readonly Parcel[], answer: (at: number, answers: Answers) => void) => {
+      const repeat = parcels.some(({ sending }) => sending.repeat);
+      // The shortest time of all: no create waits for longer than its sender allowed.
+      const withinMs = Math.min(...parcels.map(({ sending }) => sending.withinMs));
+      const creates = parcels.flatMap((parcel) => parcel.creates);
+      const answers = await this.ports.peers.create(url, creates, { repeat, withinMs }).finally(() => {
+        if (gathering.isEmpty && this.gathering.get(key) === gathering) this.gathering.delete(key);
+      });
+      let from = 0;
+      parcels.forEach((parcel, at) => {
+        answer(at, answers.slice(from, from + parcel.creates.length));
+        from += parcel.creates.length;
+      });
+    };
+    const gathering = new Gathering(this.ports.clock, carry, MOST_AT_ONCE, ({ creates }: Parcel) => creates.length);
+    this.gathering.set(key, gathering);
+    return gathering;
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * Creates for a lane's owner that has no URL: enqueued as requests (pending-requests.ts) in the words of their callers and with
+ * the ids that they got here, as another node would receive them. The owner makes them and writes its answers.
+ *
+ * Reads and writes: waiting requests. Invariants: I4, I5, I10. A row that the owner has not begun in time is withdrawn. Its
+ * creates are then accepted without a nonce, in the intake table; a create that names its nonce or comes from a pool is refused
+ * with nothing accepted, because the intake table has a column for neither. A row that was begun and not answered is unknown,
+ * with the ids of its creates. A crash leaves what a crash of a node that forwarded would.
+ */
+import { FencepostError, invalid, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
+import { jsonText } from "../../domain/json-text.ts";
+import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { errorFrom } from "../../domain/refusal.ts";
+import type { Intent } from "../../domain/transaction.ts";
+import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
+import type { ForwardedAnswer, ForwardedCreate, LaneAnswer } from "../../ports/peers.ts";
+import type { Result } from "./delivery.ts";
+import type { PendingRequests } from "./pending-requests.ts";
+
+/** Name of the action, known to every owner. */
+export const CREATE_ACTION = "create";
+
+export interface PendingCreatePorts {
+  readonly requests: Pick<PendingRequests, "ask">;
+  /** Most creates that may wait for one lane's owner. */
+  readonly perLane: number;
+}
+
+export interface PendingCreate {
+  readonly create: ForwardedCreate;
+  readonly intent: Intent;
+}
+
+/** Creates of one call that are made together, and in order. */
+interface Unit {
+  readonly creates: readonly Sized[];
+  /** None of them waits for the chain: they may share a row with those of other calls. */
+  readonly mayShare: boolean;
+  resolve(answer: Answer): void;
+}
+
+interface Sized extends PendingCreate {
+  readonly bytes: number;
+  readonly index: number;
+}
+
+type Answer = Result<LaneAnswer>;
+type CreateResult = Result<ForwardedAnswer>;
+
+/** Limits of one row, which its owner reads as a whole. */
+const MOST_BYTES = 1024 * 1024;
+const MOST_AT_ONCE = 200;
+
+const UNANSWERED =
+  "the process that acts for this signer did not say whether it accepted this; ask for the transaction, or repeat with the same request id";
+const NOT_ENQUEUED = "what stands before this in its batch was not answered; nothing of this was accepted";
+
+export class PendingCreates {
+  private readonly ports: PendingCreatePorts;
+  private readonly unsent = new Map<LaneKey, Unit[]>();
+  private readonly underWay = new Map<LaneKey, number>();
+
+  constructor(ports: PendingCreatePorts) {
+    this.ports = ports;
+  }
+
+  /** Creates of one lane, in order: one result for each. `mayShare`: none of them asks the chain. */
+  async enqueue(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean): Promise<readonly CreateResult[]> {
+    const key = laneKey(lane);
+    const room = Math.max(0, this.ports.perLane - (this.underWay.get(key) ?? 0));
+    const within = creates.slice(0, room);
+    this.count(key, within.length);
+    try {
+      return [...(await this.inRows(lane, within, mayShare)), ...creates.slice(room).map(queueFull)];
+    } finally {
+      this.count(key, -within.length);
+    }
+  }
+
+  private count(key: LaneKey, creates: number): void {
+    const left = (this.underWay.get(key) ?? 0) + creates;
+    if (left === 0) this.underWay.delete(key);
+    else this.underWay.set(key, left);
+  }
+
+  /** More than a row holds is enqueued one row after the other: the owner carries out all rows that it finds at once. */
+  private async inRows(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean): Promise<CreateResult[]> {
+    const results = new Array<CreateResult>(creates.length);
+    let open = creates.flatMap((each, index): readonly Sized[] => {
+      const bytes = bytesOf(each.create);
+      if (bytes !== null && bytes <= MOST_BYTES) return [{ ...each, bytes, index }];
+      results[index] = bytes === null ? unreadable() : tooLarge();
+      return [];
+    });
+    for (let isAnswered = true; open.length > 0; ) {
+      const row = open.slice(
+        0,
+        fitting(open, (create) => [create]),
+      );
+      open = open.slice(row.length);
+      const answer: Answer = isAnswered
+        ? await this.queue(lane, { creates: row, mayShare })
+        : unavailable(NOT_ENQUEUED);
+      isAnswered &&= !(answer instanceof FencepostError);
+      row.forEach(({ create, index }, at) => {
+        results[index] = resultOf(answer, create.txId, at);
+      });
+    }
+    return results;
+  }
+
+  private queue(lane: Lane, unit: Omit<Unit, "resolve">): Promise<Answer> {
+    return new Promise((resolve) => {
+      const unsent = this.unsent.get(laneKey(lane));
+      if (unsent !== undefined) unsent.push({ ...unit, resolve });
+      else void this.send(lane, [{ ...unit, resolve }]);
+    });
+  }
+
+  /** One row at a time, which keeps the order of the calls; creates that come meanwhile may share the next row. */
+  private async send(lane: Lane, unsent: Unit[]): Promise<void> {
+    this.unsent.set(laneKey(lane), unsent);
+    await Promise.resolve();
+    while (unsent.length > 0) await this.write(lane, unsent.splice(0, sharing(unsent)));
+    this.unsent.delete(laneKey(lane));
+  }
+
+  /** Resolves once the row is written, or cannot be; its creates are answered when the owner has answered. */
+  private write(lane: Lane, units: readonly Unit[]): Promise<void> {
+    const creates = units.flatMap((unit) => unit.creates);
+    const words = creates.map(({ create: { owner, ...rest } }) => (owner === null ? rest : { ...rest, owner }));
+    const accepts = creates.every(isAcceptable) ? creates.map(({ intent }) => intent) : [];
+    return new Promise((resolve) => {
+      const request = { action: CREATE_ACTION, body: { creates: words }, owner: null, repeatable: true };
+      const asking = this.ports.requests.ask(lane, request, { onWritten: resolve, accepts });
+      const failed = (cause: unknown) => outcomeUnknown(UNANSWERED, { cause });
+      void asking.catch(failed).then((answer) => {
+        let from = 0;
+        for (const unit of units) {
+          unit.resolve(answer instanceof FencepostError ? answer : part(answer, from, unit.creates.length));
+          from += unit.creates.length;
+        }
+        resolve();
+      });
+    });
+  }
+}
+
+function isAcceptable({ intent: { pool, exactNonce } }: PendingCreate): boolean {
+  return pool === undefined && exactNonce === undefined;
+}
+
+/** Null: it has no form that another process could read. */
+function bytesOf(create: ForwardedCreate): number | null {
+  try {
+    return Buffer.byteLength(jsonText(create));
+  } catch {
+    return null;
+  }
+}
+
+/** How many of these, in order, one row holds: one at least. */
+function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[]): number {
+  let [bytes, count] = [0, 0];
+  const end = all.findIndex((each, at) => {
+    for (const create of createsOf(each)) bytes += create.bytes;
+    count += createsOf(each).length;
+    return at > 0 && (bytes > MOST_BYTES || count > MOST_AT_ONCE);
+  });
+  return end === -1 ? all.length : end;
+}
+
+/**
+ * Units of the next row. A unit that waits for the chain has a row of its own, and so delays no other caller; units that can be
+ * accepted without a nonce share no row with others.
+ */
+function sharing(unsent: readonly Unit[]): number {
+  const isLike = (unit: Unit) =>
+    unit.mayShare && unit.creates.every(isAcceptable) === unsent[0]?.creates.every(isAcceptable);
+  const end = unsent.findIndex((unit) => !isLike(unit));
+  return fitting(unsent.slice(0, end === -1 ? unsent.length : Math.max(1, end)), ({ creates }) => creates);
+}
+
+function resultsOf({ answer }: LaneAnswer): readonly unknown[] {
+  const { results } = Object(answer) as { readonly results?: unknown };
+  return Array.isArray(results) ? results : [];
+}
+
+function part(answer: LaneAnswer, from: number, length: number): LaneAnswer {
+  return { answer: { results: resultsOf(answer).slice(from, from + length) } };
+}
+
+function resultOf(answer: Answer, txId: string, at: number): CreateResult {
+  if (answer instanceof FencepostError) {
+    return answer.extras.outcome === "unknown" ? outcomeUnknown(UNANSWERED, { txId, cause: answer }) : answer;
+  }
+  const result = resultsOf(answer)[at];
+  if (typeof result !== "object" || result === null) return outcomeUnknown(UNANSWERED, { txId });
+  const fields = result as Readonly<Record<string, unknown>>;
+  const read = typeof fields.code === "string" ? errorFrom(fields) : readForwardedAnswer(fields);
+  return read === null || typeof read === "string" ? outcomeUnknown(UNANSWERED, { txId }) : read;
+}
+
+function unreadable(): FencepostError {
+  return invalid("", "must be JSON: it is passed to another process, which acts for this signer");
+}
+
+function tooLarge(): FencepostError {
+  const detail = `another process acts for this signer, and takes at most ${MOST_BYTES / 1024} KiB from outside; nothing was accepted`;
+  return new FencepostError("PAYLOAD_TOO_LARGE", detail);
+}

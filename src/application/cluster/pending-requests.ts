@@ -1,0 +1,223 @@
+/**
+ * Requests for a lane's owner that has no URL because it is embedded in another process: enqueued in the database, where the
+ * owner carries them out (dequeue.ts) and writes its answer. The sender waits for that answer, so its caller gets the result
+ * that the owner itself would have given.
+ *
+ * Reads and writes: waiting requests. Writes nothing of a lane. A request that the owner has not begun in time is withdrawn:
+ * nothing was done, or its intents were accepted in the same statement. A request that was begun and is not answered is
+ * unknown. A crash of this process leaves a request that is carried out without a reader, or never begun because its time is over.
+ */
+import { DatabaseSilent, type FencepostError, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
+import { jsonText } from "../../domain/json-text.ts";
+import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { errorFrom } from "../../domain/refusal.ts";
+import type { Intent } from "../../domain/transaction.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Entropy } from "../../ports/entropy.ts";
+import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
+import type { LeftRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
+import type { WakeUps } from "../../ports/wake-ups.ts";
+import type { Result } from "./delivery.ts";
+
+export interface PendingRequestPorts {
+  readonly store: Pick<LeftRequestStore, "leaveRequests" | "leftStanding" | "withdrawRequest">;
+  readonly entropy: Pick<Entropy, "uuid">;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  readonly wakeUps: Pick<WakeUps, "hears">;
+  /** Most requests that may wait for one lane's owner. */
+  readonly perLane: number;
+  /** There are rows for owners to read. */
+  readonly onEnqueued: () => void;
+}
+
+export interface Enqueuing {
+  /** Called once the owner can see the request; not called if that does not come about. */
+  readonly onWritten?: () => void;
+  /** Creates of which the request consists: accepted without a nonce if nobody begins it in time. None: nothing is done then. */
+  readonly accepts?: readonly Intent[];
+}
+
+interface Waiting {
+  readonly key: LaneKey;
+  readonly characters: number;
+  readonly accepts: readonly Intent[];
+  /** Withdrawn then, unless it was begun; given up at the later time in any case. */
+  readonly beginByMs: number;
+  readonly answerByMs: number;
+  resolve(result: Result<LaneAnswer>): void;
+}
+
+interface Unwritten extends LeftRequest {
+  readonly onWritten: (() => void) | undefined;
+}
+
+/** The time that the delivery of a forwarded request may take. */
+const BEGUN_WITHIN_MS = 4_000;
+/** A request that was begun may wait for a send that is out, or for a transaction to stop changing. */
+const ANSWERED_WITHIN_MS = 8_000;
+/** Pause between two reads; a process that is notified of answers reads only for lost notifications. */
+const READ_EVERY_MS = { notified: 250, polling: 25 };
+
+/** Ceiling of all requests that one process has waiting: they stay in memory until they are answered. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
+
+/** Requests of one write. */
+const MOST_AT_ONCE = 50;
+
+const UNANSWERED =
+  "the process that acts for this signer did not say whether this was done; look whether it was before you repeat it";
+const NOT_BEGUN =
+  "the process that acts for this signer did not take this up in time, and will not any more; nothing was done, repeat it";
+
+export class PendingRequests {
+  private readonly ports: PendingRequestPorts;
+  private readonly waiting = new Map<string, Waiting>();
+  private readonly unwritten: Unwritten[] = [];
+  private isWriting = false;
+  private isWatching = false;
+  private isClosing = false;
+  private pause = new AbortController();
+
+  constructor(ports: PendingRequestPorts) {
+    this.ports = ports;
+  }
+
+  async ask(
+    lane: Lane,
+    request: LaneRequest,
+    { onWritten, accepts = [] }: Enqueuing = {},
+  ): Promise<Result<LaneAnswer>> {
+    const { clock, entropy } = this.ports;
+    const { action, owner, repeatable = false } = request;
+    const body = jsonText(request.body);
+    const key = laneKey(lane);
+    if (!this.hasRoom(key, body.length)) return queueFull();
+    const leftId = entropy.uuid();
+    const nowMs = clock.monotonicMs();
+    return new Promise((resolve) => {
+      const times = { beginByMs: nowMs + BEGUN_WITHIN_MS, answerByMs: nowMs + ANSWERED_WITHIN_MS };
+      this.waiting.set(leftId, { key, characters: body.length, accepts, ...times, resolve });
+      this.unwritten.push({ leftId, lane, action, owner, repeatable, body, onWritten });
+      void this.writeAll();
+    });
+  }
+
+  /** An owner has answered something. */
+  look(): void {
+    this.pause.abort();
+  }
+
+  /** This process ends: requests that nobody has begun are withdrawn now, and the others are unknown. */
+  close(): void {
+    this.isClosing = true;
+    this.look();
+  }
+
+  /** One write at a time, in the order of the calls; requests that come meanwhile share the next. */
+  private async writeAll(): Promise<void> {
+    if (this.isWriting) return;
+    this.isWriting = true;
+    await Promise.resolve();
+    while (this.unwritten.length > 0) await this.write(this.unwritten.splice(0, MOST_AT_ONCE));
+    this.isWriting = false;
+  }
+
+  private async write(unwritten: readonly Unwritten[]): Promise<void> {
+    const { store, onEnqueued } = this.ports;
+    try {
+      const requests = unwritten.map(({ onWritten: _, ...request }) => request);
+      const leave = () => store.leaveRequests(requests, BEGUN_WITHIN_MS);
+      // A busy server ended the transaction before COMMIT was sent: nothing was written, and the second try finds more time.
+      await leave().catch((error) =>
+        error instanceof StoreUnavailable && error.busy ? leave() : Promise.reject(error),
+      );
+      onEnqueued();
+      for (const { onWritten } of unwritten) onWritten?.();
+      void this.watch();
+    } catch (error) {
+      for (const { leftId } of unwritten) this.answer(leftId, notEnqueued(error));
+    }
+  }
+
+  private hasRoom(key: LaneKey, characters: number): boolean {
+    const waiting = [...this.waiting.values()];
+    const all = waiting.reduce((sum, each) => sum + each.characters, characters);
+    return all <= MOST_CHARACTERS && waiting.filter((each) => each.key === key).length < this.ports.perLane;
+  }
+
+  /** Until nobody waits any more. */
+  private async watch(): Promise<void> {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    const { clock, wakeUps } = this.ports;
+    while (this.waiting.size > 0) {
+      if (!this.isClosing) {
+        const pauseMs = wakeUps.hears ? READ_EVERY_MS.notified : READ_EVERY_MS.polling;
+        await clock.sleep(pauseMs, this.pause.signal).catch(() => undefined);
+      }
+      this.pause = new AbortController();
+      // A database that is away says nothing about them; past their time they are unknown.
+      await this.read([...this.waiting]).catch(() => undefined);
+      this.giveUp();
+    }
+    this.isWatching = false;
+  }
+
+  private async read(all: readonly (readonly [string, Waiting])[]): Promise<void> {
+    const { store, clock, onEnqueued } = this.ports;
+    for (const { leftId, answer } of await store.leftStanding(all.map(([leftId]) => leftId))) {
+      if (answer !== null) this.answer(leftId, readAnswer(answer));
+    }
+    const nowMs = clock.monotonicMs();
+    for (const [leftId, { accepts, beginByMs }] of all) {
+      const isLate = this.waiting.has(leftId) && (this.isClosing || nowMs >= beginByMs);
+      if (!isLate || !(await store.withdrawRequest(leftId, accepts))) continue;
+      this.answer(leftId, accepts.length === 0 ? unavailable(NOT_BEGUN) : accepted(accepts));
+      if (accepts.length > 0) onEnqueued();
+    }
+  }
+
+  private giveUp(): void {
+    const nowMs = this.ports.clock.monotonicMs();
+    for (const [leftId, { answerByMs }] of this.waiting) {
+      if (this.isClosing || nowMs >= answerByMs) this.answer(leftId, outcomeUnknown(UNANSWERED));
+    }
+  }
+
+  private answer(leftId: string, result: Result<LaneAnswer>): void {
+    this.waiting.get(leftId)?.resolve(result);
+    this.waiting.delete(leftId);
+  }
+}
+
+function notEnqueued(error: unknown): FencepostError {
+  if (error instanceof OutcomeUnknown) return outcomeUnknown(UNANSWERED, { cause: error });
+  return new DatabaseSilent("nothing was done", error);
+}
+
+/** The answer of an owner that accepted creates without a nonce. */
+function accepted(intents: readonly Intent[]): LaneAnswer {
+  const withoutNonce = { outcome: "created", nonce: null, state: "CREATED" };
+  return {
+    answer: { results: intents.map(({ txId, lane, requestId }) => ({ txId, lane, requestId, ...withoutNonce })) },
+  };
+}
+
+/** An unreadable answer is that of another version: done or refused. It keeps no other answer from being read. */
+function readAnswer(text: string): Result<LaneAnswer> {
+  const said = parsed(text);
+  if (said === null) return outcomeUnknown(UNANSWERED);
+  if (said.problem === undefined) return { answer: said.answer };
+  const newer = "the process that acts for this signer refused this in words that only a newer version knows";
+  return errorFrom(Object(said.problem)) ?? unavailable(newer);
+}
+
+function parsed(text: string): { readonly answer?: unknown; readonly problem?: unknown } | null {
+  try {
+    const said: unknown = JSON.parse(text);
+    return typeof said === "object" ? said : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,98 @@
+/** The calls of the face that are made by its table of paths, over whatever carries requests to a node. */
+import type { SignerLane } from "../contract/signers.ts";
+import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts";
+import { FencepostError, ofRequest } from "./error-classes.ts";
+import { CALL_PATHS, type CallPath, type FencepostFace } from "./face.ts";
+import { followCompletions } from "./follow.ts";
+import type { Call, Transport } from "./transport.ts";
+
+type Tabled = Pick<FencepostFace, keyof typeof CALL_PATHS>;
+export type OrdinaryCalls = Tabled & Pick<FencepostFace, "completions" | "signers" | "kill" | "endKill">;
+
+const LARGEST_PAGE = 500;
+
+export function ordinaryCalls(transport: Transport): OrdinaryCalls {
+  const made = Object.entries<CallPath>(CALL_PATHS).map(([name, path]) => [name, callBy(transport, path)]);
+  const tabled = Object.fromEntries(made) as Tabled;
+  const killing =
+    (method: "post" | "delete"): FencepostFace["kill"] =>
+    ({ signer, ...body } = {}, options = {}) => {
+      const subject =
+        signer === undefined ? { at: `${method} /kill` } : { at: `${method} /signers/{signer}/kill`, params: [signer] };
+      return transport({ ...subject, body, keyed: true, ...options });
+    };
+  return {
+    ...tabled,
+    completions: (query = {}, options = {}) => followCompletions(tabled.completionsPage, query, options),
+    signers: (options) => everySigner(tabled.signersPage, options),
+    kill: killing("post"),
+    endKill: killing("delete"),
+  };
+}
+
+/** Arguments are the names of the path, then the query or the body, then the options. */
+function callBy(transport: Transport, path: CallPath) {
+  const { at, tells, items, named, keyed, once } = path;
+  const names = at.split("{").length - 1;
+  const hasBody = at.startsWith("p");
+  const hasSubject = path.query === true || (hasBody && path.body !== "none");
+  return async (...given: readonly unknown[]) => {
+    const [subject, options = {}] = hasSubject ? given.slice(names) : [{}, given[names]];
+    const { signal, timeoutMs, idempotencyKey, ...others } = options as OrderOptions;
+    const query = { ...(path.query === true && (subject as object)), ...inQuery(path, others) };
+    const { wait = 0 } = query as { readonly wait?: number };
+    const call: Call = {
+      ...{ at, params: given.slice(0, names) as readonly string[], query, heldMs: wait * 1000 },
+      ...(hasBody && bodyOf(path, subject)),
+      ...(tells && { tells }),
+      ...(keyed && { keyed }),
+      ...(once && { once }),
+      ...(signal && { signal }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    };
+    const answered = transport<{ readonly items: unknown }>(call);
+    const answer = await (named === true ? answered.catch(rethrowOf(call.body as Asked)) : answered);
+    return items === true ? answer.items : answer;
+  };
+}
+
+function inQuery({ options = {} }: CallPath, given: object): object {
+  const known = Object.entries(given).filter(([name]) => name in options);
+  return Object.fromEntries(known.map(([name, value]) => [options[name], value]));
+}
+
+function bodyOf({ body: member, named }: CallPath, given: unknown): Pick<Call, "body" | "lane"> {
+  if (named !== true) return { body: member === undefined || member === "none" ? given : { [member]: given } };
+  const body = withRequestId(given as Asked);
+  return { body, lane: laneOf(body) };
+}
+
+export interface Asked {
+  readonly requestId?: string;
+  /** An address, or the pool that chooses one. */
+  readonly signer?: unknown;
+  readonly chainId?: number;
+}
+
+/** What is not even an object is the node's to refuse. */
+export const withRequestId = <T extends Asked>(asked: T): T & { readonly requestId: string } =>
+  asked && { ...asked, requestId: asked.requestId ?? newRequestId() };
+
+export const laneOf = (asked: Asked) => `${asked?.chainId ?? ""}${JSON.stringify(asked?.signer)}`.toLowerCase();
+
+/** A caller who gave no request id needs the one that was made. */
+export const rethrowOf = (asked: Asked) => (error: unknown) => {
+  throw error instanceof FencepostError ? ofRequest(error, asked?.requestId) : error;
+};
+
+async function everySigner(readPage: FencepostFace["signersPage"], options: CallOptions | undefined) {
+  const lanes: SignerLane[] = [];
+  for (let after: string | null | undefined; after !== null; ) {
+    const page = await readPage({ limit: LARGEST_PAGE, ...(after === undefined ? {} : { after }) }, options);
+    lanes.push(...page.items);
+    // A server without pages sends no `next`: there is no more.
+    after = page.next ?? null;
+  }
+  return lanes;
+}

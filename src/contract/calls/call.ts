@@ -1,0 +1,108 @@
+import type { TObject, TSchema } from "typebox";
+import type { ErrorCode } from "../../domain/errors.ts";
+import type { Scope } from "../../domain/principal.ts";
+
+/** What a call asks of the API key that is shown. */
+export interface CallScope {
+  readonly scope: Scope;
+  /** As good. */
+  readonly or?: Scope;
+  /** Of no use to the key that made the transaction: another key has to look at it. */
+  readonly othersOnly?: true;
+  /** Enough if the transaction or the reservation belongs to that key. */
+  readonly own?: Scope;
+}
+
+export const READ: CallScope = { scope: "read" };
+export const SUBMIT: CallScope = { scope: "submit" };
+export const OPERATE: CallScope = { scope: "operate" };
+export const ADMIN: CallScope = { scope: "admin" };
+
+export interface Answer {
+  readonly description: string;
+  readonly schema?: TSchema;
+  /** Instead of JSON. */
+  readonly contentType?: string;
+  /** Name of its example in `examples.ts`; without it, the title of the schema. */
+  readonly example?: string;
+  readonly location?: Location;
+}
+
+/** `Location` of what was made: members of the answer are filled in. */
+export interface Location {
+  readonly path: string;
+  readonly description: string;
+}
+
+export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", description: "Path of the transaction." };
+
+/**
+ * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the paths
+ * of the SDK are loops over the declarations. The method `does` of the application's record performs it, and gets the
+ * parameters of the path, then the query, the body and the name of who acts, as far as the call has them.
+ */
+export interface Call {
+  /** Method and path, in OpenAPI's notation. */
+  readonly at: `${"get" | "post" | "put" | "delete"} /${string}`;
+  readonly scope: CallScope | "open";
+  /** Done by the owner of the lane, to which any node forwards it. Absent: done by the node that is asked. */
+  readonly by?: "owner";
+  /** Its name in the client and in the library. Absent: the client's own code makes its request. */
+  readonly face?: string;
+  /** Its name in the application, if that is another one. With neither name, its route is written by hand. */
+  readonly does?: string;
+  /** An operator's action, by the name that the application gets in its one argument. */
+  readonly action?: string;
+  /**
+   * Arguments that are not the usual ones: a member of path, query or body by its name, `query` or `body` (the rest of it),
+   * `actor`, or `action`: one object with the path, the body as `request`, who acts, and the idempotency key.
+   */
+  readonly takes?: readonly string[];
+  /** Who acts is kept for the audit. */
+  readonly audited?: true;
+  readonly summary: string;
+  readonly description?: string;
+  readonly query?: TObject;
+  /** At least one of these parameters of the query. */
+  readonly needs?: readonly string[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: TSchema;
+  /** The most that its body may have, if that is not the usual. */
+  readonly bodyBytes?: number;
+  /** Counts against the rate of the key. */
+  readonly metered?: true;
+  /** Let in at once, also under overload. */
+  readonly urgent?: true;
+  /** By status; of two, the second one is for what is not new, or not durable yet. */
+  readonly answers: Readonly<Record<number, Answer>>;
+  /** No cache may keep the answer. */
+  readonly noStore?: true;
+  /** Besides what every call may answer. */
+  readonly errors?: readonly ErrorCode[];
+}
+
+/** What each action of an operator says itself. */
+export interface ActionCall extends Pick<Call, "summary" | "description" | "errors"> {
+  readonly body: TSchema;
+  readonly scope?: CallScope;
+}
+
+export type Calls = Readonly<Record<string, Call>>;
+
+/** The method of the application's record; undefined: its route is written by hand. */
+export function methodOf({ does, face }: Call): string | undefined {
+  return does ?? face;
+}
+
+/** Keeps paths and names as literal types: the client's table of paths is checked against them. */
+export function declared<const C extends Calls>(calls: C): C {
+  return calls;
+}
+
+/** Of one transaction; and of an action, as a replacement brings a payload like a create's. */
+export const TRANSACTION_BYTES = 256 * 1024;
+
+export const ACTION_HEADERS = {
+  "Idempotency-Key":
+    "1 to 255 printable ASCII characters, of the caller's own. An order that was carried out under it is not carried out again: its repeat answers with what stands. With another body it is 409 REQUEST_ID_REUSED. Orders that were refused leave no key behind.",
+};

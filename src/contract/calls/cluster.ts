@@ -1,0 +1,203 @@
+import { type Static, Type } from "typebox";
+import { Address, ChainId, Timestamp } from "../scalars.ts";
+import { named, nullable, oneOf, query } from "../shapes.ts";
+import { ADMIN, type CallScope, declared, READ } from "./call.ts";
+
+const identity = {
+  nodeId: Type.String({ description: "The node's name; it keeps it over restarts where it was given one." }),
+  instanceId: Type.String({ description: "One life of the node: new at each start." }),
+};
+
+export const ClusterNode = named("ClusterNode", {
+  ...identity,
+  url: Type.String({ description: "Where other nodes reach it; empty for one that is embedded and serves no HTTP." }),
+  version: Type.String(),
+  mode: oneOf(["basic", "worker-queue"]),
+  startedAt: Timestamp,
+  heartbeatAt: Timestamp,
+  lanes: Type.Integer({ minimum: 0, description: "How many lanes it owns." }),
+});
+export type ClusterNode = Static<typeof ClusterNode>;
+
+export const ClusterNodes = named("ClusterNodes", { items: Type.Array(ClusterNode) });
+export type ClusterNodes = Static<typeof ClusterNodes>;
+
+export const LaneLease = named("LaneLease", {
+  chainId: ChainId,
+  signer: Address,
+  ...identity,
+  fencingToken: Type.Integer({ minimum: 1, description: "Grows with every owner; the database refuses older ones." }),
+  acquiredAt: Timestamp,
+  expiresAt: Type.String({
+    format: "date-time",
+    description: "When the owner's heartbeat runs out unless it is renewed: one for all its lanes.",
+  }),
+});
+export type LaneLease = Static<typeof LaneLease>;
+
+export const LaneLeases = named("LaneLeases", { items: Type.Array(LaneLease) });
+export type LaneLeases = Static<typeof LaneLeases>;
+
+export const Health = named("Health", { status: oneOf(["ok"]), version: Type.String() });
+
+const ChainReadiness = Type.Object({
+  chainId: ChainId,
+  reachable: Type.Boolean(),
+  head: nullable(Type.Integer({ minimum: 0 })),
+  signersAway: Type.Integer({
+    minimum: 0,
+    description: "Lanes of this node whose signer does not sign now; GET /signers names them.",
+  }),
+});
+
+export const Readiness = named(
+  "Readiness",
+  {
+    ready: Type.Boolean(),
+    database: Type.Boolean(),
+    chains: Type.Array(ChainReadiness),
+    draining: Type.Boolean({ description: "The node is on its way out; requests are still taken." }),
+  },
+  { description: "Says which part is missing." },
+);
+export type Readiness = Static<typeof Readiness>;
+
+export const ReadinessQuery = query({
+  chain: Type.Integer({
+    minimum: 1,
+    description: "Chain id: ready where this chain is served. Without it, where any of the configured chains is.",
+  }),
+});
+
+export const KillOrder = named("KillOrder", {
+  reason: Type.Optional(Type.String({ maxLength: 1_000, description: "Why; kept for the audit." })),
+});
+export type KillOrder = Static<typeof KillOrder>;
+
+export const KillSwitchState = named("KillSwitchState", {
+  durable: Type.Boolean({
+    description: "Every order in force is written down and outlives the node. False: that is tried until it is.",
+  }),
+  kills: Type.Array(
+    Type.Object({
+      killId: Type.String(),
+      signer: nullable(Address),
+      actor: Type.String(),
+      reason: Type.String(),
+    }),
+    { description: "The orders in force, as the node that was asked knows them; `signer` null is everything." },
+  ),
+  nodes: Type.Array(Type.Object({ nodeId: Type.String(), url: Type.String(), told: Type.Boolean() }), {
+    description:
+      "After an order: the other nodes, and whether each has said within the time of the answer that it holds to it.",
+  }),
+});
+export type KillSwitchState = Static<typeof KillSwitchState>;
+
+export const cluster = declared({
+  listNodes: {
+    at: "get /api/v1/nodes",
+    scope: READ,
+    face: "nodes",
+    summary: "List the nodes that are alive",
+    answers: { 200: { description: "Oldest first.", schema: ClusterNodes } },
+  },
+  listLeases: {
+    at: "get /api/v1/leases",
+    scope: READ,
+    face: "leases",
+    summary: "List who acts for which lane",
+    answers: { 200: { description: "Lanes that have an owner.", schema: LaneLeases } },
+  },
+});
+
+/** Whoever may stop one thing, or give others their keys, may stop everything; to send again is `admin`'s alone. */
+const KILL: CallScope = { scope: "operate", or: "admin" };
+
+const kill = {
+  scope: KILL,
+  does: "kill",
+  takes: ["action"],
+  urgent: true,
+  description:
+    "Needs `operate` or `admin`. Nothing is sent from any node until this is ended: no first send, no repeat, no new price; creates are accepted and wait. The node that is asked stops at once, writes the order down, and tells the others; each stops within a second that it or the database can be reached from. What a node is sending at that moment may still arrive.",
+  body: KillOrder,
+  answers: {
+    200: { description: "In force, and durable.", schema: KillSwitchState },
+    202: {
+      description: "In force, not durable yet (`durable: false`): that is tried until it is.",
+      schema: KillSwitchState,
+    },
+  },
+} as const;
+
+const endKill = {
+  scope: ADMIN,
+  does: "endKill",
+  takes: ["action"],
+  urgent: true,
+  description: "Needs `admin`. Answers once the end is durable; the other nodes go on within a second.",
+  body: KillOrder,
+  answers: {
+    200: {
+      description: "Ended; `kills` has what is still in force.",
+      schema: KillSwitchState,
+      example: "unkilled",
+    },
+  },
+} as const;
+
+export const killSwitch = declared({
+  killEverything: { at: "post /api/v1/kill", summary: "Stop everything, on all nodes", ...kill },
+  endKillOfEverything: { at: "delete /api/v1/kill", summary: "End the order to stop everything", ...endKill },
+  killSigner: {
+    at: "post /api/v1/signers/{signer}/kill",
+    summary: "Stop one signer, on all nodes and chains",
+    ...kill,
+  },
+  endKillOfSigner: {
+    at: "delete /api/v1/signers/{signer}/kill",
+    summary: "End the order to stop one signer",
+    ...endKill,
+  },
+});
+
+export const operations = declared({
+  getHealth: {
+    at: "get /healthz",
+    scope: "open",
+    summary: "Is the process alive",
+    answers: { 200: { description: "It is.", schema: Health } },
+  },
+  getReadiness: {
+    at: "get /readyz",
+    scope: "open",
+    summary: "Should this node get traffic",
+    query: ReadinessQuery,
+    answers: {
+      200: { description: "Ready.", schema: Readiness },
+      503: { description: "Not ready; says which part.", schema: Readiness, example: "notReady" },
+    },
+    errors: ["INVALID_REQUEST", "UNKNOWN_CHAIN"],
+  },
+  getMetrics: {
+    at: "get /metrics",
+    scope: READ,
+    summary: "Prometheus metrics",
+    answers: { 200: { description: "Text exposition format.", contentType: "text/plain" } },
+  },
+  getOpenApi: {
+    at: "get /openapi.json",
+    scope: "open",
+    summary: "This document",
+    answers: { 200: { description: "OpenAPI 3.1.", contentType: "application/json" } },
+    errors: ["FORBIDDEN"],
+  },
+  getDocs: {
+    at: "get /docs",
+    scope: "open",
+    summary: "This reference, to browse",
+    answers: { 200: { description: "HTML.", contentType: "text/html" } },
+    errors: ["FORBIDDEN"],
+  },
+});

@@ -1,0 +1,105 @@
+import { type Static, Type } from "typebox";
+import { MOST_PER_SECOND, SCOPES } from "../../domain/principal.ts";
+import { Address, ChainId, Timestamp } from "../scalars.ts";
+import { closed, nullable, oneOf, optional, query } from "../shapes.ts";
+import { ADMIN, declared } from "./call.ts";
+
+/** API keys that are managed while the nodes run. */
+
+const Name = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$", examples: ["checkout"] });
+const Scopes = Type.Array(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
+const SecretId = Type.String({ pattern: "^[0-9a-f]{8,64}$", description: "The beginning of the secret's digest." });
+const CreatesPerSecond = Type.Integer({
+  minimum: 1,
+  maximum: MOST_PER_SECOND,
+  description: "On each node: creates, items of batches, reservations. Null: as the nodes are configured.",
+});
+const ReadsPerSecond = Type.Integer({
+  minimum: 1,
+  maximum: MOST_PER_SECOND,
+  description: "On each node: questions that /rpc puts to a chain. Null: as the nodes are configured.",
+});
+const QueueShare = Type.Number({
+  exclusiveMinimum: 0,
+  maximum: 1,
+  description: "The part of a lane's queue that it may fill. Null: as the nodes are configured.",
+});
+const terms = {
+  name: Name,
+  scopes: Scopes,
+  signers: nullable(Type.Array(Address, { description: "The only ones that it may see and use; null: all." })),
+  chains: nullable(Type.Array(ChainId, { description: "As signers." })),
+  createsPerSecond: nullable(CreatesPerSecond),
+  readsPerSecond: nullable(ReadsPerSecond),
+  queueShare: nullable(QueueShare),
+};
+
+export const AddKey = closed("AddKey", {
+  name: Name,
+  ...optional({
+    scopes: Scopes,
+    signers: Type.Array(Address, { minItems: 1 }),
+    chains: Type.Array(ChainId, { minItems: 1 }),
+    createsPerSecond: CreatesPerSecond,
+    readsPerSecond: ReadsPerSecond,
+    queueShare: QueueShare,
+  }),
+});
+export type AddKey = Static<typeof AddKey>;
+
+export const NewKey = closed("NewKey", {
+  ...terms,
+  secret: Type.String({ description: "Told this once: the database has its digest alone." }),
+  secretId: SecretId,
+});
+export type NewKey = Static<typeof NewKey>;
+
+export const Keys = closed("Keys", {
+  items: Type.Array(
+    closed("Key", {
+      ...terms,
+      createdAt: Timestamp,
+      secrets: Type.Array(Type.Object({ secretId: SecretId, createdAt: Timestamp })),
+    }),
+  ),
+});
+export type Keys = Static<typeof Keys>;
+
+export const RevokedKey = closed("RevokedKey", { name: Name, secretId: nullable(SecretId) });
+export type RevokedKey = Static<typeof RevokedKey>;
+
+export const RevokeQuery = query({ secret: SecretId });
+
+export const keys = declared({
+  listKeys: {
+    at: "get /api/v1/keys",
+    scope: ADMIN,
+    face: "keys",
+    summary: "List the API keys of the database",
+    answers: { 200: { description: "Without their secrets.", schema: Keys } },
+  },
+  addKey: {
+    at: "post /api/v1/keys",
+    scope: ADMIN,
+    face: "addKey",
+    audited: true,
+    summary: "Make an API key, or its second secret",
+    description:
+      "Of a key that exists on the same terms, a second secret: both are valid until one is revoked. Known to every node within a second.",
+    body: AddKey,
+    answers: { 201: { description: "The secret is told this once.", schema: NewKey } },
+    noStore: true,
+    errors: ["CONFLICT"],
+  },
+  revokeKey: {
+    at: "delete /api/v1/keys/{name}",
+    scope: ADMIN,
+    face: "revokeKey",
+    takes: ["name", "secret", "actor"],
+    summary: "Revoke an API key, or one of its secrets",
+    description: "Refused by every node within a second. Keys of the configuration are not among these.",
+    query: RevokeQuery,
+    answers: { 200: { description: "Revoked: the secret, or all of it.", schema: RevokedKey } },
+    errors: ["NOT_FOUND"],
+  },
+});

@@ -1,0 +1,61 @@
+import { LaneOrder, RealignOrder } from "../actions.ts";
+import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../signers.ts";
+import { ACTION_HEADERS, type ActionCall, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
+
+export const signers = declared({
+  listSigners: {
+    at: "get /api/v1/signers",
+    scope: READ,
+    face: "signersPage",
+    does: "signers",
+    summary: "List every signer's lanes",
+    query: SignersQuery,
+    answers: { 200: { description: "Also those never used.", schema: SignersPage } },
+  },
+  getSigner: {
+    at: "get /api/v1/signers/{signer}",
+    scope: READ,
+    face: "signer",
+    summary: "Read one signer's lanes",
+    query: SignerQuery,
+    answers: { 200: { description: "One item per chain.", schema: SignerLanes } },
+    errors: ["UNKNOWN_SIGNER"],
+  },
+});
+
+/** An operator's action on a lane as a whole. */
+function action<const A extends string>(name: A, { errors = [], ...own }: ActionCall) {
+  return {
+    at: `post /api/v1/signers/{signer}/${name}` as `post /api/v1/signers/{signer}/${A}`,
+    scope: OPERATE,
+    by: "owner",
+    face: name,
+    does: "actOnLane",
+    action: name,
+    bodyBytes: TRANSACTION_BYTES,
+    headers: ACTION_HEADERS,
+    answers: { 200: { description: "The lane.", schema: SignerLanes } },
+    errors: ["NOT_LEADER", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", ...errors],
+    ...own,
+  } as const;
+}
+
+export const laneActions = declared({
+  suspendSigner: action("suspend", {
+    summary: "Send nothing more from this signer",
+    description: "Creates are accepted and wait. Answers once the sends that were out have ended; outlives the node.",
+    body: LaneOrder,
+  }),
+  resumeSigner: action("resume", {
+    summary: "Send again",
+    description: "What waited goes out in nonce order.",
+    body: LaneOrder,
+  }),
+  realignSigner: action("realign", {
+    summary: "Lower a cursor that was pushed too far",
+    description:
+      "After an endpoint lied about the signer's count. Never below what the chain counts, mined or pending, nor below a nonce that may have left: the answer shows how far it went.",
+    body: RealignOrder,
+    errors: ["CONFLICT"],
+  }),
+});

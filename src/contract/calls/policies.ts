@@ -1,0 +1,138 @@
+import { type Static, Type } from "typebox";
+import { CreateTransaction } from "../create.ts";
+import { Address, ChainId, Decimal, Timestamp } from "../scalars.ts";
+import { closed, named, nullable, optional, query } from "../shapes.ts";
+import { ADMIN, declared, READ, TRANSACTION_BYTES } from "./call.ts";
+
+const KeyName = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: "The name of an API key.",
+  examples: ["payments"],
+});
+const Rule = Type.String({
+  description:
+    "Which rule does not allow it, or has it wait for approval: `signer` or `key`, and the name that it has in the policy.",
+  examples: ["signer.maxCost.perDay"],
+});
+
+export const PolicyCheck = closed("PolicyCheck", { ...CreateTransaction.properties, key: Type.Optional(KeyName) });
+export type PolicyCheck = Static<typeof PolicyCheck>;
+
+export const PolicyVerdict = named("PolicyVerdict", {
+  allowed: Type.Boolean(),
+  value: Decimal,
+  cost: Decimal,
+  ...optional({
+    awaitsApproval: Type.Boolean({
+      description: "It would wait until a second API key has approved it; `rule` says why.",
+    }),
+    rule: Rule,
+    detail: Type.String({ description: "The same in words." }),
+  }),
+});
+export type PolicyVerdict = Static<typeof PolicyVerdict>;
+
+const Document = Type.Unsafe<Readonly<Record<string, unknown>>>({
+  type: "object",
+  additionalProperties: true,
+  description: "The policy document.",
+});
+const Version = Type.Integer({ minimum: 0, description: "Counts changes of the document." });
+
+export const PoliciesInForce = named("PoliciesInForce", {
+  version: Version,
+  hash: nullable(
+    Type.String({
+      description: "SHA-256 of the policies; null where there are none.",
+      examples: ["0x00"],
+    }),
+  ),
+  policies: nullable(Document),
+  changedAt: nullable(Timestamp),
+  changedBy: nullable(
+    Type.String({
+      description: "`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.",
+    }),
+  ),
+  reason: nullable(Type.String()),
+});
+export type PoliciesInForce = Static<typeof PoliciesInForce>;
+
+export const ApplyPolicies = closed("ApplyPolicies", {
+  policies: Document,
+  reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept for the audit." }),
+  ...optional({
+    expectedVersion: Type.Integer({
+      minimum: 0,
+      description: "The version that was read before: 409 where another one is in force.",
+    }),
+  }),
+});
+export type ApplyPolicies = Static<typeof ApplyPolicies>;
+
+const windows = Type.Object({
+  value: Decimal,
+  cost: Decimal,
+  maxValue: nullable(Decimal),
+  maxCost: nullable(Decimal),
+});
+const used = { since: Timestamp, hour: windows, day: windows };
+
+export const PolicyUsage = named("PolicyUsage", {
+  at: Timestamp,
+  signers: Type.Array(Type.Object({ chainId: ChainId, signer: Address, ...used })),
+  keys: Type.Array(Type.Object({ chainId: ChainId, key: KeyName, ...used })),
+});
+export type PolicyUsage = Static<typeof PolicyUsage>;
+
+export const PolicyUsageQuery = query({ key: KeyName, signer: Address });
+
+/** ABIs take most of it. */
+const DOCUMENT_BYTES = 1024 * 1024;
+
+export const policies = declared({
+  checkPolicy: {
+    at: "post /api/v1/policy/check",
+    scope: { scope: "read", or: "submit" },
+    face: "checkPolicy",
+    takes: ["body", "key"],
+    summary: "Ask what policies would say to a transaction",
+    description:
+      "A dry run: prepared and priced as a create is, judged by what is used now, and forgotten. `key` asks for another API key than the one that is shown, which takes `operate`.",
+    body: PolicyCheck,
+    bodyBytes: TRANSACTION_BYTES,
+    metered: true,
+    answers: { 200: { description: "Allowed or not.", schema: PolicyVerdict } },
+    errors: ["QUOTA_EXCEEDED", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
+  },
+  getPolicies: {
+    at: "get /api/v1/policy",
+    scope: READ,
+    face: "policies",
+    summary: "Read the policies in force",
+    answers: { 200: { description: "On every node.", schema: PoliciesInForce } },
+  },
+  applyPolicies: {
+    at: "put /api/v1/policy",
+    scope: ADMIN,
+    face: "applyPolicies",
+    audited: true,
+    summary: "Change the policies",
+    description:
+      "In force on every node when this is answered: whatever gets a nonce or a further payload from then on is judged by it. The same document again changes nothing. Up to 1 MiB.",
+    body: ApplyPolicies,
+    bodyBytes: DOCUMENT_BYTES,
+    answers: { 200: { description: "In force.", schema: PoliciesInForce } },
+    errors: ["CONFLICT"],
+  },
+  getPolicyUsage: {
+    at: "get /api/v1/policy/usage",
+    scope: READ,
+    face: "policyUsage",
+    summary: "Read what is used of the limits",
+    description: "In the present hour and day, UTC, by the database's clock.",
+    query: PolicyUsageQuery,
+    answers: { 200: { description: "By signer and by key.", schema: PolicyUsage } },
+  },
+});

@@ -1,0 +1,145 @@
+/** What helps, in words, and the requests that do it. Every id is filled in: only a better reason may be added. */
+import type { OfferedAction, Situation } from "./situation.ts";
+import type { CauseCode, HelpCode } from "./table.ts";
+
+/** One thing that helps: which, because of what, and whom. */
+export interface Step {
+  readonly code: HelpCode;
+  readonly because: CauseCode;
+  /** The transaction itself, or the one that it waits for. */
+  readonly about: Situation;
+  readonly isBlocker: boolean;
+}
+
+/** In words that follow "What helps:". `it` is the transaction that was asked about, or the nonce that it waits for. */
+const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => string>> = {
+  WAIT: () => "nothing needs to be done: it goes on by itself",
+  LOOK_AT_BLOCKER: (_, { lane: { head } }) => `whatever helps nonce ${head?.nonce ?? "below it"} helps all behind it`,
+  END_KILL: () => "find out why it was stopped, then end that order with a key that has `admin`",
+  RESUME_LANE: (_, { lane }) => `resume the lane of ${lane.signer}`,
+  RESUME_TRANSACTION: (it) => `let ${it} go on`,
+  START_A_NODE: (_, { lane }) =>
+    `start a node that holds the key of ${lane.signer} and reaches its chain; one that runs already takes over by itself`,
+  CHECK_RPC: () => "check the chain's endpoints; several can be configured, and failing ones are passed over",
+  CHECK_SIGNER: (_, { lane }) =>
+    `check the service that holds the key of ${lane.signer}, and what this node may do there; it is asked again by itself`,
+  FUND_SIGNER: (_, { lane }) => `send funds to ${lane.signer}; it goes on by itself once they are there`,
+  REPRICE: (it) => `offer more for ${it}`,
+  RAISE_CEILING: () => "raise the ceiling that is named, or wait until the market is below it",
+  APPROVE: (it) => `have ${it} approved or rejected by a key with \`approve\` that did not make it`,
+  RAISE_LIMIT: () => "raise the limit that is named in the policies; one by the hour or the day also ends with it",
+  RESUBMIT: (it) => `send ${it} again now`,
+  DISCLOSE: (it) => `give ${it} to the public endpoints too; it cannot be made private again`,
+  CANCEL: (it) => `give ${it} up safely: the nonce is used without effect`,
+  REPLACE: (it, { transaction }) => `replace what ${it} does (POST /api/v1/tx/${transaction.txId}/replace)`,
+  FILL_HOLE: (_, { lane: { hole } }) =>
+    `fill nonce ${hole?.nonce ?? "below"} with a transaction without effect; FENCEPOST_HOLE_POLICY=heal does so by itself`,
+  USE_NONCE_ELSEWHERE: (_, { lane: { hole, signer }, transaction: { nonce } }) =>
+    `have the chain node, which holds the key of ${signer}, send another transaction at nonce ${hole?.nonce ?? nonce}`,
+  USE_RESERVATION: (_, { lane: { hole } }) =>
+    `let the caller that reserved nonce ${hole?.nonce ?? "below"} hand in what it signed, name its hash, or release it; past its time it is freed by itself`,
+  SEND_ANEW: () => "send it again under a new request id, once you know why it failed",
+  PROTECT_KEY: (_, { lane }) => `find out who else signs for ${lane.signer}: two users of one key race for its nonces`,
+};
+
+export function inWords({ code, about, isBlocker }: Step): string {
+  const { nonce } = about.transaction;
+  return WORDS[code](isBlocker && nonce !== null ? `nonce ${nonce}` : "it", about);
+}
+
+/** What a request is sent about. */
+export interface Target {
+  readonly txId?: string | null;
+  readonly chainId?: number | null;
+  readonly signer?: string | null;
+  /** The nonce that nothing holds, and the transaction above it. */
+  readonly hole?: { readonly nonce: number; readonly txId: string } | null;
+  /** The stop that is in force concerns this signer alone. */
+  readonly isOwnKill?: boolean;
+  readonly notice?: { readonly noticeId: string; readonly times: number };
+}
+
+interface Request {
+  readonly action: string;
+  readonly label: string;
+  readonly method: "POST" | "DELETE" | "GET";
+  readonly path: string;
+  /** Without the reason, which is the operator's. Null: there is no body. */
+  readonly body: Readonly<Record<string, string | number | boolean>> | null;
+  readonly scope: OfferedAction["scope"];
+}
+
+/** Offered by rows of their own, and by no explanation. */
+type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES";
+
+/** What takes more than a reason, another payload say, is for its caller to write; funds and nodes need no request. */
+const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: string) => readonly Request[]>>> = {
+  END_KILL: ({ signer, isOwnKill = false }) => {
+    const label = isOwnKill ? "End the stop of this signer" : "End the stop of everything";
+    const path = isOwnKill ? `/signers/${signer}/kill` : "/kill";
+    return [{ ...request("endKill", label, path), method: "DELETE", scope: "admin" }];
+  },
+  RESUME_LANE: (of) => [ofLane(of, "resume", "Resume the lane")],
+  SUSPEND_LANE: (of) => [ofLane(of, "suspend", "Suspend the lane")],
+  STOP_SIGNER: ({ signer }) => [request("killSigner", "Stop this signer", `/signers/${signer}/kill`)],
+  RESUME_TRANSACTION: (of, it) => [ofTransaction(of, "resume", `Let ${it} go on`)],
+  REPRICE: (of, it) => [ofTransaction(of, "reprice", `Offer more for ${it}`)],
+  RESUBMIT: (of, it) => [ofTransaction(of, "resubmit", `Send ${it} again`)],
+  DISCLOSE: (of, it) => [
+    { ...ofTransaction(of, "resubmit", `Send ${it} to public endpoints too`), body: { disclose: true } },
+  ],
+  CANCEL: (of, it) => [ofTransaction(of, "cancel", `Cancel ${it}`)],
+  APPROVE: (of, it) => [
+    { ...ofTransaction(of, "approve", `Approve ${it}`), scope: "approve" },
+    { ...ofTransaction(of, "reject", `Reject ${it}`), scope: "approve" },
+  ],
+  // With the nonce: if it was filled meanwhile, the same request would give up the payload of the transaction above it.
+  FILL_HOLE: ({ hole }) =>
+    hole
+      ? [
+          request("resolve", `Fill nonce ${hole.nonce}`, `/tx/${hole.txId}/resolve`, {
+            action: "PLACEHOLDER",
+            nonce: hole.nonce,
+          }),
+        ]
+      : [],
+  // With the count: what happens between the look and the request is not acknowledged by it.
+  ACKNOWLEDGE: ({ notice }) =>
+    notice
+      ? [request("acknowledge", "Acknowledge", `/notices/${notice.noticeId}/acknowledge`, { times: notice.times })]
+      : [],
+  LOOK_AT_NODES: () => [{ ...request("look", "Look at the nodes", "/nodes"), method: "GET", body: null }],
+};
+
+function request(action: string, label: string, path: string, body: NonNullable<Request["body"]> = {}): Request {
+  return { action, label, method: "POST", path: `/api/v1${path}`, body, scope: "operate" };
+}
+
+function ofTransaction({ txId }: Target, action: string, label: string): Request {
+  return request(action, label, `/tx/${txId}/${action}`);
+}
+
+function ofLane({ signer, chainId }: Target, action: "resume" | "suspend", label: string): Request {
+  return request(`${action}Lane`, label, `/signers/${signer}/${action}`, { chainId: Number(chainId) });
+}
+
+/** As an explanation offers them: with a reason, and the scope that a key needs. */
+export function requestsOf({ code, because, about, isBlocker }: Step): readonly OfferedAction[] {
+  const { transaction, lane, chain } = about;
+  const { filling, nonce = 0 } = lane.hole ?? {};
+  const target: Target = {
+    ...{ txId: transaction.txId, signer: lane.signer, chainId: chain.chainId },
+    hole: filling?.by === "order" ? { nonce, txId: filling.txId } : null,
+    isOwnKill: lane.killed !== null && lane.killed.signer !== null,
+  };
+  const it = isBlocker && transaction.nonce !== null ? `nonce ${transaction.nonce}` : "it";
+  const made = REQUESTS[code]?.(target, it) ?? [];
+  return made.map(
+    ({ body, ...rest }) => ({ ...rest, code, body: { reason: `explain: ${because}`, ...body } }) as OfferedAction,
+  );
+}
+
+/** As a row of its own offers them. */
+export function offersFor(target: Target, codes: readonly (HelpCode | RowOffer)[]): readonly Omit<Request, "scope">[] {
+  return codes.flatMap((code) => REQUESTS[code]?.(target, "it") ?? []).map(({ scope: _, ...rest }) => rest);
+}

@@ -1,0 +1,198 @@
+/**
+ * Why a transaction is not final yet, in plain words, and what would help. Pure: any node can collect the facts
+ * (application/queries/explain.ts).
+ */
+
+import { isSettled } from "../transitions.ts";
+import { inWords, requestsOf, type Step } from "./advice.ts";
+import {
+  awaitingApproval,
+  expires,
+  expiring,
+  heldBack,
+  LANE_RULES,
+  missingBelow,
+  OWN_RULES,
+  PROGRESS_RULES,
+  type Rule,
+  sentPrivately,
+  waitingBehind,
+  waitingForWindow,
+} from "./obstacles.ts";
+import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
+import { isOfUse } from "./possible.ts";
+import type { Cause, Explanation, Situation } from "./situation.ts";
+import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
+import { agoInWords, sentence } from "./words.ts";
+
+/** What is in its way, what decides first, and what helps now; of no use is whatever comes before its turn. */
+interface Finding {
+  readonly causes: readonly Cause[];
+  readonly steps: readonly Step[];
+}
+
+/** `blocker`: the same facts of what it waits for; null: it waits for nothing, or for what is not to be shown. */
+export function explain(situation: Situation, blocker: Situation | null = null): Explanation {
+  const before = blocker === null ? null : find(blocker, null);
+  const { causes, steps } = find(situation, before);
+  const isOver = settledCause(situation) !== null;
+  const wait: Step = { code: "WAIT", because: "WAITING_FOR_BLOCK", about: situation, isBlocker: false };
+  const help = steps.length === 0 && !isOver ? [wait] : steps;
+  return {
+    summary: summaryOf(situation, causes, help),
+    causes,
+    ...blockedBy(situation, causes),
+    help: help.map((step) => ({ code: step.code, text: inWords(step) })),
+    actions: help.flatMap(requestsOf),
+  };
+}
+
+function find(situation: Situation, before: Finding | null): Finding {
+  const decided = settledCause(situation);
+  if (decided !== null) return { causes: [decided], steps: helpOf(situation, [decided]) };
+  // It has no place in its lane yet, so nothing of the lane is in its way.
+  const awaiting = said(situation, [awaitingApproval]);
+  const hold = said(situation, [heldBack, expiring]);
+  const ahead = said(situation, [expires]);
+  if (awaiting.length > 0) {
+    const causes = [...hold, ...awaiting];
+    return { causes: [...causes, ...ahead], steps: helpOf(situation, causes) };
+  }
+  const lane = said(situation, LANE_RULES);
+  const mined = minedCause(situation);
+  if (mined !== null) {
+    const inTheWay = [...lane.filter(({ code }) => !STOPS_SENDING.has(code)), ...said(situation, [disputedCause])];
+    return { causes: [...inTheWay, mined], steps: helpOf(situation, [...inTheWay, mined]) };
+  }
+  const unmined = findUnmined(situation, before, { lane, hold });
+  const place = said(situation, [sentPrivately]);
+  // To disclose it is a last resort: offered only where something is wrong, or no endpoint is left that may be given it.
+  const isWrong = unmined.steps.length > 0 || situation.chain.privateEndpoints.length === 0;
+  const steps = isWrong ? [...unmined.steps, ...helpOf(situation, place)] : unmined.steps;
+  return { causes: [...unmined.causes, ...place, ...ahead], steps };
+}
+
+/** What is mined needs nothing sent. */
+const STOPS_SENDING: ReadonlySet<CauseCode> = new Set(["KILLED", "LANE_SUSPENDED"]);
+
+/** While another one stands before it, no node is expected to hold it, however often it was sent. */
+const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
+
+function findUnmined(
+  situation: Situation,
+  before: Finding | null,
+  { lane, hold }: { readonly lane: readonly Cause[]; readonly hold: readonly Cause[] },
+): Finding {
+  const order = inOrder(situation, before, lane);
+  const own = ownCauses(situation, order.length > 0);
+  const ownSteps = firstHelp(situation, own);
+  const orderSteps = stepsBefore(situation, order, before);
+  // Whoever is before it goes on by itself: then its own trouble is what decides.
+  const isNext = orderSteps.length === 0 && ownSteps.length > 0;
+  const rest = isNext ? [...own, ...order] : [...order, ...own];
+  const wrong = [...lane, ...hold, ...rest];
+  const causes = wrong.length > 0 ? wrong : said(situation, PROGRESS_RULES).slice(0, 1);
+  if (lane.length > 0) return { causes, steps: helpOf(situation, lane) };
+  if (situation.transaction.held !== null) return { causes, steps: [...helpOf(situation, hold), ...orderSteps] };
+  return { causes, steps: isNext ? ownSteps : orderSteps };
+}
+
+function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
+  const own = said(situation, [...OWN_RULES, disputedCause]);
+  // The chain is past its nonce: whatever is mined there is mined, and nothing about it matters any more.
+  const past = own.find(({ code }) => code === "NONCE_CONSUMED");
+  return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];
+}
+
+/** What comes before it at the node, and why that one waits. */
+function inOrder(situation: Situation, before: Finding | null, lane: readonly Cause[]): readonly Cause[] {
+  // What stops the whole lane is said already.
+  const why = before?.causes.find(({ code }) => lane.every((cause) => cause.code !== code)) ?? null;
+  return said(situation, [missingBelow, waitingBehind(why), waitingForWindow]);
+}
+
+/** Behind a hole, what fills it; behind another transaction, what helps that one. */
+function stepsBefore(situation: Situation, order: readonly Cause[], before: Finding | null): readonly Step[] {
+  if (!order.some(({ code }) => code === "WAITING_BEHIND")) return helpOf(situation, order);
+  if (before === null) return [stepOf(situation, "LOOK_AT_BLOCKER", "WAITING_BEHIND")];
+  return before.steps.map((step) => ({ ...step, isBlocker: true }));
+}
+
+function said(situation: Situation, rules: readonly Rule[]): readonly Cause[] {
+  return rules.flatMap((rule) => rule(situation) || []);
+}
+
+/** Everything that helps against these, each once. */
+function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[] {
+  const steps = new Map<HelpCode, Step>();
+  for (const { code: because } of causes) {
+    for (const code of TROUBLES[because].helps) {
+      if (!steps.has(code) && isOfUse(code, situation)) steps.set(code, stepOf(situation, code, because));
+    }
+  }
+  // To give it up is what is left where nothing else helps.
+  const isLast = ({ code }: Step): boolean => code === "CANCEL";
+  return [...[...steps.values()].filter((step) => !isLast(step)), ...[...steps.values()].filter(isLast)];
+}
+
+/** What helps against the first of them that anything helps against: the others come after it. */
+function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
+  for (const cause of causes) {
+    const steps = helpOf(situation, [cause]);
+    if (steps.length > 0) return steps;
+  }
+  return [];
+}
+
+function stepOf(about: Situation, code: HelpCode, because: CauseCode): Step {
+  return { code, because, about, isBlocker: false };
+}
+
+function blockedBy({ lane: { head, hole } }: Situation, causes: readonly Cause[]): Pick<Explanation, "blockedBy"> {
+  const is = (...codes: readonly CauseCode[]): boolean => causes.some(({ code }) => codes.includes(code));
+  if (head !== null && is("WAITING_BEHIND")) return { blockedBy: { txId: head.txId, nonce: head.nonce } };
+  return hole !== null && is("HOLE_BELOW", "RESERVED_BELOW") ? { blockedBy: { nonce: hole.nonce } } : {};
+}
+
+function summaryOf(situation: Situation, causes: readonly Cause[], help: readonly Step[]): string {
+  const [first] = causes;
+  const [best] = help;
+  const why = first?.text ?? "nothing is known of it";
+  const isTrouble = best !== undefined && best.code !== "WAIT";
+  const advice = best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${sentence(inWords(best))}`;
+  const isOpen = !isSettled(situation.transaction.state);
+  const held = isTrouble && isOpen ? heldUp(situation) : "";
+  const missing = isTrouble && first !== undefined && OWN_CODES.has(first.code) ? missingIn(situation) : "";
+  return `${placeOf(situation)}${why}${held}.${advice}${missing}${isOpen ? askedFor(situation) : ""}`;
+}
+
+/** Causes that a balance or a count of the chain could overrule. */
+const OWN_CODES: ReadonlySet<CauseCode> = new Set([
+  ...(["FEE_BELOW_BASE_FEE", "FEE_CEILING_REACHED", "POLICY_LIMIT_REACHED", "UNDERPRICED", "NOT_IN_POOL"] as const),
+  ...(["RESENT_OFTEN", "NODE_DID_NOT_ANSWER", "STUCK"] as const),
+]);
+
+/** A fact that nobody could read is named: advice without it may be wrong. */
+function missingIn({ chain: { balance, minedCount } }: Situation): string {
+  const missing = [
+    ...(balance === null ? ["the balance of the signer"] : []),
+    ...(minedCount === null ? ["how many of its transactions the chain counts"] : []),
+  ];
+  return missing.length === 0 ? "" : ` Not known now: ${missing.join(", ")}.`;
+}
+
+function askedFor({ transaction: { asked, receipt, subState }, now }: Situation): string {
+  if (asked === null || receipt !== null) return "";
+  const waits = subState === "BROADCAST" ? "waits for a block" : "waits to be sent";
+  return ` Asked ${agoInWords(asked.at, now)} by ${asked.by} (${asked.action}), ${waits}.`;
+}
+
+function placeOf({ transaction: { nonce, state } }: Situation): string {
+  if (nonce === null) return isSettled(state) ? "It is over: " : "It has no nonce yet: ";
+  return state === "STUCK" ? `Nonce ${nonce} is stuck: ` : `Nonce ${nonce}: `;
+}
+
+function heldUp({ lane: { behind } }: Situation): string {
+  if (behind === 0) return "";
+  return behind === 1 ? "; one nonce waits behind it" : `; ${behind} nonces wait behind it`;
+}

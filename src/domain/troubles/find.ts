@@ -1,0 +1,250 @@
+/** Rows of what is wrong, from what the database knows and what a node alone knows. */
+import type { Lane } from "../lane.ts";
+import type { Notice, NoticeEvidence } from "../notices.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
+import { offersFor } from "./advice.ts";
+import type { KillInForce, SilentNode, TroubledLane, TroubledTransaction } from "./facts.ts";
+import { type Trouble, trouble } from "./rows.ts";
+import type { Disputed } from "./situation.ts";
+import { rowOf, type TroubleCode } from "./table.ts";
+import {
+  awayText,
+  behind,
+  doubtText,
+  ether,
+  holeText,
+  killText,
+  MAY_LACK_COMMITS,
+  sentence,
+  suspensionText,
+} from "./words.ts";
+
+/** A hole is filled by the next transaction, or transactions above it move down: after so long neither has happened. */
+const HOLE_PATIENCE_MS = 10_000;
+
+export function ofLane(of: TroubledLane, now: Date): readonly Trouble[] {
+  const { lane, suspendedBy, decision, open, head, hole } = of;
+  const found: Trouble[] = [];
+  if (suspendedBy !== null) {
+    const isHistory = suspendedBy === "HISTORY";
+    const why = decision === null ? null : `${decision.actor}: ${decision.reason}`;
+    const said = `${sentence(suspensionText(isHistory ? MAY_LACK_COMMITS : why))}${behind(open)}`;
+    const since = isHistory ? null : (decision?.at ?? null);
+    const actions = offersFor(lane, ["RESUME_LANE"]);
+    const code = isHistory ? "LANE_AWAITS_OPERATOR" : "LANE_SUSPENDED";
+    found.push(trouble(code, { ...lane, sentence: said, since, waiting: open, actions }));
+  }
+  if (head?.state === "STUCK") found.push(ofTransaction("STUCK", { ...head, lane, open }, "it was not mined in time"));
+  // With nothing above it, the next transaction takes it.
+  if (hole === null || head === null || head.nonce < hole.nonce) return found;
+  if (now.getTime() - hole.since.getTime() < HOLE_PATIENCE_MS) return found;
+  const { nonce, since } = hole;
+  const actions = offersFor({ hole: { nonce, txId: head.txId } }, ["FILL_HOLE"]);
+  const said = `${sentence(holeText(hole))}${behind(open)}`;
+  const about = { ...lane, since, nonce, txId: head.txId, waiting: open, actions };
+  return [...found, trouble("HOLE_BELOW", { ...about, sentence: said }, nonce)];
+}
+
+/** `text` is shown until the transaction is explained. */
+export function ofTransaction(code: TroubleCode, of: TroubledTransaction, text: string): Trouble {
+  const { lane, txId, nonce, since, open, facts } = of;
+  const waiting = nonce === null ? 0 : Math.max(0, open - 1);
+  const said = `${nonce === null ? sentence(text) : `Nonce ${nonce}: ${text}.`}${behind(waiting)}`;
+  const actions = offersFor({ txId, ...lane }, rowOf(code).helps ?? []);
+  const about = { id: `tx:${txId}`, ...lane, txId, nonce, since, waiting, actions };
+  return trouble(code, { ...about, sentence: said, ...(facts && { facts }) });
+}
+
+export const ofHeld = (of: TroubledTransaction): Trouble =>
+  ofTransaction("HELD", of, "somebody holds it back: nothing of it is sent");
+
+export const ofAwaiting = (of: TroubledTransaction): Trouble =>
+  ofTransaction("AWAITING_APPROVAL", of, "it waits until an API key with the scope approve has approved it");
+
+export function ofKill(kill: KillInForce): Trouble {
+  const { killId, signer, at: since } = kill;
+  const actions = offersFor({ signer, isOwnKill: signer !== null }, ["END_KILL"]);
+  return trouble("KILLED", { sentence: sentence(killText(kill)), since, signer, actions }, killId);
+}
+
+export function ofNode({ nodeId, instanceId, lanes, heartbeatAt: since, dead }: SilentNode): Trouble {
+  const held = lanes === 1 ? "one lane" : `${lanes} lanes`;
+  const what = dead
+    ? `is gone, and no living node takes its ${held}: start one that holds the keys and reaches the chain.`
+    : `has not renewed its heartbeat, and no other node has taken its ${held} yet.`;
+  const actions = offersFor({}, ["LOOK_AT_NODES"]);
+  return trouble("NODE_LOST", { sentence: `Node ${nodeId} ${what}`, since, nodeId, actions }, instanceId);
+}
+
+export function ofNotice(notice: Notice): Trouble {
+  const { noticeId, lane, nodeId, firstSeenAt: since, times, evidence } = notice;
+  const id = `notice:${noticeId}`;
+  const [newest] = evidence;
+  const often = times === 1 ? "" : ` It happened ${times} times.`;
+  const target = { ...lane, notice: { noticeId, times } };
+  if (lane === null) {
+    const { lanes = 0, why = "" } = newest ?? {};
+    const held = lanes === 0 ? "no lanes" : lanes === 1 ? "one lane" : `${lanes} lanes`;
+    const said = `Node ${nodeId} vanished without draining: ${EVIDENCE[why] ?? "its end was noticed"}, and it held ${held}.${often} Find out why it ended; this is over when it is back.`;
+    const actions = offersFor(target, ["ACKNOWLEDGE", "LOOK_AT_NODES"]);
+    return trouble("NODE_VANISHED", { id, sentence: said, since, nodeId, actions });
+  }
+  // The sign of a stolen key: nothing is worse, and it does not end by itself.
+  const said = `Another program used the key of this signer: ${usedBy(newest)}.${often} If nobody here did it, the key is stolen: stop the signer and move its funds.`;
+  const about = { ...lane, since, nonce: newest?.nonce ?? null, txId: newest?.txId ?? null };
+  const actions = offersFor(target, ["ACKNOWLEDGE", "SUSPEND_LANE", "STOP_SIGNER"]);
+  return trouble("EXTERNAL_KEY_USE", { ...about, id, sentence: said, actions });
+}
+
+const EVIDENCE: Readonly<Record<string, string>> = {
+  expired: "its heartbeat ran out",
+  "stood-still": "its heartbeat stood still",
+  "lock-gone": "its session with the database ended",
+};
+
+function usedBy(use: NoticeEvidence | undefined): string {
+  const { nonce = 0, through = nonce, txHash = null } = use ?? {};
+  if (txHash !== null) return `nonce ${nonce} went to ${txHash}, which was not sent from here`;
+  const nonces = through === nonce ? `nonce ${nonce}` : `nonces ${nonce} to ${through}`;
+  return `the chain counts ${nonces}, which nothing that was sent from here has`;
+}
+
+const ENDPOINTS = {
+  failing: ["RPC_ENDPOINT_DOWN", "does not answer, and is skipped until it answers a probe"],
+  behind: ["RPC_BEHIND", "does not keep up with the others, and is skipped until it does"],
+  foreign: ["RPC_WRONG_CHAIN", "serves another chain, and is not used"],
+} as const satisfies Readonly<Record<string, readonly [TroubleCode, string]>>;
+
+interface TroubledEndpoint {
+  readonly chainId: number;
+  /** Its place in the configuration: two may have one host. */
+  readonly index: number;
+  readonly url: string;
+  readonly status: keyof typeof ENDPOINTS;
+  readonly behind: number | null;
+}
+
+export function ofEndpoint({ chainId, index, url: endpoint, status, behind: blocks }: TroubledEndpoint): Trouble {
+  const [code, what] = ENDPOINTS[status];
+  const lag = status === "behind" && blocks !== null && blocks > 0 ? ` (${blocks} blocks)` : "";
+  const said = `The endpoint ${endpoint} of chain ${chainId} ${what}${lag}.`;
+  return trouble(code, { sentence: said, chainId, endpoint }, `${index}:${endpoint}`);
+}
+
+export function ofUnreachable(chainId: number, since: Date | null, waiting: number): Trouble {
+  const said = `No endpoint of chain ${chainId} answers: nothing is sent there, and nothing decided.${behind(waiting)}`;
+  return trouble("CHAIN_UNREACHABLE", { sentence: said, since, chainId, waiting });
+}
+
+/** Without an age, which `since` has: a sentence that changes by itself would be written to the database again and again. */
+export function ofStalled(
+  { chainId, since, waiting }: { readonly chainId: number; readonly since: Date | null; readonly waiting: number },
+  head: number,
+  usualMs: number | null,
+): Trouble {
+  const usual = usualMs === null ? "" : `, where one usually comes every ${Number((usualMs / 1_000).toPrecision(2))} s`;
+  const said = `Chain ${chainId} stands still: its endpoints answer, and no block has come after ${head}${usual}. What is sent there is not mined, and nothing is decided.${behind(waiting)}`;
+  return trouble("CHAIN_STALLED", { sentence: said, since, chainId, waiting });
+}
+
+export function ofDoubt(lane: Lane, reason: string, waiting: number): Trouble {
+  const said = `${sentence(doubtText(reason))}${behind(waiting)}`;
+  return trouble("CHAIN_DOUBTED", { ...lane, sentence: said, waiting, facts: { doubted: reason } });
+}
+
+/** All of one kind are one trouble: an endpoint that lies about one block lies about many. */
+export function ofDisputes(
+  chainId: number,
+  disputes: readonly (Pick<Disputed, "code"> & { readonly number: number; readonly since: Date })[],
+): readonly Trouble[] {
+  return (["RPC_DISAGREES", "RPC_BEHIND"] as const).flatMap((code) => {
+    const own = disputes.filter((each) => each.code === code);
+    const [first] = own;
+    if (first === undefined) return [];
+    const blocks =
+      own.length === 1 ? `block ${first.number}` : `${own.length} blocks, the first of them ${first.number}`;
+    const said =
+      code === "RPC_DISAGREES"
+        ? `What the endpoints of chain ${chainId} say of ${blocks} cannot all be true, and decides nothing.`
+        : `An endpoint of chain ${chainId} has not said for a minute what ${blocks} holds, and nothing is decided by it.`;
+    return [trouble(code, { sentence: said, since: first.since, chainId })];
+  });
+}
+
+export function ofPriceDispute(chainId: number, { answers, since }: Pick<Disputed, "answers" | "since">): Trouble {
+  const said = `What the endpoints of chain ${chainId} say of the price of gas cannot all be true, and the lower price is offered first: ${answers.join("; ")}.`;
+  return trouble("RPC_DISAGREES", { sentence: said, since, chainId }, "price");
+}
+
+/** One trouble for the lane: an endpoint that lies about one transaction lies about many. */
+export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): readonly Trouble[] {
+  const [first, ...others] = refusals.filter(({ waitsFor }) => waitsFor === "agreement");
+  if (first === undefined) return [];
+  const { txId, since, reason, firstBlock, waitsFor } = first;
+  const more = others.length === 0 ? "" : ` So it is of ${others.length} more.`;
+  const said = `An endpoint refuses a transaction that was accepted, and another does not: it waits until they agree (${reason}).${more}`;
+  const facts = { refusal: { txId, reason, firstBlock, waitsFor, sinceMs: since.getTime() } };
+  return [trouble("RPC_DISAGREES", { ...lane, sentence: said, since, txId, facts }, "refused")];
+}
+
+interface AwaySigner {
+  readonly lane: Lane;
+  readonly since: Date;
+  readonly reason: string;
+  readonly waiting: number;
+  /** It answers with something else than it is asked for. */
+  readonly lies: boolean;
+}
+
+export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trouble {
+  const what = lies
+    ? `the signer answers with something else than it was asked to sign: ${reason}`
+    : awayText({ since, reason });
+  const said = `${sentence(what)}${behind(waiting)}`;
+  const about = {
+    ...lane,
+    sentence: said,
+    since,
+    waiting,
+    facts: { signerAway: { sinceMs: since.getTime(), reason } },
+  };
+  return trouble(lies ? "SIGNER_LIES" : "SIGNER_AWAY", about);
+}
+
+/** An endpoint claims that the chain counts more than was given out here, and the endpoints do not agree on it yet. */
+export function ofDrift(
+  lane: Lane,
+  { count, since }: { readonly count: number; readonly since: Date },
+  cursor: number,
+): Trouble {
+  const said = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
+  return trouble("NONCE_DRIFT", { ...lane, sentence: said, since });
+}
+
+export function ofBalance(lane: Lane, balance: bigint, threshold: bigint): Trouble {
+  const said = `The signer holds ${ether(balance)}, less than the ${ether(threshold)} that was set as the least.`;
+  return trouble("LOW_BALANCE", { ...lane, sentence: said });
+}
+
+interface Watched {
+  readonly lane: Lane;
+  readonly head: { readonly txId: string; readonly nonce: number; readonly createdAt: Date } | null;
+  readonly oldestAt: Date | null;
+  readonly waiting: number;
+}
+
+/** By the alert that the watch over a lane raised and has not resolved. */
+export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Watched): Trouble {
+  const about = { ...lane, waiting };
+  if (code === "PENDING_DEEP") {
+    const said = `More transactions of this signer are not mined than was set as the most: ${waiting + 1}.`;
+    return trouble(code, { ...about, sentence: said });
+  }
+  if (code === "PENDING_OLD" || head === null) {
+    const said = `The oldest transaction of this signer that is not final is older than was set as the most.${behind(waiting)}`;
+    return trouble(code, { ...about, sentence: said, since: oldestAt });
+  }
+  const { txId, nonce, createdAt: since } = head;
+  const said = `Nonce ${nonce} has waited longer than was set as the most.${behind(waiting)}`;
+  return trouble(code, { ...about, id: `tx:${txId}`, sentence: said, since, txId, nonce });
+}

@@ -1,0 +1,312 @@
+/**
+ * What stands between a transaction and its block. Each rule looks at the same facts and says its cause, or nothing; the
+ * order of the list is the order of the answer, most telling first.
+ */
+import type { SubmitAnswer } from "../answers.ts";
+import { isHashAlone, isPrivate, isSendable } from "../attempts.ts";
+import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
+import { feeCap } from "../fees.ts";
+import type { Attempt } from "../transaction.ts";
+import type { RefusalWait } from "../unconfirmed-refusal.ts";
+import type { Cause, Situation } from "./situation.ts";
+import type { CauseCode } from "./table.ts";
+import {
+  agoInWords,
+  awayText,
+  doubtText,
+  ether,
+  gwei,
+  holeText,
+  killText,
+  spanInWords,
+  suspensionText,
+  untilInWords,
+} from "./words.ts";
+
+export type Rule = (situation: Situation) => Cause | false | null;
+
+/** Before there is a nonce: somebody else has to say yes or no. */
+export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since }, now }) => {
+  if (awaiting === null) return null;
+  const { rule, expiresAt, owner } = awaiting;
+  const whose = owner === null ? "" : ` other than ${owner}, which made it`;
+  const why = reason === null ? rule : `${rule}: ${reason}`;
+  const text = `waits until an API key with the scope approve${whose} has approved it (${why}); it expires ${untilInWords(expiresAt, now)}`;
+  return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
+};
+
+/** Somebody holds this one back, whatever its lane does. */
+export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
+  if (held === null) return null;
+  const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent";
+  const mined = attempts.length === 0 ? "" : "; what a node has of it may still be mined";
+  const text = `it is held back (${held.actor}: ${held.reason}): ${behind} until it is resumed${mined}`;
+  return { code: "HELD", text, since: held.since, data: { nonce, actor: held.actor } };
+};
+
+/** Its caller wanted it mined by then, and that is over. */
+export const expiring: Rule = ({ transaction: { validUntil, expiredAt, held }, now }) => {
+  if (validUntil === null || validUntil > now) return null;
+  const over = `it expired ${agoInWords(validUntil, now)} (validUntil ${validUntil.toISOString()})`;
+  const data = { validUntil: validUntil.toISOString() };
+  if (expiredAt !== null) {
+    const text = `${over} and is being cancelled: whichever payload is mined decides`;
+    return { code: "EXPIRING", text, since: expiredAt, data };
+  }
+  const then = held === null ? "as soon as something may be sent for it" : "once it is resumed";
+  return { code: "EXPIRING", text: `${over}, and is cancelled ${then}`, data };
+};
+
+/** The same, ahead: no obstacle, but worth knowing. */
+export const expires: Rule = ({ transaction: { validUntil }, now }) => {
+  if (validUntil === null || validUntil <= now) return null;
+  const at = validUntil.toISOString();
+  const text = `it expires at ${at}, ${untilInWords(validUntil, now)}: not mined by then, it is cancelled`;
+  return { code: "EXPIRES", text, data: { validUntil: at } };
+};
+
+/** Only private endpoints were given it: no other node shows it, and none sends it on. */
+export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain: { privateEndpoints: names } }) => {
+  if (!isPrivate(attempts) || receipt !== null) return null;
+  const place = `${names.length === 1 ? "the private endpoint" : "the private endpoints"} ${names.join(", ")}`;
+  const text =
+    names.length > 0
+      ? `only ${place} ${names.length === 1 ? "was" : "were"} given it; no public endpoint was`
+      : "only private endpoints were given it, and none is configured any more: it is not sent again until it is disclosed";
+  return { code: "SENT_PRIVATELY", text, data: { endpoints: names.join(", ") } };
+};
+
+/** Whatever the transaction: nothing of its lane moves. */
+export const LANE_RULES: readonly Rule[] = [
+  ({ lane: { killed } }) => {
+    if (killed === null) return null;
+    return { code: "KILLED", text: killText(killed), data: { killId: killed.killId } };
+  },
+  ({ lane, transaction: { nonce } }) =>
+    lane.suspended && {
+      code: "LANE_SUSPENDED",
+      text: suspensionText(lane.suspendedFor),
+      data: { nonce },
+    },
+  ({ lane }) => lane.owner === null && { code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" },
+  ({ lane, now }) => {
+    if (lane.owner === null || lane.owner.expiresAt > now) return null;
+    const { nodeId, expiresAt } = lane.owner;
+    const text = `node ${nodeId} acts for its signer, and its lease ended ${agoInWords(expiresAt, now)}; another node takes over`;
+    return { code: "OWNER_SILENT", text, since: expiresAt, data: { nodeId } };
+  },
+  ({ chain }) =>
+    !chain.known && { code: "CHAIN_UNKNOWN", text: `chain ${chain.chainId} is not configured on this node` },
+  ({ chain: { doubted } }) =>
+    doubted !== null && {
+      code: "CHAIN_DOUBTED",
+      text: doubtText(doubted),
+    },
+  ({ chain: { reachable, known, unreachableSince: since }, now }) => {
+    if (reachable || !known) return null;
+    if (since === null) return { code: "CHAIN_UNREACHABLE", text: "no endpoint of the chain answers" };
+    const text = `no endpoint of the chain has answered for ${spanInWords(since, now)}`;
+    return { code: "CHAIN_UNREACHABLE", text, since };
+  },
+];
+
+/** What comes before it at the node: a nonce that no transaction holds. */
+export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) => {
+  if (hole === null || nonce === null || hole.nonce >= nonce) return null;
+  const data = { nonce: hole.nonce };
+  if (!hole.reserved) return { code: "HOLE_BELOW", text: holeText(hole), data };
+  const text = `the chain wants nonce ${hole.nonce} next, which is reserved for a caller that signs itself: everything above waits for it`;
+  return { code: "RESERVED_BELOW", text, data };
+};
+
+/** Another transaction; `why` is what that one waits for, where it is known. */
+export function waitingBehind(why: Cause | null): Rule {
+  return ({ lane: { head }, transaction: { nonce } }) => {
+    if (head === null || nonce === null || head.nonce >= nonce) return null;
+    const places = nonce - head.nonce === 1 ? "" : `, ${nonce - head.nonce} places ahead`;
+    const held = head.held && why === null ? " and held back by an operator" : "";
+    const status = `${head.state}${held}${places}`;
+    const text = `waits behind nonce ${head.nonce}, which is ${status}${why === null ? "" : `: ${why.text}`}`;
+    return { code: "WAITING_BEHIND", text, data: { nonce: head.nonce, txId: head.txId, state: head.state } };
+  };
+}
+
+export const waitingForWindow: Rule = ({ transaction: { state, nonce }, chain: { minedCount, inFlightWindow } }) => {
+  if (state !== "ALLOCATED" || nonce === null || minedCount === null) return null;
+  const first = minedCount + inFlightWindow;
+  if (nonce < first) return null;
+  const text = `at most ${inFlightWindow} of a lane are sent ahead of the mined nonce ${minedCount}; it is ${nonce - first + 1} places behind that`;
+  return { code: "WAITING_FOR_WINDOW", text, data: { nonce, minedCount } };
+};
+
+const AWAITED: Readonly<Record<RefusalWait, string>> = {
+  laterBlock: "the endpoint, the only one that is up, says so again at a later block",
+  agreement: "another endpoint, which would accept it, says the same",
+  behind: "another endpoint, which is behind, has come to that block",
+  silent: "every endpoint that is up has answered",
+};
+
+/** What is wrong with the transaction itself, what decides first: a price does not help where the funds are short. */
+export const OWN_RULES: readonly Rule[] = [
+  ({ transaction: { refusal, state } }) => {
+    if (refusal === null || state !== "CREATED") return null;
+    const { reason, firstBlock, waitsFor, since } = refusal;
+    const text = `an endpoint refuses it since block ${firstBlock} (${reason}), which ends nothing that was accepted: it waits until ${AWAITED[waitsFor]}`;
+    return { code: "REFUSAL_UNCONFIRMED", text, since, data: { firstBlock, waitsFor } };
+  },
+  ({ transaction, chain: { minedCount } }) => {
+    const { nonce } = transaction;
+    if (nonce === null || minedCount === null || minedCount <= nonce || attempted(transaction) === null) return null;
+    const text = `the chain is past nonce ${nonce} and no receipt of ours is known yet: which payload was mined is looked for`;
+    return { code: "NONCE_CONSUMED", text, data: { nonce, minedCount } };
+  },
+  ({ transaction: { subState, since } }) =>
+    subState === "UNKNOWN_SUBMIT_RESULT" && {
+      code: "SUBMIT_RESULT_UNKNOWN",
+      text: "the node signs for this signer, and its answer was lost: the hash is looked for by sender and nonce",
+      since,
+    },
+  ({ transaction }) => answered(transaction, "rejected"),
+  ({ transaction, lane: { signerAway }, chain: { baseFee }, now }) => {
+    const attempt = priced(transaction);
+    const wantsMore = attempt !== null && baseFee !== null && feeCap(attempt.fees) < baseFee;
+    if (signerAway === null || (transaction.state !== "ALLOCATED" && !wantsMore)) return null;
+    return { code: "SIGNER_AWAY", text: awayText(signerAway, now), since: signerAway.since };
+  },
+  ({ transaction, chain: { balance, remembered } }) => {
+    const attempt = attempted(transaction);
+    const refused = answered(transaction, "insufficientFunds");
+    // A node has it, and none has said since that it cannot be paid for.
+    if (attempt === null || (transaction.subState === "BROADCAST" && refused === null)) return null;
+    if (balance === null) return refused;
+    const moved = attempt.kind === "cancel" || attempt.kind === "placeholder" ? 0n : transaction.value;
+    const missing = moved + attempt.gas * feeCap(attempt.fees) - balance;
+    // A balance that was read before the answer says nothing against it.
+    if (missing <= 0n) return remembered === true ? refused : null;
+    const text = `the signer's balance is short by ${ether(missing)} for value and gas`;
+    return { code: "INSUFFICIENT_FUNDS", text, data: { missing: `${missing}`, balance: `${balance}` } };
+  },
+  ({ transaction: { gas, value, state }, chain: { ceilings } }) => {
+    if (state !== "ALLOCATED" || gas === null || ceilings === null) return null;
+    const { most, variable } = feeLimit(ceilings, { gas, value });
+    if (most >= 0n) return null;
+    const text = `it is not signed: what it moves is above the ceiling of its cost (${variable})`;
+    return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${ceilings.cost}`, variable } };
+  },
+  ({ transaction, chain: { ceilings, baseFee } }) => {
+    const attempt = priced(transaction);
+    const first = transaction.attempts.find(isSendable);
+    if (attempt === null || first === undefined || ceilings === null) return null;
+    const content = { gas: attempt.gas, value: transaction.value };
+    const offer = feeCap(attempt.fees);
+    // A tenth more is the least a node takes for a replacement: where that is over the ceiling, repricing has ended.
+    const next = (offer * 11n) / 10n;
+    const absolute = feeLimit(ceilings, content);
+    // What an order offered above the loop's own limit has only the ceiling before it.
+    const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
+    const { most, variable } = limit;
+    if (next <= most || isPlenty(offer, baseFee)) return null;
+    const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
+    const wanted = baseFee !== null && offer < baseFee ? ` for gas that costs ${gwei(baseFee)}` : "";
+    const how = limit.timesFirst === undefined ? "" : " by itself";
+    const text = `its price may not rise${how} above ${allowed}, and it offers ${gwei(offer)}${wanted}`;
+    return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${most}`, variable } };
+  },
+  ({ transaction, chain: { baseFee } }) => {
+    const { forbidden } = transaction;
+    const attempt = priced(transaction);
+    if (forbidden === null || attempt === null || isPlenty(feeCap(attempt.fees), baseFee)) return null;
+    const text = `it may not be offered for more: ${forbidden.detail}`;
+    return { code: "POLICY_LIMIT_REACHED", text, data: { rule: forbidden.rule } };
+  },
+  ({ transaction, chain: { baseFee, dearSinceBlock: sinceBlock } }) => {
+    const attempt = priced(transaction);
+    if (attempt === null || baseFee === null || feeCap(attempt.fees) >= baseFee) return null;
+    const offer = feeCap(attempt.fees);
+    const since = sinceBlock === null ? "" : ` since block ${sinceBlock}`;
+    const text = `offers at most ${gwei(offer)} for gas that costs ${gwei(baseFee)}${since}`;
+    return { code: "FEE_BELOW_BASE_FEE", text, data: { feeCap: `${offer}`, baseFee: `${baseFee}`, sinceBlock } };
+  },
+  ({ transaction }) => answered(transaction, "underpriced"),
+  ({ transaction: { nonce, subState, lastSubmittedAt: since }, chain: { pooled, minedCount }, now }) => {
+    // Not an obstacle while a send is claimed and unanswered, nor once the chain's count is past the nonce: no pool holds it then.
+    if (pooled !== false || since === null || subState === "PENDING") return null;
+    if (minedCount !== null && nonce !== null && minedCount > nonce) return null;
+    // Without a `since`: when the node dropped it is not known, and each send would move it.
+    return {
+      code: "NOT_IN_POOL",
+      text: `the node does not hold it; last sent ${agoInWords(since, now)}, and sent again in its turn`,
+    };
+  },
+  ({ transaction, chain: { stuckAfterResubmits: most } }) => {
+    const { state, submitAttempts, lastError } = transaction;
+    const again = submitAttempts - 1;
+    // Not stuck, it may have been sent so often while it waited behind others.
+    if (state !== "STUCK" || most === 0 || again < most || lastError !== null) return null;
+    const text = `it was sent again ${again} times since a node took it, and no block has it`;
+    return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
+  },
+  ({ transaction }) => answered(transaction, "nonceTooHigh"),
+  ({ transaction }) => answered(transaction, "unknown"),
+  ({ transaction: { withdrawn, since } }) =>
+    withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
+  ({ transaction: { state, reason, since } }) =>
+    state === "STUCK" && { code: "STUCK", text: reason ?? "no reason was kept", since },
+];
+
+const ANSWERS = {
+  rejected: { code: "NODE_REFUSED", words: "a node refuses it" },
+  underpriced: { code: "UNDERPRICED", words: "a node wants a higher price" },
+  insufficientFunds: { code: "INSUFFICIENT_FUNDS", words: "a node says that the signer cannot pay for it" },
+  nonceTooHigh: { code: "NODE_WANTS_LOWER_NONCE", words: "the node takes no nonce ahead of the chain's" },
+  unknown: { code: "NODE_DID_NOT_ANSWER", words: "the last submission has no clear answer" },
+} as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
+
+/** What the node answered last, by its name in the transaction's last error. */
+function answered({ lastError, receipt }: Situation["transaction"], answer: keyof typeof ANSWERS): Cause | null {
+  const [name, ...said] = lastError?.split(":") ?? [];
+  if (receipt !== null || name !== answer) return null;
+  const { code, words } = ANSWERS[answer];
+  const detail = said.join(":").trim();
+  return { code, text: detail === "" ? words : `${words}: ${detail}` };
+}
+
+/** How far along it is: said where nothing is wrong. */
+export const PROGRESS_RULES: readonly Rule[] = [
+  ({ transaction: { state } }) =>
+    state === "CREATED" && {
+      code: "WAITING_FOR_ALLOCATION",
+      text: "accepted; it gets its nonce when the owner of its lane takes it up",
+    },
+  ({ transaction: { state } }) =>
+    state === "ALLOCATED" && { code: "WAITING_FOR_SIGNATURE", text: "it has its nonce and is signed next" },
+  ({ transaction: { subState, attempts } }) =>
+    subState === "PENDING" &&
+    isHashAlone(attempts) && {
+      code: "WAITING_FOR_BLOCK",
+      text: "its caller sent it; it is followed by its hash until a block has it",
+    },
+  ({ transaction: { subState } }) =>
+    subState === "PENDING" && { code: "WAITING_FOR_SEND", text: "signed and stored; no node has taken it yet" },
+  ({ lane: { owner }, now }) => {
+    const text = "a node has it; it waits for a block";
+    if (owner === null) return { code: "WAITING_FOR_BLOCK", text };
+    const ends = `its lease ends ${untilInWords(owner.expiresAt, now)}`;
+    return { code: "WAITING_FOR_BLOCK", text: `${text} (node ${owner.nodeId} acts for it, ${ends})` };
+  },
+];
+
+/** The newest payload of ours; null where none is signed, or it is mined already. */
+function attempted({ attempts, receipt }: Situation["transaction"]): Attempt | null {
+  return receipt === null ? (attempts.findLast((attempt) => attempt.foreign !== true) ?? null) : null;
+}
+
+/** The newest one whose price is known. */
+function priced({ attempts, receipt }: Situation["transaction"]): Attempt | null {
+  return receipt === null ? (attempts.findLast(isSendable) ?? null) : null;
+}
+
+/** Twice the base fee is enough for the next blocks; where there is none to compare with, the limit is all that is known. */
+function isPlenty(offer: bigint, baseFee: bigint | null): boolean {
+  return baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
+}

@@ -1,0 +1,88 @@
+/**
+ * Whether an order that would help is one that is taken now, and changes anything. The same rules as where it is carried
+ * out (application/operations/transaction-actions.ts, application/detours/change-payload.ts), on the side of caution: what
+ * may stand in a pool is taken to stand there.
+ */
+import { attemptToSend, isHashAlone, isSendable, repricedKind } from "../attempts.ts";
+import { feeLimit, repricingLimit } from "../ceilings.ts";
+import { feeCap } from "../fees.ts";
+import { leastReplacement } from "../replacement.ts";
+import { highestOffer } from "../repricing.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
+import type { Situation } from "./situation.ts";
+import type { HelpCode } from "./table.ts";
+
+/** A transfer of nothing to oneself. */
+export const GAS_OF_NOTHING = 21_000n;
+
+const RULES: Partial<Readonly<Record<HelpCode, (situation: Situation) => boolean>>> = {
+  RESUBMIT: ({ transaction: { attempts, receipt }, chain: { pooled } }) =>
+    receipt === null && attemptToSend(attempts) !== null && pooled !== true,
+  REPRICE: (situation) => {
+    const { attempts, value, forbidden } = situation.transaction;
+    const newest = attempts.findLast(isSendable);
+    if (newest === undefined || forbidden !== null) return false;
+    const kind = repricedKind(attempts);
+    const moved = kind === "cancel" || kind === "placeholder" ? 0n : value;
+    return maySignAnother(situation, kind) && isUnderCeiling(situation, { gas: newest.gas, value: moved });
+  },
+  CANCEL: (situation) => {
+    const { state, attempts, awaiting, held, forbiddenCancel } = situation.transaction;
+    if (state === "CREATED") return awaiting !== null || held !== null;
+    if (forbiddenCancel !== null || !canPayForNothing(situation)) return false;
+    if (state === "ALLOCATED") return true;
+    // Another cancel of what is being cancelled changes nothing: what helps that one is another price.
+    const standing = repricedKind(attempts);
+    if (standing === "cancel" || standing === "placeholder") return false;
+    return maySignAnother(situation, "cancel") && isUnderCeiling(situation, { gas: GAS_OF_NOTHING, value: 0n });
+  },
+  REPLACE: (situation) => situation.transaction.state === "ALLOCATED" || maySignAnother(situation, "replace"),
+  FILL_HOLE: ({ lane: { hole, signerAway } }) =>
+    hole?.filling.by === "order" && hole.forbidden === null && signerAway === null,
+  USE_NONCE_ELSEWHERE: ({ transaction: { attempts }, lane: { hole } }) =>
+    hole === null ? attemptToSend(attempts)?.nodeSigned === true : hole.filling.by === "chainNode",
+  RAISE_LIMIT: ({ transaction, lane: { hole } }) =>
+    hole === null || hole.forbidden !== null || transaction.forbidden !== null,
+  // An endpoint that answers has nothing to do with a hash that its caller never sent.
+  CHECK_RPC: ({ transaction: { state, attempts, refusal }, chain }) =>
+    (state !== "STUCK" && refusal?.waitsFor !== "laterBlock") ||
+    (refusal === null && !isHashAlone(attempts)) ||
+    !chain.reachable ||
+    chain.doubted !== null,
+  CHECK_SIGNER: ({ lane }) => lane.signerAway !== null,
+};
+
+export function isOfUse(code: HelpCode, situation: Situation): boolean {
+  return RULES[code]?.(situation) ?? true;
+}
+
+function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeof repricedKind>): boolean {
+  const { state, subState, receipt, attempts } = transaction;
+  const rule: TransitionRule = TRANSITIONS[kind];
+  if (receipt !== null || lane.signerAway !== null) return false;
+  if (!rule.from.includes(state) || !leavesFrom(rule, { state, subState })) return false;
+  return attemptToSend(attempts)?.nodeSigned !== true;
+}
+
+/**
+ * A pool takes a replacement for a tenth more, and no more may be offered than the ceilings say. Above what the loop may offer
+ * by itself, an order needs a base fee that asks for it.
+ */
+function isUnderCeiling(
+  { transaction: { attempts }, chain: { ceilings, baseFee } }: Situation,
+  content: { readonly gas: bigint; readonly value: bigint },
+): boolean {
+  const first = attempts.find(isSendable);
+  const standing = highestOffer(attempts.filter(isSendable));
+  if (ceilings === null) return false;
+  if (first === undefined || standing === null) return true;
+  const least = feeCap(leastReplacement(standing));
+  if (least <= repricingLimit(ceilings, content, first.fees).most) return true;
+  return baseFee !== null && feeCap(standing) < baseFee && least <= feeLimit(ceilings, content).most;
+}
+
+/** Funds that do not pay for the transaction may still pay for a cancel; where they do not, that only fails as well. */
+function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation): boolean {
+  const standing = highestOffer(attempts.filter(isSendable));
+  return balance === null || standing === null || balance >= GAS_OF_NOTHING * feeCap(leastReplacement(standing));
+}

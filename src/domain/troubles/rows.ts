@@ -1,0 +1,159 @@
+/** The list of what needs a person: one row for each cause, however many transactions wait behind it. */
+import type { Address } from "../lane.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
+import type { OfferedAction } from "./situation.ts";
+import { rowOf, SEVERITIES, type Severity, type TroubleCode } from "./table.ts";
+
+/** One request that helps. `body` lacks the reason, which is the operator's. */
+export interface RowAction extends Pick<OfferedAction, "label" | "path"> {
+  readonly action: string;
+  readonly method: "POST" | "DELETE" | "GET";
+  readonly body: Readonly<Record<string, unknown>> | null;
+}
+
+export interface Trouble {
+  /** The same for as long as it is the same trouble. */
+  readonly id: string;
+  readonly severity: Severity;
+  readonly code: TroubleCode;
+  /** What is wrong and what it holds up. */
+  readonly sentence: string;
+  /** The first moment, whoever saw it. */
+  readonly since: Date | null;
+  /** When the figures of the sentence were read; absent: it has none. */
+  readonly asOf?: Date;
+  readonly chainId: number | null;
+  readonly signer: Address | null;
+  readonly txId: string | null;
+  readonly nonce: number | null;
+  readonly nodeId: string | null;
+  /** Masked. */
+  readonly endpoint: string | null;
+  /** How many transactions wait behind it. */
+  readonly waiting: number;
+  readonly actions: readonly RowAction[];
+  /** It reports a moment: somebody should know of it, and nothing of it lasts. */
+  readonly over: boolean;
+  /** Facts that the owner of the lane alone knows, for explanations on other nodes. */
+  readonly facts?: ReportedFacts;
+}
+
+/** Members of JSON: times in milliseconds, wei as digits. */
+export interface ReportedFacts {
+  readonly signerAway?: { readonly sinceMs: number; readonly reason: string };
+  readonly doubted?: string;
+  readonly refusal?: Pick<UnconfirmedRefusal, "txId" | "reason" | "firstBlock" | "waitsFor"> & {
+    readonly sinceMs: number;
+  };
+  readonly balance?: string;
+  readonly minedCount?: number;
+}
+
+/** Of a row that is about nothing in particular. */
+export const NOWHERE = {
+  ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
+  ...{ waiting: 0, actions: [], over: false },
+} as const satisfies Partial<Trouble>;
+
+type Given = Partial<Omit<Trouble, "code" | "severity">> & Pick<Trouble, "sentence">;
+
+/** `part` tells rows of one code and place apart. */
+export function trouble(code: TroubleCode, { id, ...given }: Given, part?: string | number): Trouble {
+  const { chainId, signer } = given;
+  const own = [code, chainId, signer, part].filter((each) => each !== undefined && each !== null).join(":");
+  return { ...NOWHERE, ...given, code, severity: rowOf(code).severity ?? "WARNING", id: id ?? own };
+}
+
+/** About one transaction: an explanation has better words for it. A row of a hole names one, and is not about it. */
+export function isOfTransaction({ id, txId }: Trouble): boolean {
+  return txId !== null && id === `tx:${txId}`;
+}
+
+/** Worst first, then what holds up most, then the oldest; by id if nothing else tells them apart. */
+export function ranked(troubles: readonly Trouble[]): readonly Trouble[] {
+  return [...troubles].sort(
+    (a, b) =>
+      SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) ||
+      b.waiting - a.waiting ||
+      (a.since?.getTime() ?? 0) - (b.since?.getTime() ?? 0) ||
+      (a.id < b.id ? -1 : 1),
+  );
+}
+
+/** One row of each id: the worse, since the earlier moment. Two nodes, or two sources, may report the same trouble. */
+export function once(troubles: readonly Trouble[]): readonly Trouble[] {
+  const byId = new Map<string, Trouble>();
+  for (const each of ranked(troubles)) {
+    const known = byId.get(each.id);
+    byId.set(each.id, known === undefined ? each : { ...each, ...known, since: earlier(known.since, each.since) });
+  }
+  return [...byId.values()];
+}
+
+/** Without rows that are only consequences of another one: that one is since the first of them, and counts what they hold up. */
+export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
+  // The widest place first, then the lowest nonce: that row is the one to show.
+  const all = [...once(troubles)].sort(
+    (a, b) => Number(isOfTransaction(a)) - Number(isOfTransaction(b)) || (comesBefore(a, b) ? -1 : 1),
+  );
+  const hiddenBy = new Map<Trouble, Trouble[]>();
+  const shown = all.filter((each) => {
+    const cause = all.find((other) => isHiddenBy(each, other));
+    if (cause !== undefined) hiddenBy.set(cause, [...(hiddenBy.get(cause) ?? []), each]);
+    return cause === undefined;
+  });
+  return ranked(shown.map((each) => withConsequences(each, hiddenBy.get(each) ?? [])));
+}
+
+function isHiddenBy(each: Trouble, cause: Trouble): boolean {
+  if (each === cause || each.over || cause.over) return false;
+  if (each.code !== cause.code) return rowOf(cause.code).hides?.includes(each.code) === true && isInside(each, cause);
+  if (!isOfTransaction(each) || rowOf(each.code).about === "transaction" || !isInside(each, cause)) return false;
+  return !isOfTransaction(cause) || comesBefore(cause, each);
+}
+
+function comesBefore(a: Trouble, b: Trouble): boolean {
+  return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
+}
+
+/** In the place that the cause is about. */
+function isInside(each: Trouble, cause: Trouble): boolean {
+  const isOn = each.chainId === cause.chainId;
+  switch (rowOf(cause.code).about) {
+    case "everything":
+      return cause.signer === null || cause.signer === each.signer;
+    case "node":
+      return each.nodeId === cause.nodeId;
+    case "chain":
+      return isOn;
+    case "lane":
+      return isOn && each.signer === cause.signer;
+    default:
+      return each.txId === cause.txId;
+  }
+}
+
+function withConsequences(cause: Trouble, hidden: readonly Trouble[]): Trouble {
+  if (hidden.length === 0) return cause;
+  const same = hidden.filter(({ code }) => code === cause.code);
+  const since = same.reduce<Date | null>((first, each) => earlier(first, each.since), cause.since);
+  const byLane = new Map<string, number>();
+  for (const { chainId, signer, waiting, txId } of isOfTransaction(cause) ? [] : hidden) {
+    const key = `${chainId}:${signer}`;
+    if (txId !== null) byLane.set(key, Math.max(byLane.get(key) ?? 0, waiting + 1));
+  }
+  const waiting = [...byLane.values()].reduce((sum, each) => sum + each, 0);
+  const severity = SEVERITIES.find((each) => each === cause.severity || same.some((row) => row.severity === each));
+  return { ...cause, severity: severity ?? cause.severity, since, waiting: Math.max(cause.waiting, waiting) };
+}
+
+function earlier(a: Date | null, b: Date | null): Date | null {
+  return a === null || b === null ? (a ?? b) : a <= b ? a : b;
+}
+
+/** From a report in JSON, which has no dates; an older node writes neither `over` nor `asOf`. */
+export function revived(row: Omit<Trouble, "since" | "asOf"> & { since: string | null; asOf?: string }): Trouble {
+  const { since, asOf, ...rest } = row;
+  const dates = { since: since === null ? null : new Date(since), ...(asOf !== undefined && { asOf: new Date(asOf) }) };
+  return { ...rest, ...dates, over: rest.over ?? false };
+}

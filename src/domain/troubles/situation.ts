@@ -1,0 +1,173 @@
+import type { Ceilings } from "../ceilings.ts";
+import type { FinalityRule } from "../finality.ts";
+import type { Kill } from "../kills.ts";
+import type { Hash } from "../lane.ts";
+import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/index.ts";
+import type { Forbidden } from "../policy/policy.ts";
+import type { Scope } from "../principal.ts";
+import type { Attempt, LaneTransaction } from "../transaction.ts";
+import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
+import type { CauseCode, HelpCode } from "./table.ts";
+
+/** Everything an explanation is drawn from: facts of one moment, each null if it is unknown. */
+export interface Situation {
+  readonly now: Date;
+  readonly transaction: ExplainedTransaction;
+  readonly lane: ExplainedLane;
+  readonly chain: ExplainedChain;
+}
+
+/** `lastError`: the node's answer by its name (domain/answers.ts), a colon, its own words. */
+export interface ExplainedTransaction
+  extends Pick<LedgerTransaction, "txId" | "nonce" | "state" | "subState">,
+    Omit<TransactionDetails, "lostSightAt"> {
+  readonly value: bigint;
+  readonly gas: bigint | null;
+  readonly attempts: readonly Attempt[];
+  readonly updatedAt: Date;
+  /** Why it is where it is, as the last step that led here says. */
+  readonly reason: string | null;
+  readonly since: Date;
+  /** The rule of a policy that keeps it from being offered for more, and the one that keeps it from being cancelled. */
+  readonly forbidden: Forbidden | null;
+  readonly forbiddenCancel: Forbidden | null;
+  /** While it waits for approval: by which rule, until when, and whose it is. */
+  readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
+  /** Its receipt was withdrawn, and none has come since. */
+  readonly withdrawn: boolean;
+  /** Its caller's word, and since when it is being cancelled because of that; null: not given, and not yet. */
+  readonly validUntil: Date | null;
+  readonly expiredAt: Date | null;
+  /** Who holds it back, and why; null: nobody does. */
+  readonly held: Held | null;
+  /** The last action that was taken about it, except a hold; null: none was, or it is over. */
+  readonly asked: Asked | null;
+  /** An endpoint refuses it, and that is not confirmed yet, as far as the node that was asked knows. */
+  readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
+}
+
+export interface Held {
+  readonly since: Date;
+  readonly actor: string;
+  readonly reason: string;
+}
+
+export interface Asked {
+  readonly action: string;
+  readonly by: string;
+  readonly at: Date;
+}
+
+export interface ExplainedLane {
+  /** As it is shown to people. */
+  readonly signer: string;
+  /** The order to stop that is in force for its signer. */
+  readonly killed: Kill | null;
+  readonly suspended: boolean;
+  /** Who suspended it, and why. */
+  readonly suspendedFor: string | null;
+  readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
+  /** Nothing is signed for it now, as far as the node that was asked knows. */
+  readonly signerAway: { readonly since: Date; readonly reason: string } | null;
+  /** What it waits for: what stands at the nonce that the chain wants next, or is held back below it. */
+  readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
+  /** The chain wants this nonce next, and no transaction of the lane holds it. */
+  readonly hole: ExplainedHole | null;
+  /** How many nonces were given after this one's. */
+  readonly behind: number;
+}
+
+export interface ExplainedHole {
+  readonly nonce: number;
+  /** Why nothing holds it, as far as that is kept. */
+  readonly detail: string | null;
+  /** It is kept for a caller that signs itself. */
+  readonly reserved: boolean;
+  /** Who fills it: an order about the head of the lane, this one; a loop, by itself; the chain node, which holds the key. */
+  readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
+  /** The rule of a policy that keeps everybody from filling it. */
+  readonly forbidden: Forbidden | null;
+}
+
+export interface ExplainedChain {
+  readonly chainId: number;
+  /** False: the chain of this transaction is not configured on the node that was asked. */
+  readonly known: boolean;
+  readonly reachable: boolean;
+  readonly unreachableSince: Date | null;
+  readonly minedCount: number | null;
+  readonly head: number | null;
+  readonly balance: bigint | null;
+  readonly baseFee: bigint | null;
+  /** The first of the last blocks in a row that asked for more than the transaction's fee cap. */
+  readonly dearSinceBlock: number | null;
+  /** Figures are those of the last read, not of this moment. */
+  readonly remembered?: boolean;
+  /** Whether the node's pool holds one of its payloads; null where the node cannot tell. */
+  readonly pooled: boolean | null;
+  readonly finality: FinalityRule;
+  readonly confirmations: number;
+  readonly inFlightWindow: number;
+  /** So often what a node took is sent again before it is called stuck; 0: age alone decides. */
+  readonly stuckAfterResubmits: number;
+  /** The most that may be offered there; null where the chain is not configured. */
+  readonly ceilings: Ceilings | null;
+  /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. Without a receipt: of the price of gas. */
+  readonly disputed: Disputed | null;
+  /** Endpoints that alone are given what is private. */
+  readonly privateEndpoints: readonly string[];
+  /** The chain behind the URL is not the one the lane knows: nothing is decided. */
+  readonly doubted: string | null;
+}
+
+export interface Disputed {
+  readonly code: "RPC_DISAGREES" | "RPC_BEHIND";
+  readonly answers: readonly string[];
+  readonly since: Date | null;
+}
+
+export interface Explanation {
+  /** What is wrong, what that holds up, and what helps: for somebody who reads nothing else. */
+  readonly summary: string;
+  /** What decides first. */
+  readonly causes: readonly Cause[];
+  /** Without its id where nothing holds the nonce, or the transaction may be another key's business. */
+  readonly blockedBy?: { readonly txId?: string; readonly nonce: number };
+  /** What helps now, most useful first. */
+  readonly help: readonly { readonly code: HelpCode; readonly text: string }[];
+  /** Of that, what can be done by a request to this API. */
+  readonly actions: readonly OfferedAction[];
+}
+
+export const OFFERED_ACTIONS = [
+  "resubmit",
+  "reprice",
+  "cancel",
+  "resolve",
+  "approve",
+  "reject",
+  "resume",
+  "resumeLane",
+  "endKill",
+] as const;
+
+/** One request, complete: sent as it stands here, it is accepted now. Its reason may be put in better words. */
+export interface OfferedAction {
+  readonly action: (typeof OFFERED_ACTIONS)[number];
+  /** The help that it is. */
+  readonly code: HelpCode;
+  /** For a button. */
+  readonly label: string;
+  readonly method: "POST" | "DELETE";
+  readonly path: string;
+  readonly body: Readonly<Record<string, string | number | boolean>> & { readonly reason: string };
+  /** What the API key needs; the one that made a transaction may cancel it with `submit`. */
+  readonly scope: Scope;
+}
+
+export interface Cause {
+  readonly code: CauseCode;
+  readonly text: string;
+  readonly since?: Date;
+  readonly data?: Readonly<Record<string, string | number | Hash | null>>;
+}

@@ -1,0 +1,214 @@
+/**
+ * Everything that can be wrong, each once: how bad it is, what it is about, what helps, what it hides and how its alert ends.
+ * Explanations, the list of what needs attention, alerts and the doctor read this table. The runbook of an alert is the section of
+ * its code in docs/operations/alerts.md.
+ */
+
+/** Worst first. */
+export const SEVERITIES = ["CRITICAL", "ERROR", "WARNING"] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** Rows about one of these are merged, except rows about a transaction: each of those waits for a decision of its own. */
+type About = "everything" | "node" | "chain" | "endpoint" | "lane" | "transaction";
+
+/**
+ * How an alert ends. "state": its trouble is shown for as long as it lasts. "said": an event ends it. "relief": it says that another
+ * alert is over. "moment": it reports an event, and nothing of it lasts.
+ */
+export type AlertEnd = "state" | "said" | "relief" | "moment";
+
+interface Row {
+  /** Null: progress or an outcome. */
+  readonly severity: Severity | null;
+  readonly about: About;
+  /** Present: a cause of explain. Best first; possible.ts says which of them are of use now. */
+  readonly helps?: readonly HelpCode[];
+  /** Consequences: rows with these codes inside the same place are not shown beside it. */
+  readonly hides?: readonly string[];
+  /** Present: an alert has this code. */
+  readonly ends?: AlertEnd;
+  /** Its alert, if that has another code. */
+  readonly alert?: string;
+}
+
+/** What would help; advice.ts has the words and the request of each. */
+export const HELP_CODES = [
+  "WAIT",
+  "LOOK_AT_BLOCKER",
+  "END_KILL",
+  "RESUME_LANE",
+  "RESUME_TRANSACTION",
+  "START_A_NODE",
+  "CHECK_RPC",
+  "CHECK_SIGNER",
+  "FUND_SIGNER",
+  "REPRICE",
+  "RAISE_CEILING",
+  "APPROVE",
+  "RAISE_LIMIT",
+  "RESUBMIT",
+  "DISCLOSE",
+  "CANCEL",
+  "REPLACE",
+  "FILL_HOLE",
+  "USE_NONCE_ELSEWHERE",
+  "USE_RESERVATION",
+  "SEND_ANEW",
+  "PROTECT_KEY",
+] as const;
+export type HelpCode = (typeof HELP_CODES)[number];
+
+const calm = { severity: null, about: "transaction", helps: [] } as const;
+const again = { severity: null, about: "transaction", helps: ["SEND_ANEW"] } as const;
+const moment = { severity: "WARNING", about: "lane", ends: "moment" } as const;
+const relief = { severity: "WARNING", about: "lane", ends: "relief" } as const;
+
+/** A lane that grew old or deep is a symptom of whatever stops it. */
+export const SYMPTOMS = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"] as const;
+const priced = { severity: "WARNING", about: "lane", hides: SYMPTOMS } as const;
+
+export const TROUBLES = {
+  NODE_LOST: { severity: "ERROR", about: "node", hides: ["OWNER_SILENT"], alert: "NODE_VANISHED" },
+
+  CONFIRMED: calm,
+  REPLACED: calm,
+  REVERTED: again,
+  CANCELLED: calm,
+  NONCE_CONSUMED_EXTERNALLY: { severity: null, about: "transaction", helps: ["PROTECT_KEY", "SEND_ANEW"] },
+  REJECTED: again,
+  REQUEST_ID_REUSED: again,
+  EXPIRED: again,
+  AWAITING_APPROVAL: { severity: "WARNING", about: "transaction", helps: ["APPROVE", "CANCEL"] },
+  HELD: { severity: "WARNING", about: "transaction", helps: ["RESUME_TRANSACTION", "CANCEL"], hides: SYMPTOMS },
+  EXPIRES: calm,
+  EXPIRING: calm,
+  REFUSAL_UNCONFIRMED: { severity: "ERROR", about: "lane", helps: ["CHECK_RPC"], alert: "RPC_DISAGREES" },
+  WAITING_FOR_ALLOCATION: calm,
+  WAITING_FOR_WINDOW: calm,
+  WAITING_FOR_SIGNATURE: calm,
+  WAITING_FOR_SEND: calm,
+  WAITING_FOR_BLOCK: calm,
+  WAITING_FOR_CONFIRMATIONS: calm,
+  WAITING_FOR_FINALITY_TAG: calm,
+  WAITING_BEHIND: { severity: "WARNING", about: "lane", helps: ["LOOK_AT_BLOCKER"] },
+  HOLE_BELOW: {
+    ...{ severity: "ERROR", about: "lane", hides: [...SYMPTOMS, "STUCK", "WAITING_BEHIND"] },
+    helps: ["FILL_HOLE", "USE_NONCE_ELSEWHERE", "RAISE_LIMIT", "CHECK_SIGNER"],
+  },
+  RESERVED_BELOW: { severity: "WARNING", about: "lane", helps: ["USE_RESERVATION"], hides: SYMPTOMS },
+  KILLED: { severity: "CRITICAL", about: "everything", helps: ["END_KILL"], hides: SYMPTOMS, ends: "state" },
+  LANE_SUSPENDED: { severity: "WARNING", about: "lane", helps: ["RESUME_LANE"], hides: SYMPTOMS },
+  LANE_UNOWNED: { severity: "ERROR", about: "lane", helps: ["START_A_NODE"] },
+  OWNER_SILENT: { severity: "ERROR", about: "node", helps: ["START_A_NODE"] },
+  CHAIN_UNKNOWN: { severity: "WARNING", about: "chain", helps: ["START_A_NODE"] },
+  CHAIN_UNREACHABLE: {
+    ...{ severity: "CRITICAL", about: "chain", helps: ["CHECK_RPC"], alert: "CHAIN_DOWN" },
+    hides: [...SYMPTOMS, "RPC_ENDPOINT_DOWN", "CHAIN_STALLED"],
+  },
+  CHAIN_DOUBTED: {
+    ...{ severity: "CRITICAL", about: "lane", helps: ["CHECK_RPC"], alert: "CHAIN_DISTRUSTED" },
+    hides: SYMPTOMS,
+  },
+  SIGNER_AWAY: { severity: "ERROR", about: "lane", helps: ["CHECK_SIGNER"], hides: SYMPTOMS, ends: "state" },
+  RPC_DISAGREES: { severity: "ERROR", about: "chain", helps: ["CHECK_RPC"], ends: "state" },
+  RPC_BEHIND: { severity: "WARNING", about: "chain", helps: ["CHECK_RPC"], ends: "state" },
+  FEE_BELOW_BASE_FEE: { ...priced, helps: ["REPRICE", "CANCEL", "USE_NONCE_ELSEWHERE"] },
+  FEE_CEILING_REACHED: { ...priced, helps: ["REPRICE", "RAISE_CEILING", "CANCEL"], ends: "state" },
+  POLICY_LIMIT_REACHED: { ...priced, helps: ["RAISE_LIMIT", "CANCEL"], ends: "state" },
+  UNDERPRICED: { ...priced, helps: ["REPRICE", "CANCEL"] },
+  INSUFFICIENT_FUNDS: {
+    ...{ severity: "ERROR", about: "lane", helps: ["FUND_SIGNER", "CANCEL"], ends: "state" },
+    hides: [...SYMPTOMS, "LOW_BALANCE"],
+  },
+  NODE_REFUSED: { ...priced, helps: ["REPLACE", "CANCEL"], alert: "TX_REFUSED" },
+  NODE_WANTS_LOWER_NONCE: calm,
+  NODE_DID_NOT_ANSWER: { ...priced, helps: ["CHECK_RPC"] },
+  SENT_PRIVATELY: { severity: null, about: "transaction", helps: ["DISCLOSE"] },
+  NOT_IN_POOL: { ...priced, helps: ["RESUBMIT"] },
+  NONCE_CONSUMED: calm,
+  NONCE_USED_BY_OTHERS: { severity: "WARNING", about: "lane", helps: ["PROTECT_KEY"] },
+  SUBMIT_RESULT_UNKNOWN: { ...priced, helps: [], alert: "GRAY_ZONE_ENTERED" },
+  REORGED: calm,
+  RESENT_OFTEN: { ...priced, helps: ["REPRICE", "CHECK_RPC", "CANCEL"], ends: "state" },
+  STUCK: {
+    ...{ severity: "ERROR", about: "lane", hides: SYMPTOMS, alert: "TX_STUCK" },
+    helps: ["RESUBMIT", "REPRICE", "CHECK_RPC", "CANCEL", "USE_NONCE_ELSEWHERE"],
+  },
+
+  CANNOT_RESIGN: { ...priced, ends: "state" },
+  CHAIN_DISTRUSTED: { severity: "CRITICAL", about: "lane", ends: "state" },
+  CHAIN_DOWN: { severity: "CRITICAL", about: "chain", ends: "state" },
+  CHAIN_STALLED: { severity: "ERROR", about: "chain", hides: ["STUCK", "RESENT_OFTEN", ...SYMPTOMS], ends: "state" },
+  CHAIN_TRUSTED_AGAIN: relief,
+  COMMITS_MAY_BE_LOST: { severity: "CRITICAL", about: "everything", ends: "state" },
+  DATABASE_HISTORY_CHANGED: { severity: "CRITICAL", about: "everything", ends: "moment" },
+  DEEP_REORG: { severity: "CRITICAL", about: "lane", ends: "moment" },
+  EXTERNAL_KEY_USE: { severity: "CRITICAL", about: "lane", ends: "state" },
+  FENCED_SURGE: { severity: "ERROR", about: "node", ends: "said" },
+  FINALITY_TAG_MISSING: { severity: "ERROR", about: "chain", ends: "said" },
+  FOREIGN_PENDING: { severity: "WARNING", about: "lane", ends: "said" },
+  FOREIGN_REPLACEMENT: { severity: "WARNING", about: "lane", ends: "said" },
+  GAS_ORACLE_AWAY: { severity: "WARNING", about: "chain", ends: "said" },
+  GRAY_ZONE_ENTERED: { severity: "WARNING", about: "lane", ends: "state" },
+  GRAY_ZONE_LEFT: relief,
+  GRAY_ZONE_TIMED_OUT: { severity: "ERROR", about: "lane", ends: "moment" },
+  HEAD_OF_LINE_OLD: { severity: "WARNING", about: "lane", ends: "state" },
+  HOLE_FILLED: moment,
+  HOLE_USED_ELSEWHERE: moment,
+  KEY_FILE_OPEN: { severity: "WARNING", about: "node", ends: "moment" },
+  LANE_AWAITS_OPERATOR: {
+    ...{ severity: "CRITICAL", about: "lane", hides: ["LANE_SUSPENDED", ...SYMPTOMS], ends: "state" },
+  },
+  LOW_BALANCE: { severity: "WARNING", about: "lane", ends: "state" },
+  MAX_ATTEMPTS_REACHED: { ...priced, ends: "state" },
+  NODE_VANISHED: { severity: "ERROR", about: "node", ends: "state" },
+  NONCE_CONSUMED_UNSEEN: { severity: "WARNING", about: "lane", ends: "said" },
+  NONCE_DRIFT: { severity: "ERROR", about: "lane", ends: "moment" },
+  NONCE_GIVEN_UP: { severity: "ERROR", about: "lane", ends: "moment" },
+  NOTIFICATIONS_NEED_DIRECT_URL: { severity: "WARNING", about: "node", ends: "moment" },
+  PASS_FAILED: { severity: "ERROR", about: "chain", ends: "said" },
+  PENDING_DEEP: { severity: "WARNING", about: "lane", ends: "state" },
+  PENDING_OLD: { severity: "WARNING", about: "lane", ends: "state" },
+  POLICIES_CHANGED: { severity: "WARNING", about: "everything", ends: "moment" },
+  POLICY_FILE_DIFFERS: { severity: "WARNING", about: "node", ends: "said" },
+  POLICY_UNREADABLE: { severity: "ERROR", about: "node", ends: "said" },
+  RECEIPT_BACKLOG_GROWING: { severity: "ERROR", about: "node", ends: "said" },
+  RECONCILIATION_FAILED: { severity: "CRITICAL", about: "chain", ends: "said" },
+  REPRICING_FAILED: moment,
+  RESERVATION_EXPIRED: moment,
+  RESERVED_PILE_UP: { severity: "WARNING", about: "lane", ends: "said" },
+  RESUBMIT_SURGE: { severity: "WARNING", about: "node", ends: "said" },
+  RPC_ENDPOINT_DOWN: { severity: "WARNING", about: "endpoint", ends: "state" },
+  RPC_WRONG_CHAIN: { severity: "CRITICAL", about: "endpoint", ends: "state" },
+  SCHEMA_TOO_NEW: { severity: "CRITICAL", about: "node", ends: "said" },
+  SIGNER_BACK: relief,
+  SIGNER_LIES: { severity: "CRITICAL", about: "lane", hides: ["SIGNER_AWAY", ...SYMPTOMS], ends: "state" },
+  SLOW_SIGNING: { severity: "WARNING", about: "node", ends: "moment" },
+  STABLE_BLOCKS_REPLACED: { severity: "ERROR", about: "chain", ends: "moment" },
+  STUCK_HOOK_DECISION: moment,
+  STUCK_HOOK_FAILED: { severity: "ERROR", about: "lane", ends: "moment" },
+  TX_REFUSED: { severity: "ERROR", about: "lane", ends: "state" },
+  TX_STUCK: { severity: "ERROR", about: "lane", ends: "state" },
+} as const satisfies Readonly<Record<string, Row>>;
+
+type Table = typeof TROUBLES;
+type Having<Column extends string> = {
+  [Code in keyof Table]: Table[Code] extends Readonly<Record<Column, unknown>> ? Code : never;
+}[keyof Table];
+
+export type TroubleCode = keyof Table;
+/** What an explanation may name. */
+export type CauseCode = Having<"helps">;
+/** What people are woken for. */
+export type AlertCode = Having<"ends">;
+
+const having = <Code extends TroubleCode>(column: keyof Row): readonly Code[] =>
+  (Object.keys(TROUBLES) as Code[]).filter((code) => column in TROUBLES[code]);
+
+export const TROUBLE_CODES = Object.keys(TROUBLES) as readonly TroubleCode[];
+export const CAUSE_CODES = having<CauseCode>("helps");
+export const ALERT_CODES = having<AlertCode>("ends").toSorted();
+
+export function rowOf(code: TroubleCode): Row {
+  return TROUBLES[code];
+}

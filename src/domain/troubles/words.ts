@@ -1,0 +1,82 @@
+/** Figures and troubles as people say them. */
+import type { Kill } from "../kills.ts";
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [86_400, "d"],
+  [3_600, "h"],
+  [60, "min"],
+  [1, "s"],
+];
+
+function duration(seconds: number): string {
+  const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, "s"];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+/** How long it has been so. */
+export function spanInWords(since: Date, now: Date): string {
+  return duration(Math.max(0, now.getTime() - since.getTime()) / 1_000);
+}
+
+export function agoInWords(then: Date, now: Date): string {
+  return `${spanInWords(then, now)} ago`;
+}
+
+export function untilInWords(then: Date, now: Date): string {
+  return `in ${duration(Math.max(0, then.getTime() - now.getTime()) / 1_000)}`;
+}
+
+export function gwei(wei: bigint): string {
+  return `${decimal(wei, 9)} gwei`;
+}
+
+export function ether(wei: bigint): string {
+  return `${decimal(wei, 18)} ETH`;
+}
+
+function decimal(value: bigint, digits: number): string {
+  const text = value.toString().padStart(digits + 1, "0");
+  const fraction = text.slice(-digits).replace(/0+$/, "");
+  return fraction === "" ? text.slice(0, -digits) : `${text.slice(0, -digits)}.${fraction}`;
+}
+
+/** With a capital at its beginning and a full stop at its end. */
+export function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** ` 3 transactions wait behind it.` */
+export function behind(waiting: number): string {
+  if (waiting === 0) return "";
+  return waiting === 1 ? " One transaction waits behind it." : ` ${waiting} transactions wait behind it.`;
+}
+
+// The one wording of each trouble that both an explanation and a row of its own report.
+
+export function killText({ signer, actor, reason }: Pick<Kill, "signer" | "actor" | "reason">): string {
+  const what = signer === null ? "everything is stopped" : "this signer is stopped";
+  return `${what} on all nodes (${actor}: ${reason}): nothing of it is sent`;
+}
+
+/** `why`: who suspended it and for what reason, or what the database may lack. */
+export function suspensionText(why: string | null): string {
+  return `its lane is suspended${why === null ? "" : ` (${why})`}: nothing of it is sent`;
+}
+
+export const MAY_LACK_COMMITS =
+  "the database may lack commits: compare the lane with the chain before you resume it" as const;
+
+export function holeText({ nonce, detail }: { readonly nonce: number; readonly detail: string | null }): string {
+  const why = detail === null ? "" : ` (${detail})`;
+  return `the chain wants nonce ${nonce} next, and no transaction holds it${why}: everything above waits`;
+}
+
+export function doubtText(why: string): string {
+  return `the chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}`;
+}
+
+/** Without `now`, no age: a row has its own `since`. */
+export function awayText({ since, reason }: { readonly since: Date; readonly reason: string }, now?: Date): string {
+  const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;
+  return `its signer ${what}: ${reason}`;
+}

@@ -1,0 +1,133 @@
+import { type Answer, EXECUTION_ERROR, fault, fieldOf, type Handle, INVALID_PARAMS, REVERTED } from "./json-rpc.ts";
+
+/**
+ * Refuses or rewrites calls that are known to make EDR panic or hang. EDR is native code: a panic ends the process,
+ * and a long computation stops the chain. The behaviour of contracts at run time is not covered.
+ */
+export function guardEdr(edr: Handle): Handle {
+  return async (method, params) => {
+    const given: readonly unknown[] = Array.isArray(params) ? params : [];
+    const refusal = (await REFUSALS.get(method)?.(given)) ?? null;
+    if (refusal !== null) return refusal;
+    return edr(method, RANGED.has(method) ? await withinHead(edr, given, params) : params);
+  };
+}
+
+type Refuse = (params: readonly unknown[]) => Answer | null | Promise<Answer | null>;
+
+const REFUSALS: ReadonlyMap<string, Refuse> = new Map(
+  Object.entries<Refuse>({
+    eth_call: refuseCall,
+    eth_estimateGas: refuseCall,
+    debug_traceCall: refuseCall,
+    eth_sendTransaction: ([call]) => (isCutCreation(call) ? CUT_CREATION : null),
+    eth_sendRawTransaction: async ([bytes]) => ((await isCutCreationSigned(bytes)) ? CUT_CREATION : null),
+    evm_increaseTime: ([seconds]) => refuseTime(toQuantity(seconds)),
+    evm_setNextBlockTimestamp: ([timestamp]) => refuseTime(toQuantity(timestamp)),
+    evm_mine: ([timestamp]) => refuseTime(toQuantity(timestamp)),
+    hardhat_mine: ([blocks, interval]) => refuseMining(blocks, interval),
+    hardhat_setCode: ([, code]) => refuseCode(code),
+    hardhat_setNextBlockBaseFeePerGas: ([price]) =>
+      toQuantity(price) < MOST_BASE_FEE
+        ? null
+        : fault(INVALID_PARAMS, `the base fee must be under ${MOST_BASE_FEE} wei`),
+  }),
+);
+
+const QUANTITY = /^0x[0-9a-f]+$/i;
+
+function toQuantity(given: unknown): bigint {
+  if (typeof given === "number" && Number.isInteger(given)) return BigInt(given);
+  return typeof given === "string" && /^(?:0x[0-9a-f]+|[0-9]+)$/i.test(given) ? BigInt(given) : 0n;
+}
+
+function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
+  if (isBeyondWealth(call)) return fault(EXECUTION_ERROR, "insufficient funds for transfer");
+  if (isCutCreation(call)) {
+    return fault(REVERTED, "execution reverted: the embedded chain cannot run code that is cut off in a PUSH20");
+  }
+  const replaced = typeof overrides === "object" && overrides !== null ? Object.values(overrides) : [];
+  for (const account of replaced) {
+    const refusal = refuseCode(fieldOf(account, "code"));
+    if (refusal !== null) return refusal;
+  }
+  return null;
+}
+
+/**
+ * EDR lets calls spend more than the account has, without overflow checks: gas cost in 128 bits, plus value in 256.
+ * No account has half of either; a call has less than 2^28 gas.
+ */
+function isBeyondWealth(call: unknown): boolean {
+  const prices = [fieldOf(call, "gasPrice"), fieldOf(call, "maxFeePerGas"), fieldOf(call, "maxPriorityFeePerGas")];
+  return prices.some((price) => toQuantity(price) >> 100n > 0n) || toQuantity(fieldOf(call, "value")) >> 255n > 0n;
+}
+
+/** EDR reads a library's address after a leading PUSH20, and panics if the code ends before. */
+const CUT_PUSH = /^0x73(?:[0-9a-f]{2}){0,19}$/i;
+const CUT_CREATION = fault(
+  EXECUTION_ERROR,
+  "Trying to send a deployment transaction whose init code length is less than its PUSH20 takes: the embedded chain cannot run it",
+);
+
+function isCutCreation(call: unknown): boolean {
+  if (fieldOf(call, "to") !== undefined && fieldOf(call, "to") !== null) return false;
+  return isCutPush(fieldOf(call, "data")) || isCutPush(fieldOf(call, "input"));
+}
+
+function isCutPush(code: unknown): boolean {
+  return typeof code === "string" && CUT_PUSH.test(code);
+}
+
+/**
+ * In RLP: no receiver, any value, and up to 20 bytes that begin with PUSH20. False positives are possible, false
+ * negatives are not.
+ */
+const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[2-9a-f]|9[0-4])?73/i;
+
+async function isCutCreationSigned(bytes: unknown): Promise<boolean> {
+  if (typeof bytes !== "string" || !MAYBE_CUT_CREATION.test(bytes)) return false;
+  const { parseTransaction } = await import("viem/utils");
+  try {
+    return isCutCreation(parseTransaction(bytes as `0x${string}`));
+  } catch {
+    // EDR's own error is better.
+    return false;
+  }
+}
+
+/** EDR's base fee has 64 bits and grows by up to an eighth per block: this leaves twenty full blocks. */
+const MOST_BASE_FEE = 2n ** 60n;
+
+/** EDR counts seconds in 63 bits, unchecked. This limit lasts for 34,000 years. */
+const MOST_SECONDS = 2n ** 40n;
+/** EDR searches logs block by block, including blocks mined in bulk. */
+const MOST_BLOCKS = 2n ** 24n;
+
+function refuseTime(seconds: bigint): Answer | null {
+  return seconds < MOST_SECONDS ? null : fault(INVALID_PARAMS, `time must be under ${MOST_SECONDS} seconds`);
+}
+
+function refuseMining(blocks: unknown, interval: unknown): Answer | null {
+  const count = blocks === undefined ? 1n : toQuantity(blocks);
+  if (count > MOST_BLOCKS) return fault(INVALID_PARAMS, `at most ${MOST_BLOCKS} blocks at once`);
+  return refuseTime(count * toQuantity(interval));
+}
+
+/** Code that starts like a delegation (EIP-7702) must be one. */
+function refuseCode(code: unknown): Answer | null {
+  if (isCutPush(code)) return fault(INVALID_PARAMS, "the embedded chain cannot run code that is cut off in a PUSH20");
+  if (typeof code !== "string" || !/^0xef01/i.test(code) || /^0xef0100[0-9a-f]{40}$/i.test(code)) return null;
+  return fault(INVALID_PARAMS, "code that begins with 0xef01 must be 0xef0100 and an address");
+}
+
+const RANGED: ReadonlySet<string> = new Set(["eth_getLogs", "eth_newFilter"]);
+
+/** EDR iterates to the last requested block, even if it does not exist. */
+async function withinHead(edr: Handle, [filter, ...rest]: readonly unknown[], params: unknown): Promise<unknown> {
+  const toBlock = fieldOf(filter, "toBlock");
+  if (typeof toBlock !== "string" || !QUANTITY.test(toBlock)) return params;
+  const head = await edr("eth_blockNumber", []);
+  if ("error" in head || toQuantity(toBlock) <= toQuantity(head.result)) return params;
+  return [{ ...(filter as object), toBlock: "latest" }, ...rest];
+}

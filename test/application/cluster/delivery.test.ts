@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { Delivery, NobodyActs } from "../../../src/application/cluster/delivery.ts";
+import { LeftInDoubt } from "../../../src/application/lane/between-owners.ts";
+import { type ErrorCode, FencepostError, notLeader } from "../../../src/domain/errors.ts";
+import { PeerUnreachable } from "../../../src/ports/peers.ts";
+import { CHAIN_ID, SIGNER } from "../../support/world.ts";
+
+const UNKNOWN = new FencepostError("UNAVAILABLE", "nobody knows", { outcome: "unknown" });
+
+function deliveryTo(stop: string): Delivery<string> {
+  const nowhere = () => Promise.reject(new Error("asked somebody"));
+  const lane = { chainId: CHAIN_ID, signer: SIGNER };
+  const ways = { here: nowhere, at: nowhere, enqueue: nowhere };
+  return new Delivery({ lane, items: 1, repeatable: true, ...ways, unknown: () => UNKNOWN }, stop, 1_000);
+}
+
+/** A first node may have done it, and a second one is asked after that. */
+const DOUBTS = {
+  "did not answer": (delivery: Delivery<string>) =>
+    delivery.unanswered(new PeerUnreachable("silence", false), { isLive: false, other: () => "second" }),
+  "was left in doubt by its database": (delivery: Delivery<string>) => {
+    delivery.note([new LeftInDoubt(notLeader("another node acts"), { txId: "tx" }).toPeer()]);
+    delivery.goTo("second");
+  },
+};
+
+const conclude = (delivery: Delivery<string>) => delivery.conclude(() => new NobodyActs(null))[0];
+const refusal = (code: ErrorCode) => new FencepostError(code, "no");
+
+describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, leaveInDoubt) => {
+  const aboutTheNode = ["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"] as const;
+  it.each([...aboutTheNode, "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
+    "stays unknown where another node refuses it with %s: that says nothing about the first",
+    (code) => {
+      const delivery = deliveryTo("first");
+      leaveInDoubt(delivery);
+      delivery.note([refusal(code)]);
+      expect(conclude(delivery)).toBe(UNKNOWN);
+    },
+  );
+
+  it.each(["SUBMISSION_REJECTED", "CONFLICT", "REQUEST_ID_REUSED"] as const)(
+    "is refused where the next owner says %s: it has looked for the first one's work under its own term",
+    (code) => {
+      const delivery = deliveryTo("first");
+      leaveInDoubt(delivery);
+      delivery.note([refusal(code)]);
+      expect(conclude(delivery)).toMatchObject({ code });
+    },
+  );
+
+  it("is unknown where there is no other node to ask", () => {
+    const delivery = deliveryTo("first");
+    leaveInDoubt(delivery);
+    expect(conclude(delivery)).toBe(UNKNOWN);
+  });
+});
+
+describe("what every node refused", () => {
+  it("was not accepted", () => {
+    const delivery = deliveryTo("first");
+    delivery.note([notLeader("not here")]);
+    expect(conclude(delivery)).toMatchObject({ message: expect.stringContaining("nothing was accepted") });
+  });
+});

@@ -1,0 +1,70 @@
+import { expect, it } from "vitest";
+import { Dequeue } from "../../../src/application/cluster/dequeue.ts";
+import { notLeader } from "../../../src/domain/errors.ts";
+import type { BegunRequest } from "../../../src/ports/left-request-store.ts";
+import type { LaneRequest } from "../../../src/ports/peers.ts";
+import { aLane } from "../../support/lane-samples.ts";
+
+const LANE = aLane();
+const PAGE = 50;
+
+function aRequest(index: number, begunBefore = false): BegunRequest {
+  const words = { action: "act", body: `{"index":${index}}`, owner: "shop", repeatable: true };
+  return { leftId: `left-${index}`, lane: LANE, ...words, begunBefore };
+}
+
+/** A table of which a look begins a page at most. */
+function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => object = () => ({ answer: null })) {
+  const asked: number[] = [];
+  const received: LaneRequest[] = [];
+  const putBack: string[] = [];
+  const answered = new Set<string>();
+  const requests = new Dequeue({
+    store: {
+      beginRequests: async (_, __, except) => {
+        const begun = all.filter(({ leftId }) => !except.includes(leftId) && !answered.has(leftId)).slice(0, PAGE);
+        asked.push(begun.length);
+        if (asked.length > 10) throw new Error("it does not end");
+        return begun;
+      },
+      answerRequest: async (leftId) => void answered.add(leftId),
+      putBackRequest: async (leftId) => void putBack.push(leftId),
+    },
+    instanceId: () => "me",
+    actions: {
+      receive: async (_, request) => {
+        received.push(request);
+        return receive(request) as never;
+      },
+    },
+    onAnswered: () => undefined,
+  });
+  const look = async () => {
+    await requests.look(() => [{ lane: LANE }]);
+    await requests.settled();
+  };
+  return { asked, received, putBack, answered, look };
+}
+
+it("begins all that was left for its lanes in one look, however many", async () => {
+  const { asked, answered, look } = bench(Array.from({ length: 120 }, (_, index) => aRequest(index)));
+  await look();
+  expect(answered.size).toBe(120);
+  expect(asked).toEqual([50, 50, 20, 0]);
+});
+
+it("does not begin in the same look what it has just put back, because the lane is lost", async () => {
+  const { asked, putBack, look } = bench([aRequest(1)], () => notLeader("lost"));
+  await look();
+  expect(asked).toEqual([1, 0]);
+  expect(putBack).toEqual(["left-1"]);
+});
+
+it("says of each whether it was begun before: a repeat is looked for first", async () => {
+  const { received, look } = bench([aRequest(1), aRequest(2, true)]);
+  await look();
+  expect(received).toMatchObject([
+    { body: { index: 1 }, owner: "shop", again: false },
+    { body: { index: 2 }, owner: "shop", again: true },
+  ]);
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { Gathering } from "../../../src/application/cluster/gather.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+
+function bench(enough = 1_000) {
+  const clock = createManualClock();
+  const left: (readonly number[])[] = [];
+  const together = async (items: readonly number[], tell: (at: number, fate: number) => void) => {
+    left.push(items);
+    items.forEach((item, at) => {
+      tell(at, item * 10);
+    });
+  };
+  return { clock, left, gathering: new Gathering<number, number>(clock, together, enough) };
+}
+
+describe("gathering", () => {
+  it("leaves at the end of the turn with all that came in it, each with its own fate", async () => {
+    const { clock, left, gathering } = bench();
+    const fates = Promise.all([1, 2, 3].map((item) => gathering.add(item)));
+    expect(left).toEqual([]);
+    await clock.advance(0);
+    expect(left).toEqual([[1, 2, 3]]);
+    expect(await fates).toEqual([10, 20, 30]);
+  });
+
+  it("leaves with enough of them while the turn still brings others, and then with those", async () => {
+    const { clock, left, gathering } = bench(2);
+    const fates = Promise.all([1, 2, 3, 4, 5].map((item) => gathering.add(item)));
+    expect(left).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    await clock.advance(0);
+    expect(left.at(-1)).toEqual([5]);
+    expect(await fates).toEqual([10, 20, 30, 40, 50]);
+  });
+
+  it("does not leave empty-handed at the end of a turn whose creates have left before", async () => {
+    const { clock, left, gathering } = bench(2);
+    await Promise.all([gathering.add(1), gathering.add(2)]);
+    await clock.advance(0);
+    expect(left).toEqual([[1, 2]]);
+  });
+});

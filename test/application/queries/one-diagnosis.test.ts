@@ -1,0 +1,224 @@
+/** One cause is one row with one remedy, on every page and node, since its first moment. */
+import { afterEach, describe, expect, it } from "vitest";
+import { NodeWatch } from "../../../src/application/loops/node-watch.ts";
+import { RecentAlerts } from "../../../src/application/queries/recent-alerts.ts";
+import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import {
+  CHAIN_ID,
+  SIGNER,
+  SIGNERS,
+  TO,
+  transfer,
+  World,
+  type WorldNode,
+  type WorldOptions,
+} from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world?.close());
+
+async function start(options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+const GWEI = 1_000_000_000n;
+const SECOND = 1_000;
+const NEVER_STUCK = { stuckAfterMs: 10_000_000, repricing: null } as const;
+
+/** What the list shows once the reports of all nodes are in. */
+async function rows({ node }: WorldNode) {
+  await world.settle(node.api.attention());
+  await world.clock.advance(6 * SECOND);
+  return (await world.settle(node.api.attention())).items;
+}
+
+const explained = ({ node }: WorldNode, txId: string) => world.settle(node.api.explain(txId));
+const remedies = (actions: readonly { readonly action: string }[]) => actions.map(({ action }) => action);
+
+/** Sent at a price that blocks pass over, from a signer whose funds have gone. */
+async function poor(entry: WorldNode, count = 1): Promise<readonly string[]> {
+  world.holdBlocks();
+  const ids: string[] = [];
+  for (let n = 0; n < count; n++) ids.push(await ops.sent(entry));
+  world.chain.dropAllTransactions();
+  world.chain.setBalance(SIGNER, 0n);
+  world.chain.setBaseFee(90n * GWEI);
+  world.chain.mine();
+  await world.until(() => ids.every((id) => ops.row(id).lastError?.startsWith("insufficientFunds") === true), 600_000);
+  return ids;
+}
+
+describe("the list and the page of a transaction", () => {
+  it("name the same cause and the same remedy if the fee is low and the funds are gone", async () => {
+    const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
+    const [txId = ""] = await poor(entry);
+    const [row] = await rows(entry);
+    const page = await explained(entry, txId);
+    expect(page.causes[0]?.code).toBe("INSUFFICIENT_FUNDS");
+    expect(page.help[0]?.code).toBe("FUND_SIGNER");
+    expect(row).toMatchObject({ code: "INSUFFICIENT_FUNDS", signer: SIGNER });
+    expect(row?.sentence).toContain("What helps: send funds to");
+    expect(remedies(row?.actions ?? [])).toEqual(remedies(page.actions));
+  });
+
+  it("name them on a node that does not own the lane, too", async () => {
+    const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
+    const other = await world.startNode({ signers: SIGNERS.slice(1) });
+    const [txId = ""] = await poor(entry);
+    const [[own], [theirs]] = [await rows(entry), await rows(other)];
+    const page = await explained(other, txId);
+    expect(theirs).toMatchObject({ code: "INSUFFICIENT_FUNDS", id: own?.id, since: own?.since });
+    expect(theirs?.sentence.split(" What helps")[1]).toBe(own?.sentence.split(" What helps")[1]);
+    expect(page.causes[0]?.code).toBe("INSUFFICIENT_FUNDS");
+  });
+
+  it("say on every node that the signer is away, as its owner reported", async () => {
+    const entry = await start();
+    const other = await world.startNode({ signers: SIGNERS.slice(1) });
+    entry.signer.sign = () => Promise.reject(new Error("connection refused"));
+    const txId = await ops.create(entry);
+    await world.clock.advance(15 * SECOND);
+    const [here, there] = [await explained(entry, txId), await explained(other, txId)];
+    expect(here.causes[0]?.code).toBe("SIGNER_AWAY");
+    expect(there.causes[0]).toMatchObject({ code: "SIGNER_AWAY", since: here.causes[0]?.since });
+    expect(there.help).toEqual(here.help);
+  });
+});
+
+describe("one cause", () => {
+  it("is one row, however many transactions of the signer it holds up", async () => {
+    const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
+    await poor(entry, 7);
+    const found = await rows(entry);
+    expect(found).toMatchObject([{ code: "INSUFFICIENT_FUNDS", nonce: 0, waiting: 6 }]);
+  });
+
+  it("is one row, however many signers wait for their chain", async () => {
+    const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
+    world.chain.setBaseFee(90n * GWEI);
+    for (const signer of SIGNERS) await ops.create(entry, { signer });
+    await world.until(() => world.rows().every(({ state }) => state === "STUCK"), 600_000);
+    entry.faults.inject({ kind: "unavailable" });
+    await world.clock.advance(15 * SECOND);
+    const found = await rows(entry);
+    expect(found.map(({ code, chainId }) => [code, chainId])).toEqual([["CHAIN_UNREACHABLE", CHAIN_ID]]);
+    expect(found[0]?.waiting).toBe(SIGNERS.length);
+  });
+});
+
+describe("since when", () => {
+  const STUCK_SOON = { stuckAfterMs: 20_000, repricing: null, resubmitIntervalMs: 2_000 } as const;
+
+  async function stuck(entry: WorldNode): Promise<Date> {
+    world.chain.setBaseFee(90n * GWEI);
+    const txId = await ops.create(entry);
+    await world.until(() => ops.row(txId).state === "STUCK", 600_000);
+    const stick = ops.row(txId).history.find(({ event }) => event === "stick");
+    if (stick === undefined) throw new Error("it is not stuck");
+    return stick.firstAt;
+  }
+
+  it("does not move when a stuck transaction is sent again", async () => {
+    const entry = await start({ settings: STUCK_SOON });
+    const since = await stuck(entry);
+    const sends = world.rows()[0]?.submitAttempts ?? 0;
+    await world.until(() => (world.rows()[0]?.submitAttempts ?? 0) > sends + 1, 600_000);
+    expect(await rows(entry)).toMatchObject([{ since }]);
+  });
+
+  it("survives a restart and the takeover by another node", async () => {
+    const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
+    await poor(entry);
+    const [first] = await rows(entry);
+    await world.clock.advance(20 * SECOND);
+    world.crash(entry);
+    const next = await world.startNode();
+    await world.until(() => world.ownerOf(SIGNER) === "node-2", 120_000);
+    await world.clock.advance(60 * SECOND);
+    const found = (await rows(next)).filter(({ code }) => code === "INSUFFICIENT_FUNDS");
+    expect(found).toMatchObject([{ id: first?.id, since: first?.since }]);
+  });
+
+  it("is a block that does not move while the price stays too low, or not named", async () => {
+    const entry = await start({ settings: NEVER_STUCK });
+    world.holdBlocks();
+    const txId = await ops.sent(entry);
+    world.chain.setBaseFee(90n * GWEI);
+    const sinceBlock = async (blocks: number) => {
+      for (let n = 0; n < blocks; n++) world.chain.mine();
+      await world.clock.advance(SECOND);
+      const { causes } = await explained(entry, txId);
+      return causes.find(({ code }) => code === "FEE_BELOW_BASE_FEE")?.data?.sinceBlock;
+    };
+    const first = await sinceBlock(3);
+    expect(first).toEqual(expect.any(Number));
+    expect(await sinceBlock(5)).toBe(first);
+    expect([first, null]).toContain(await sinceBlock(60));
+  });
+});
+
+describe("figures", () => {
+  it("of a surge of repeats are those of the last look, with their time", async () => {
+    const clock = createManualClock();
+    const alerts = new RecentAlerts(clock);
+    const watch = new NodeWatch({ clock, telemetry: { emit: (event) => alerts.hear(event) } });
+    const tx = { lane: { chainId: CHAIN_ID, signer: SIGNER }, txId: "t", nonce: 1, txHash: null };
+    const repeat: TelemetryEvent = {
+      ...{ type: "submit.answered", ...tx, answer: "accepted", detail: null, first: false, sinceCreatedMs: null },
+    };
+    const since = clock.now();
+    for (let minute = 0; minute < 11; minute++) {
+      for (let n = 0; n < 60; n++) watch.telemetry.emit(repeat);
+      watch.look(new Map(), { onChain: () => [] }, 0);
+      if (minute < 10) await clock.advance(60_000);
+    }
+    expect(alerts.shown()).toMatchObject([
+      { code: "RESUBMIT_SURGE", since, asOf: clock.now(), sentence: expect.stringMatching(/^300 of 300 /) },
+    ]);
+  });
+
+  it("that are missing are named, not guessed", async () => {
+    const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
+    world.chain.setBaseFee(90n * GWEI);
+    const txId = await ops.create(entry);
+    await world.until(() => ops.row(txId).state === "STUCK", 600_000);
+    entry.rpc.balance = () => Promise.reject(new Error("no answer"));
+    const { summary } = await explained(entry, txId);
+    expect(summary).toContain("Not known now: the balance of the signer.");
+  });
+
+  it("of PENDING_OLD are an age, not a depth", async () => {
+    const entry = await start({ settings: { alertOldestAgeMs: 5_000 } });
+    entry.signer.sign = () => new Promise(() => undefined);
+    const { txId } = await world.settle(entry.node.api.create(transfer()));
+    await world.clock.advance(20 * SECOND);
+    const row = (await rows(entry)).find(({ code }) => code === "PENDING_OLD");
+    expect(row).toMatchObject({ signer: SIGNER, since: ops.row(txId).createdAt });
+    expect(row?.sentence).toMatch(/oldest transaction .* not final/);
+  });
+});
+
+describe("after an action", () => {
+  it("the row and the page say who asked for it and when", async () => {
+    const entry = await start({ settings: { stuckAfterMs: 10_000, repricing: null } });
+    world.chain.setBaseFee(90n * GWEI);
+    const txId = await ops.create(entry, { payload: { to: TO, value: "1", gas: 21_000, ...price(20n) } });
+    await world.until(() => ops.row(txId).state === "STUCK", 600_000);
+    await ops.act(entry, "reprice", {
+      txId,
+      request: { maxFeePerGas: `${30n * GWEI}`, maxPriorityFeePerGas: "2000000000" },
+    });
+    await world.clock.advance(3 * SECOND);
+    const { summary } = await explained(entry, txId);
+    expect(summary).toMatch(/ Asked 3 s ago by operator:ops \(reprice\), waits for a block\.$/);
+  });
+});
+
+function price(gwei: bigint) {
+  return { maxFeePerGas: `${gwei * GWEI}`, maxPriorityFeePerGas: `${GWEI}` };
+}

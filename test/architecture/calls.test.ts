@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import type { Call } from "../../src/contract/calls/call.ts";
+import { GROUPS } from "../../src/contract/calls/index.ts";
+import { readCode } from "./tree.ts";
+
+/** The declaration, who may, what performs it, the client's face, and the command that shows it. */
+const MOST_PLACES = 5;
+
+const calls = GROUPS.flatMap(([, each]) => Object.entries<Call>(each));
+
+const source = readCode("src").map(({ path, text }) => ({ path, code: withoutComments(text) }));
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
+}
+
+/** By the operation id and the name in the client. A name that is one English word (`get`, `keys`) is that of other things too. */
+function namesOf(operationId: string, { face }: Call): readonly string[] {
+  return [...new Set([operationId, face ?? operationId])].filter((name) => /[a-z][A-Z]/.test(name));
+}
+
+function placesOf(names: readonly string[]): readonly string[] {
+  const isNamed = new RegExp(`\\b(?:${names.join("|")})\\b`);
+  return names.length === 0 ? [] : source.filter(({ code }) => isNamed.test(code)).map(({ path }) => path);
+}
+
+describe("a call of the API", () => {
+  it.each(calls)(`%s is named in at most ${MOST_PLACES} files`, (operationId, call) => {
+    const places = placesOf(namesOf(operationId, call));
+    expect(places.length, places.join(" ")).toBeLessThanOrEqual(MOST_PLACES);
+  });
+
+  it("is found by its name: the count sees the declaration, and no comment", () => {
+    const places = placesOf(["revokeKey"]);
+    expect(places).toContain("src/contract/calls/keys.ts");
+    expect(places).toContain("src/application/operations/keys.ts");
+    expect(withoutComments("/** revokeKey */\n// revokeKey\nconst x = 1;")).not.toContain("revokeKey");
+  });
+
+  it("has one name, one path, and a name in the client that no other call has", () => {
+    for (const each of [
+      calls.map(([operationId]) => operationId),
+      calls.map(([, { at }]) => at),
+      calls.flatMap(([, { face }]) => face ?? []),
+    ]) {
+      expect(new Set(each).size).toBe(each.length);
+    }
+  });
+
+  it("that the owner of a lane does may find none: NOT_LEADER is among its errors", () => {
+    const owned = calls.filter(([, { by }]) => by === "owner");
+    expect(owned.length).toBeGreaterThan(10);
+    for (const [operationId, { errors = [] }] of owned) expect(errors, operationId).toContain("NOT_LEADER");
+  });
+});
