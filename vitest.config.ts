@@ -6,7 +6,7 @@ import { SlowestFirst } from "./test/support/slowest-first.ts";
 const ON_DATABASE = [
   "test/{cluster,integration}/**/*.test.ts",
   "test/adapters/postgres/**/*.test.ts",
-  "test/application/embedded.test.ts",
+  "test/application/cluster/embedded.test.ts",
   "test/{attacks,drills,image}/*.test.ts",
   "test/support/database.test.ts",
 ];

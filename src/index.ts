@@ -3,9 +3,14 @@ export type * from "./client/public-types.ts";
 export { SentTransaction } from "./client/sent-transaction.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "./client/with-nonce.ts";
 export { ERROR_CATALOGUE, type ErrorCode } from "./domain/errors.ts";
-export type { FeeMarket, Fees } from "./domain/fees.ts";
-export { linearRepricing, marketRepricing, type RepricingStrategy, type RepricingView } from "./domain/repricing.ts";
-export type { State, SubState } from "./domain/transitions.ts";
+export {
+  linearRepricing,
+  marketRepricing,
+  type RepricingStrategy,
+  type RepricingView,
+} from "./domain/fees/repricing.ts";
+export type { FeeMarket, Fees } from "./domain/transaction/fees.ts";
+export type { State, SubState } from "./domain/transaction/transitions.ts";
 export { defineConfig, type FencepostConfig } from "./main/config/define.ts";
 export {
   type BlocksOptions,

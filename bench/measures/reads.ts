@@ -1,8 +1,8 @@
 import pg from "pg";
-import { migrate } from "../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../src/adapters/postgres/schema/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
-import { STATES } from "../../src/domain/transitions.ts";
+import { STATES } from "../../src/domain/transaction/transitions.ts";
 import type { ListFilter } from "../../src/ports/query-store.ts";
 import { BUSY_CHAIN, fillTables, QUIET_CHAIN, signerAt } from "../../test/support/large-tables.ts";
 import type { Workbench } from "../environment/workbench.ts";

@@ -1,11 +1,11 @@
-import type { Kill } from "../domain/kills.ts";
+import type { Kill } from "../domain/cluster/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { WindowLimit } from "../domain/pace/window-limits.ts";
 import type { PolicyRecord } from "../domain/policy/in-force.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
-import type { Reservation } from "../domain/reservations.ts";
-import type { CREATE_FIELDS } from "../domain/transaction.ts";
+import type { Reservation } from "../domain/transaction/reservations.ts";
+import type { CREATE_FIELDS } from "../domain/transaction/transaction.ts";
 import type { TransactionObject } from "../ports/codec.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";

@@ -2,10 +2,10 @@
  * Who may see and do what of the API, call by call. The scope of a call is asked for before (contract/calls). A lane that
  * the caller names and may not use is 403; an id of something that it may not see is 404, as if it did not exist.
  */
+
+import type { Kill } from "../domain/cluster/kills.ts";
 import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
-import type { Kill } from "../domain/kills.ts";
-import type { Address, Lane } from "../domain/lane.ts";
 import {
   ANYBODY,
   type CreateLimits,
@@ -18,7 +18,8 @@ import {
   refuseLimited,
   refuseOutside,
   type Scope,
-} from "../domain/principal.ts";
+} from "../domain/keys/principal.ts";
+import type { Address, Lane } from "../domain/lane.ts";
 import type { Explanation } from "../domain/troubles/situation.ts";
 import type { Created, Include, RequestQuery, TransactionAction, TransactionView } from "./api.ts";
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";

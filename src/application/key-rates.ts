@@ -3,8 +3,8 @@
  * name, so that two secrets of one key share it. Another node has its own buckets: behind a load balancer a key has its rate on each.
  */
 import { FencepostError } from "../domain/errors.ts";
-import type { Principal } from "../domain/principal.ts";
-import { draw } from "../domain/rate.ts";
+import type { Principal } from "../domain/keys/principal.ts";
+import { draw } from "../domain/pace/rate.ts";
 import type { Clock } from "../ports/clock.ts";
 
 export const RATE_RULE = "createsPerSecond";

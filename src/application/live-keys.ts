@@ -4,7 +4,7 @@
  * nobody can say whether a key still counts, and its callers are told to come again.
  */
 import { unavailable } from "../domain/errors.ts";
-import type { Principal, Quotas } from "../domain/principal.ts";
+import type { Principal, Quotas } from "../domain/keys/principal.ts";
 import type { KeyRecord, KeyStore } from "../ports/key-store.ts";
 import type { Ports } from "../ports/ports.ts";
 

@@ -1,7 +1,7 @@
-import type { CeilingSettings } from "../domain/ceilings.ts";
-import type { FinalityRule } from "../domain/finality.ts";
-import type { Pools } from "../domain/pool.ts";
-import type { RepricingStrategy } from "../domain/repricing.ts";
+import type { FinalityRule } from "../domain/chain/finality.ts";
+import type { CeilingSettings } from "../domain/fees/ceilings.ts";
+import type { RepricingStrategy } from "../domain/fees/repricing.ts";
+import type { Pools } from "../domain/nonces/pool.ts";
 
 /** What the application may be told. Where the values come from is main's business. */
 export interface NodeSettings {

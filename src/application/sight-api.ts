@@ -1,8 +1,8 @@
 /** What a person sees of everything at once. No answer asks a chain anything: it tells what the loops were last told. */
 
 import type { Address, Lane } from "../domain/lane.ts";
-import type { NonceSpan } from "../domain/nonce-spans.ts";
-import type { State } from "../domain/transitions.ts";
+import type { NonceSpan } from "../domain/nonces/nonce-spans.ts";
+import type { State } from "../domain/transaction/transitions.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
 import type { EndpointHealth } from "../ports/chain.ts";
 

@@ -1,5 +1,5 @@
 /** The calls of the face that are made by its table of paths, over whatever carries requests to a node. */
-import type { SignerLane } from "../contract/signers.ts";
+import type { SignerLane } from "../contract/schemas/signers.ts";
 import { type CallOptions, newRequestId, type OrderOptions } from "./deadline.ts";
 import { FencepostError, ofRequest } from "./error-classes.ts";
 import { CALL_PATHS, type CallPath, type FencepostFace } from "./face.ts";

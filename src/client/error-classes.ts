@@ -1,4 +1,4 @@
-import type { Problem } from "../contract/problem.ts";
+import type { Problem } from "../contract/schemas/problem.ts";
 
 /**
  * `UNREACHABLE`: no answer. The request may or may not have been accepted; the same requestId may be sent again.

@@ -1,5 +1,3 @@
-import type * as actions from "../contract/actions.ts";
-import type { Attention, AttentionQuery } from "../contract/attention.ts";
 import type { ClusterNode, KillOrder, KillSwitchState, LaneLease } from "../contract/calls/cluster.ts";
 import type { DeclaredCall } from "../contract/calls/index.ts";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../contract/calls/keys.ts";
@@ -10,20 +8,22 @@ import type {
   PolicyUsage,
   PolicyVerdict,
 } from "../contract/calls/policies.ts";
-import type { ClusterHistory, ClusterHistoryQuery } from "../contract/cluster-history.ts";
-import type { CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { NonceRuler, NonceRulerQuery } from "../contract/nonce-ruler.ts";
-import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/notice.ts";
-import type { Overview, OverviewQuery } from "../contract/overview.ts";
-import type { SearchQuery, SearchResults } from "../contract/search.ts";
-import type { SignerLane, SignersPage, SignersQuery } from "../contract/signers.ts";
+import type * as actions from "../contract/schemas/actions.ts";
+import type { Attention, AttentionQuery } from "../contract/schemas/attention.ts";
+import type { ClusterHistory, ClusterHistoryQuery } from "../contract/schemas/cluster-history.ts";
+import type { CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
+import type { NonceRuler, NonceRulerQuery } from "../contract/schemas/nonce-ruler.ts";
+import type { AcknowledgeOrder, Notice, NoticesQuery } from "../contract/schemas/notice.ts";
+import type { Overview, OverviewQuery } from "../contract/schemas/overview.ts";
+import type { SearchQuery, SearchResults } from "../contract/schemas/search.ts";
+import type { SignerLane, SignersPage, SignersQuery } from "../contract/schemas/signers.ts";
 import type {
   Explanation,
   Transaction,
   TransactionListQuery,
   TransactionPage,
-} from "../contract/transaction-schema.ts";
-import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/typed-payload.ts";
+} from "../contract/schemas/transaction-schema.ts";
+import type { FunctionOf, SomeAbi, TransactionIntent, TypedReplaceOrder } from "../contract/schemas/typed-payload.ts";
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import type { FencepostError } from "./error-classes.ts";
 import type { FollowedCompletion, FollowQuery, WaitOptions } from "./follow.ts";

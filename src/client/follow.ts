@@ -1,5 +1,5 @@
-import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/completions.ts";
-import type { Transaction } from "../contract/transaction-schema.ts";
+import type { Completion, CompletionsPage, CompletionsQuery } from "../contract/schemas/completions.ts";
+import type { Transaction } from "../contract/schemas/transaction-schema.ts";
 import { backOffMs, type CallOptions, pause, underDeadline } from "./deadline.ts";
 import { FencepostError } from "./error-classes.ts";
 import { mayRepeat } from "./failover.ts";

@@ -1,5 +1,5 @@
-import type { BatchResults, CreatedTransaction } from "../contract/create.ts";
-import type { TransactionIntent } from "../contract/typed-payload.ts";
+import type { BatchResults, CreatedTransaction } from "../contract/schemas/create.ts";
+import type { TransactionIntent } from "../contract/schemas/typed-payload.ts";
 import { laneOf, ordinaryCalls, rethrowOf, withRequestId } from "./calls.ts";
 import type { CallOptions } from "./deadline.ts";
 import { FencepostError } from "./error-classes.ts";

@@ -1,5 +1,5 @@
-import type { BatchResults, CreatedTransaction } from "../contract/create.ts";
-import type { TransactionIntent } from "../contract/typed-payload.ts";
+import type { BatchResults, CreatedTransaction } from "../contract/schemas/create.ts";
+import type { TransactionIntent } from "../contract/schemas/typed-payload.ts";
 import { backOffMs, type CallOptions, countdown, pause } from "./deadline.ts";
 import { FencepostError, fromProblem, ofRequest, unexpectedAnswer } from "./error-classes.ts";
 import { mayRepeat } from "./failover.ts";

@@ -1,7 +1,7 @@
-import type { PricedOrder, ResubmitOrder } from "../contract/actions.ts";
-import type { CreatedTransaction } from "../contract/create.ts";
-import type { Explanation, Transaction } from "../contract/transaction-schema.ts";
-import type { FunctionOf, SomeAbi, TypedReplaceOrder } from "../contract/typed-payload.ts";
+import type { PricedOrder, ResubmitOrder } from "../contract/schemas/actions.ts";
+import type { CreatedTransaction } from "../contract/schemas/create.ts";
+import type { Explanation, Transaction } from "../contract/schemas/transaction-schema.ts";
+import type { FunctionOf, SomeAbi, TypedReplaceOrder } from "../contract/schemas/typed-payload.ts";
 import type { CallOptions, OrderOptions } from "./deadline.ts";
 import { endedWithout } from "./error-classes.ts";
 import type { FencepostFace, ReadOptions } from "./face.ts";

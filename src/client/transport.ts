@@ -1,4 +1,4 @@
-import type { Problem } from "../contract/problem.ts";
+import type { Problem } from "../contract/schemas/problem.ts";
 import { type CallOptions, type Deadline, newRequestId, pause, underDeadline } from "./deadline.ts";
 import { fromProblem, TimeoutError, unexpectedAnswer, unreachable } from "./error-classes.ts";
 import { Attempts, Ring, type Routing } from "./failover.ts";

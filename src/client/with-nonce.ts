@@ -1,5 +1,5 @@
 import type { NonceReservation, ReserveNonce } from "../contract/calls/nonces.ts";
-import type { CreatedTransaction } from "../contract/create.ts";
+import type { CreatedTransaction } from "../contract/schemas/create.ts";
 import type { CallOptions } from "./deadline.ts";
 
 const NEVER_SENT = Symbol("never sent");

@@ -1,8 +1,8 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
-import { NoticeId } from "./notice.ts";
-import { Problem, problemExamples } from "./problem.ts";
 import { ROUTES, type Route, type RouteResponse } from "./routes.ts";
-import { Address, ChainId, TxId } from "./scalars.ts";
+import { NoticeId } from "./schemas/notice.ts";
+import { Problem, problemExamples } from "./schemas/problem.ts";
+import { Address, ChainId, TxId } from "./schemas/scalars.ts";
 
 /** The parts of OpenAPI 3.1 that this document uses. */
 export type OpenApiDocument = ReturnType<typeof openApiDocument>;

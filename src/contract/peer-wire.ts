@@ -1,6 +1,6 @@
 import type { Lane } from "../domain/lane.ts";
-import type { State } from "../domain/transitions.ts";
-import type { Problem } from "./problem.ts";
+import type { State } from "../domain/transaction/transitions.ts";
+import type { Problem } from "./schemas/problem.ts";
 
 /**
  * How nodes of one database speak to each other. Not part of the public API: both ends are Fencepost, at most one version

@@ -2,8 +2,8 @@ import type { TSchema } from "typebox";
 import type { ErrorCode } from "../domain/errors.ts";
 import type { Answer, Call } from "./calls/call.ts";
 import { GROUPS, type Tag } from "./calls/index.ts";
-import * as examples from "./examples.ts";
-import * as sights from "./sight-examples.ts";
+import * as examples from "./examples/examples.ts";
+import * as sights from "./examples/sight-examples.ts";
 
 /** One documented route: a declared call with its examples. A test compares the table with what the server really serves. */
 export interface Route extends Pick<Call, "summary" | "description" | "query" | "headers"> {

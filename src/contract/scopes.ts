@@ -1,4 +1,4 @@
-import type { Scope } from "../domain/principal.ts";
+import type { Scope } from "../domain/keys/principal.ts";
 import type { Call, CallScope } from "./calls/call.ts";
 import { GROUPS } from "./calls/index.ts";
 

@@ -1,5 +1,5 @@
 import { isError, makeError, type Provider, Signature, type TransactionReceipt, TransactionResponse } from "ethers";
-import type { Transaction } from "../contract/transaction-schema.ts";
+import type { Transaction } from "../contract/schemas/transaction-schema.ts";
 import type { Sent } from "../wallets/send-through.ts";
 
 interface SentUnder extends Sent {

@@ -17,15 +17,15 @@ import type { StoredKey } from "../adapters/evm/signers/keystore-files.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import type { Logger } from "../adapters/system/logger.ts";
-import { createMask } from "../domain/mask.ts";
+import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
 import type { Resolution } from "./config/resolve.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
-import { remoteActions } from "./node-to-ask.ts";
 import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
-import { profileFileOf, profilesIn } from "./profile-file.ts";
+import { remoteActions } from "./remote/node-to-ask.ts";
+import { profileFileOf, profilesIn } from "./remote/profile-file.ts";
 
 const STANDARD_ERROR = 2;
 
@@ -87,7 +87,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
     },
     async migrate(options) {
       const { config } = await load("migrate", options);
-      const { migrate } = await import("../adapters/postgres/migrate.ts");
+      const { migrate } = await import("../adapters/postgres/schema/migrate.ts");
       const { grant, afterRestore = false } = options;
       const { databaseUrl, databaseSchema: schema } = config;
       return migrate({ databaseUrl, schema, afterRestore, ...(grant === undefined ? {} : { grant }) });
@@ -114,7 +114,7 @@ async function showEffective(resolution: Resolution) {
 /** Reports mistakes in the policies that would prevent a start. */
 async function refuseBadPolicies({ policies }: Config): Promise<void> {
   if (policies.file === null && policies.document === null) return;
-  const { loadPolicies } = await import("./load-policies.ts");
+  const { loadPolicies } = await import("./node/load-policies.ts");
   await loadPolicies({ policies }).catch(explainMistakes);
 }
 
@@ -148,7 +148,7 @@ function createDiagnostics(
       return chaos(options, progressOn(output, options));
     },
     async init({ config }) {
-      const { writeConfig } = await import("./write-config.ts");
+      const { writeConfig } = await import("./remote/write-config.ts");
       return writeConfig(workingDirectory, config);
     },
   };
@@ -157,7 +157,7 @@ function createDiagnostics(
 function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreSource>): KeyActions {
   const files = () => import("../adapters/evm/signers/keystore-files.ts");
   const shown = async ({ address, file }: StoredKey) => {
-    const { createCodec } = await import("../adapters/evm/codec.ts");
+    const { createCodec } = await import("../adapters/evm/codec/codec.ts");
     return { address: address === null ? null : createCodec().checksum(address), file };
   };
   return {

@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { createCodec } from "../adapters/evm/codec.ts";
+import { createCodec } from "../adapters/evm/codec/codec.ts";
 import { type CallerTransaction, intakeClientOf } from "../adapters/postgres/caller-transaction.ts";
 import { insertIntake } from "../adapters/postgres/insert-intake.ts";
 import { systemClock } from "../adapters/system/clock.ts";
@@ -11,20 +11,20 @@ import { normalise, parseChainId } from "../application/requests/normalise.ts";
 import { traced } from "../application/stages/1-create/trace.ts";
 import type { CallOptions } from "../client/deadline.ts";
 import type { FencepostFace } from "../client/face.ts";
-import { rememberingChecksum } from "../domain/checksum.ts";
 import { defined } from "../domain/defined.ts";
 import { invalid } from "../domain/errors.ts";
-import { createMask } from "../domain/mask.ts";
-import type { RepricingStrategy } from "../domain/repricing.ts";
-import type { Intent } from "../domain/transaction.ts";
+import type { RepricingStrategy } from "../domain/fees/repricing.ts";
+import { rememberingChecksum } from "../domain/text/checksum.ts";
+import { createMask } from "../domain/text/mask.ts";
+import type { Intent } from "../domain/transaction/transaction.ts";
 import type { Block } from "../ports/chain.ts";
 import type { StuckResolutionHook } from "../ports/stuck-hook.ts";
-import { type ComposedNode, composeNode } from "./compose-node.ts";
 import { type ConfigFor, ConfigurationError } from "./config/config.ts";
 import type { ChainEntry, FencepostConfig } from "./config/define.ts";
 import { configFrom, withOutsideSecrets } from "./config/load.ts";
-import { openExtensions } from "./extensions.ts";
 import { createFace } from "./library/embedded-face.ts";
+import { type ComposedNode, composeNode } from "./node/compose-node.ts";
+import { openExtensions } from "./node/extensions.ts";
 
 export type { CallerTransaction } from "../adapters/postgres/caller-transaction.ts";
 

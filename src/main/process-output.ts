@@ -6,8 +6,8 @@ import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import type { CliIo, Screen } from "../adapters/cli/terminal.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Environment } from "../adapters/system/environment.ts";
-import { createMask } from "../domain/mask.ts";
-import { version } from "./version.ts";
+import { createMask } from "../domain/text/mask.ts";
+import { version } from "./node/version.ts";
 
 export interface ProcessOutput extends CliIo {
   /** Masks these texts in all later error output: an error may quote its input. */

@@ -1,7 +1,7 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
-import { createCodec } from "../adapters/evm/codec.ts";
-import type { WireOptions } from "../adapters/http/host-and-origin.ts";
-import { refusalLog } from "../adapters/http/refusal-log.ts";
+import { createCodec } from "../adapters/evm/codec/codec.ts";
+import type { WireOptions } from "../adapters/http/admission/host-and-origin.ts";
+import { refusalLog } from "../adapters/http/exchange/refusal-log.ts";
 import {
   createHttpServer,
   type HttpServer,
@@ -21,15 +21,15 @@ import type { FencepostApi } from "../application/operations/calls.ts";
 import { defined } from "../domain/defined.ts";
 import { unavailable } from "../domain/errors.ts";
 import type { Address } from "../domain/lane.ts";
-import { createMask } from "../domain/mask.ts";
+import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
-import { advertisedUrl, literalHost } from "./advertised-url.ts";
-import type { Patience } from "./await-database.ts";
-import { clusterReading } from "./cluster-reading.ts";
-import { type BuiltParts, type ComposedNode, composeNode } from "./compose-node.ts";
 import { type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
-import { openExtensions } from "./extensions.ts";
-import { version } from "./version.ts";
+import { advertisedUrl, literalHost } from "./node/advertised-url.ts";
+import type { Patience } from "./node/await-database.ts";
+import { clusterReading } from "./node/cluster-reading.ts";
+import { type BuiltParts, type ComposedNode, composeNode } from "./node/compose-node.ts";
+import { openExtensions } from "./node/extensions.ts";
+import { version } from "./node/version.ts";
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 

@@ -2,7 +2,7 @@
 // it is installed before anything is loaded. If Node knows --disable-sigusr1, the node also starts this process with
 // it.
 process.on("SIGUSR1", () => undefined);
-const { serveKeys } = await import("./serve-keys.ts");
+const { serveKeys } = await import("./node/serve-keys.ts");
 await serveKeys();
 process.exit(0);
 

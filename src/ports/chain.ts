@@ -1,9 +1,9 @@
-import type { NotStarted, SubmitResult } from "../domain/answers.ts";
-import type { BlockRef } from "../domain/block-window.ts";
-import type { CountAnswer } from "../domain/counts.ts";
-import type { FeeMarket, Fees } from "../domain/fees.ts";
+import type { NotStarted, SubmitResult } from "../domain/chain/answers.ts";
+import type { BlockRef } from "../domain/chain/block-window.ts";
+import type { CountAnswer } from "../domain/chain/counts.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { Receipt, UnsignedTransaction } from "../domain/transaction.ts";
+import type { FeeMarket, Fees } from "../domain/transaction/fees.ts";
+import type { Receipt, UnsignedTransaction } from "../domain/transaction/transaction.ts";
 import type { Call, OutcomeQuestion, Revert, ShownOutcome } from "./shown-outcome.ts";
 
 export type { Call, Revert } from "./shown-outcome.ts";

@@ -1,6 +1,6 @@
-import type { Fees } from "../domain/fees.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { UnsignedTransaction } from "../domain/transaction.ts";
+import type { Fees } from "../domain/transaction/fees.ts";
+import type { UnsignedTransaction } from "../domain/transaction/transaction.ts";
 
 /** ABI encoding and decoding: pure functions, behind a port so that the core imports no package. */
 export interface Codec {

@@ -1,5 +1,5 @@
 import type { Lane } from "../domain/lane.ts";
-import { STATES, type State } from "../domain/transitions.ts";
+import { STATES, type State } from "../domain/transaction/transitions.ts";
 import type { ForwardedAnswer } from "./peers.ts";
 
 /** The owner's answer to one create, received over HTTP or through the database; or a text about what is malformed. */

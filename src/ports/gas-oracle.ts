@@ -1,4 +1,4 @@
-import type { Offer } from "../domain/fees.ts";
+import type { Offer } from "../domain/transaction/fees.ts";
 
 /** Advises on gas prices, beside the chain's own market. */
 export interface GasOracle {

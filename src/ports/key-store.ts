@@ -1,5 +1,5 @@
+import type { Quotas, Scope } from "../domain/keys/principal.ts";
 import type { Address } from "../domain/lane.ts";
-import type { Quotas, Scope } from "../domain/principal.ts";
 
 /** Permissions of an API key. */
 export interface KeyTerms extends Quotas {

@@ -1,4 +1,4 @@
-import type { Kill } from "../domain/kills.ts";
+import type { Kill } from "../domain/cluster/kills.ts";
 
 /** A kill as stored. */
 export interface KillRecord extends Kill {

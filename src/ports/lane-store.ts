@@ -12,8 +12,8 @@ import type {
   Spent,
   TransactionDetails,
 } from "../domain/ledger/index.ts";
-import type { Reservation } from "../domain/reservations.ts";
-import type { Attempt, Intent, LaneTransaction, Payload } from "../domain/transaction.ts";
+import type { Reservation } from "../domain/transaction/reservations.ts";
+import type { Attempt, Intent, LaneTransaction, Payload } from "../domain/transaction/transaction.ts";
 
 export { BatchRefused } from "../domain/ledger/batch-refused.ts";
 export type * from "../domain/ledger/nonce-writes.ts";

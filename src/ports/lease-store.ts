@@ -1,5 +1,5 @@
+import type { Member } from "../domain/cluster/placement.ts";
 import type { Address, Fence, Lane } from "../domain/lane.ts";
-import type { Member } from "../domain/placement.ts";
 import type { HeldLock } from "./session-lock.ts";
 
 /** Report of an instance about itself; it may change. */

@@ -1,5 +1,5 @@
 import type { Lane } from "../domain/lane.ts";
-import type { Intent } from "../domain/transaction.ts";
+import type { Intent } from "../domain/transaction/transaction.ts";
 
 /** Something that only the owner of a lane can do, enqueued for it in the database. */
 export interface LeftRequest {

@@ -1,5 +1,5 @@
+import type { AcknowledgeOrder, AcknowledgeVerdict, Notice } from "../domain/cluster/notices.ts";
 import type { Address } from "../domain/lane.ts";
-import type { AcknowledgeOrder, AcknowledgeVerdict, Notice } from "../domain/notices.ts";
 
 export interface NoticeFilter {
   readonly signer?: Address;

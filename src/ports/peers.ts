@@ -1,5 +1,5 @@
+import type { Kill } from "../domain/cluster/kills.ts";
 import type { FencepostError } from "../domain/errors.ts";
-import type { Kill } from "../domain/kills.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";

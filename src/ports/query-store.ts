@@ -1,9 +1,9 @@
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
 import type { Approval, Completion, LedgerAttempt, PolicyUse, WaitingIntent } from "../domain/ledger/index.ts";
 import type { Use } from "../domain/policy/use.ts";
-import type { Reservation } from "../domain/reservations.ts";
-import type { Intent } from "../domain/transaction.ts";
-import type { State, Status, TransitionEvent } from "../domain/transitions.ts";
+import type { Reservation } from "../domain/transaction/reservations.ts";
+import type { Intent } from "../domain/transaction/transaction.ts";
+import type { State, Status, TransitionEvent } from "../domain/transaction/transitions.ts";
 import type { BlockPlace } from "./chain.ts";
 import type { Decision, LaneDecision, LaneSnapshot, OrderKey, TrackedRecord } from "./lane-store.ts";
 import type { LeaseRecord } from "./lease-store.ts";

@@ -1,4 +1,4 @@
-import type { OwnSession } from "../domain/witness.ts";
+import type { OwnSession } from "../domain/chain/witness.ts";
 
 /** Key of the lock, and the server process that holds it. */
 export interface HeldLock {

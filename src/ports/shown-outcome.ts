@@ -3,7 +3,7 @@
  * by it.
  */
 import type { Address, Hash, Hex } from "../domain/lane.ts";
-import type { Payload } from "../domain/transaction.ts";
+import type { Payload } from "../domain/transaction/transaction.ts";
 
 export interface OutcomeQuestion {
   readonly txHash: Hash;

@@ -1,9 +1,9 @@
+import type { Notice } from "../domain/cluster/notices.ts";
+import type { Limits } from "../domain/keys/principal.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
-import type { NonceHolders } from "../domain/nonce-spans.ts";
-import type { Notice } from "../domain/notices.ts";
-import type { Limits } from "../domain/principal.ts";
-import type { ReservationState } from "../domain/reservations.ts";
-import type { State, Status } from "../domain/transitions.ts";
+import type { NonceHolders } from "../domain/nonces/nonce-spans.ts";
+import type { ReservationState } from "../domain/transaction/reservations.ts";
+import type { State, Status } from "../domain/transaction/transitions.ts";
 import type { TroubledLane, TroubledTransaction } from "../domain/troubles/facts.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
 

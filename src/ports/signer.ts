@@ -1,7 +1,7 @@
-import type { Bounded } from "../domain/ceilings.ts";
+import type { Bounded } from "../domain/fees/ceilings.ts";
+import type { Declared, ToSign } from "../domain/keys/signing.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
 import type { Policy } from "../domain/policy/policy.ts";
-import type { Declared, ToSign } from "../domain/signing.ts";
 
 export interface SignedTransaction {
   readonly rawTransaction: Hex;

@@ -1,4 +1,4 @@
-import type { Transaction } from "../contract/transaction-schema.ts";
+import type { Transaction } from "../contract/schemas/transaction-schema.ts";
 import type { FencepostSource, WaitOptions } from "./source.ts";
 
 type Attempt = Transaction["attempts"][number];

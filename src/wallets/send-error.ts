@@ -1,4 +1,4 @@
-import type { Problem } from "../contract/problem.ts";
+import type { Problem } from "../contract/schemas/problem.ts";
 
 /** Codes of EIP-1193, EIP-1474 and geth. A send never gets a code after which a wallet library repeats it by itself. */
 const CODES = { reverted: 3, unauthorized: 4100, unsupported: 4200, otherChain: 4901, rejected: -32003 } as const;

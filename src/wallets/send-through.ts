@@ -1,4 +1,4 @@
-import type { Transaction } from "../contract/transaction-schema.ts";
+import type { Transaction } from "../contract/schemas/transaction-schema.ts";
 import { firstAttempt, type HashedAttempt } from "./attempt-hashes.ts";
 import { Patience } from "./patience.ts";
 import { FencepostSendError, isUndecided, sendErrorOf } from "./send-error.ts";

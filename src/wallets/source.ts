@@ -1,4 +1,4 @@
-import type { Transaction } from "../contract/transaction-schema.ts";
+import type { Transaction } from "../contract/schemas/transaction-schema.ts";
 
 /** A create request with JSON-RPC values: decimal or 0x. */
 export interface Intent {

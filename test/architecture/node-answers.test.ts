@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { SUBMISSION_WORDINGS } from "../../src/adapters/evm/submission-wordings.ts";
-import { SUBMIT_ANSWERS } from "../../src/domain/answers.ts";
+import { SUBMISSION_WORDINGS } from "../../src/adapters/evm/submit/submission-wordings.ts";
+import { SUBMIT_ANSWERS } from "../../src/domain/chain/answers.ts";
 
 const page = readFileSync(new URL("../../docs/node-answers.md", import.meta.url), "utf8");
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ALERT_CODES } from "../../src/domain/alerts.ts";
+import { ALERT_CODES } from "../../src/domain/troubles/alerts.ts";
 import { type NamedTest, type PageRow, rowsOf, testsIn } from "./rules/promises.ts";
 import { listFiles, readText } from "./tree.ts";
 

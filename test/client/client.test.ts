@@ -6,7 +6,7 @@ import type { CompletionsQuery, CreateRequest, TransactionView } from "../../src
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
 import { type ClientErrorCode, createClient, FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
 import { FencepostError, invalid } from "../../src/domain/errors.ts";
-import { SCOPES } from "../../src/domain/principal.ts";
+import { SCOPES } from "../../src/domain/keys/principal.ts";
 import { httpOptions } from "../support/http-app.ts";
 import {
   RECIPIENT_EIP55,

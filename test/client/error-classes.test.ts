@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fromProblem } from "../../src/client/error-classes.ts";
 import * as sdk from "../../src/client/index.ts";
-import type { Problem } from "../../src/contract/problem.ts";
+import type { Problem } from "../../src/contract/schemas/problem.ts";
 import { ERROR_CATALOGUE } from "../../src/domain/errors.ts";
 import * as library from "../../src/index.ts";
 

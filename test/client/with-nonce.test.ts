@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { createClient, type FencepostClient, neverSent } from "../../src/client/index.ts";
-import type { CreatedTransaction } from "../../src/contract/create.ts";
+import type { CreatedTransaction } from "../../src/contract/schemas/create.ts";
 import type { Fencepost } from "../../src/index.ts";
 
 interface Asked {

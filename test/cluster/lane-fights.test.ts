@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished } from "vitest";
 import { type CreatedTransaction, FencepostApiError } from "../../src/client/index.ts";
-import { type Member, rank } from "../../src/domain/placement.ts";
+import { type Member, rank } from "../../src/domain/cluster/placement.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";
 import { type Cluster, type ClusterNode, it, keysOf, LEASE_MS, SIGNERS } from "../support/cluster/cluster.ts";
 import { createOn } from "../support/cluster/creates.ts";

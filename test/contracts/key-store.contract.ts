@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NO_QUOTAS } from "../../src/domain/principal.ts";
+import { NO_QUOTAS } from "../../src/domain/keys/principal.ts";
 import type { KeyTerms } from "../../src/ports/key-store.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Kill } from "../../src/domain/cluster/kills.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
-import type { Kill } from "../../src/domain/kills.ts";
 import type { Lane } from "../../src/domain/lane.ts";
 import {
   type ForwardedAnswer,

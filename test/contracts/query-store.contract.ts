@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Lane } from "../../src/domain/lane.ts";
-import type { State } from "../../src/domain/transitions.ts";
+import type { State } from "../../src/domain/transaction/transitions.ts";
 import type { LaneRecord, ListFilter } from "../../src/ports/query-store.ts";
 import {
   AT,

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { keccak256, parseTransaction, recoverTransactionAddress, type TransactionSerializable } from "viem";
 import { privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Fees } from "../../src/domain/fees.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
+import type { Fees } from "../../src/domain/transaction/fees.ts";
+import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
 import type { Signer } from "../../src/ports/signer.ts";
 
 /** The suite's keys; the signer under test must hold exactly these. */

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
-import { version } from "../../src/main/version.ts";
+import { version } from "../../src/main/node/version.ts";
 import { listFiles, ROOT, readText } from "../architecture/tree.ts";
 import { makeTemporaryDirectory } from "../support/temporary-directory.ts";
 

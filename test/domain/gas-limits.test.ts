@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gasOverLimit, knownGasCap, lowerLimit, plainTransferGas } from "../../src/domain/gas.ts";
+import { gasOverLimit, knownGasCap, lowerLimit, plainTransferGas } from "../../src/domain/fees/gas.ts";
 
 const TO = `0x${"ab".repeat(20)}` as const;
 const ARBITRUM = 42_161;

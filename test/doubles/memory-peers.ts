@@ -1,5 +1,5 @@
+import type { Kill } from "../../src/domain/cluster/kills.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
-import type { Kill } from "../../src/domain/kills.ts";
 import type { Lane } from "../../src/domain/lane.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Address } from "../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
 import { addressOf, describeSignerContract } from "../contracts/signer.contract.ts";
 import { FakeSigner, MemorySigner } from "./memory-signer.ts";
 import { SimulatedChain } from "./simulated-chain/core.ts";

@@ -5,9 +5,9 @@ import { toHex } from "../../src/adapters/evm/signers/worker/hex.js";
 import { encodeTransaction, serialiseSigned } from "../../src/adapters/evm/signers/worker/serialise.js";
 import { signTransaction } from "../../src/adapters/evm/signers/worker/sign.js";
 import { keccak256 } from "../../src/adapters/evm/threads/keccak.js";
+import type { ToSign } from "../../src/domain/keys/signing.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";
-import type { ToSign } from "../../src/domain/signing.ts";
-import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
 import { type SignedTransaction, type Signer, SigningRefused } from "../../src/ports/signer.ts";
 
 /** Signs in this very thread, so that a simulation needs no real time. The bytes are those of the real signer. */

@@ -1,10 +1,10 @@
-import type { Kill } from "../../src/domain/kills.ts";
+import type { Kill } from "../../src/domain/cluster/kills.ts";
+import type { AcknowledgeOrder } from "../../src/domain/cluster/notices.ts";
+import type { Limits } from "../../src/domain/keys/principal.ts";
 import { type Address, type Fence, type Hash, type Hex, type Lane, laneKey } from "../../src/domain/lane.ts";
 import { isSpent, orderKeyOf, reservationAt } from "../../src/domain/ledger/index.ts";
-import type { AcknowledgeOrder } from "../../src/domain/notices.ts";
 import { KnownPolicy, type PolicyInForce } from "../../src/domain/policy/in-force.ts";
-import type { Limits } from "../../src/domain/principal.ts";
-import type { Intent } from "../../src/domain/transaction.ts";
+import type { Intent } from "../../src/domain/transaction/transaction.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { KeyRecord, KeyStore } from "../../src/ports/key-store.ts";
 import type { KillRecord, KillStore } from "../../src/ports/kill-store.ts";

@@ -2,7 +2,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, vi } from "vitest";
-import { migrate } from "../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../src/adapters/postgres/schema/migrate.ts";
 import type { EmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { fencepost, NO_POSTGRES_15, runDrill } from "../support/drill-scripts.ts";
 import { connect, it, nodesOn, SIGNER } from "../support/integration.ts";

@@ -4,7 +4,7 @@ import { mkdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, vi } from "vitest";
-import { migrate } from "../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../src/adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { fencepost, NO_POSTGRES_15, tool } from "../support/drill-scripts.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { freePort } from "../../src/main/dev/embedded/loopback-port.ts";
-import { version } from "../../src/main/version.ts";
+import { version } from "../../src/main/node/version.ts";
 import { readText } from "../architecture/tree.ts";
 import { baseImages, docker, missingFor, tryDocker } from "../support/docker.ts";
 import { it, KEYS, QUICK } from "../support/integration.ts";

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
 import { openSigningProcess } from "../../src/adapters/evm/signers/process/signing-process.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
-import { launch } from "../../src/main/open-signing.ts";
+import { launch } from "../../src/main/node/open-signing.ts";
 import type { Signer } from "../../src/ports/signer.ts";
 import { type CONTRACT_KEYS, describeSignerContract } from "../contracts/signer.contract.ts";
 import { audit, untilSettled } from "../support/audit.ts";
@@ -80,7 +80,7 @@ const BUILT = new URL("../../dist/main/open-signing.js", import.meta.url).href;
 
 /** As it is built: a process runs no TypeScript. */
 async function openBuilt(privateKeys: typeof CONTRACT_KEYS): Promise<Signer> {
-  const { openSigning } = (await import(BUILT)) as typeof import("../../src/main/open-signing.ts");
+  const { openSigning } = (await import(BUILT)) as typeof import("../../src/main/node/open-signing.ts");
   const none = { privateKeyFiles: [], mnemonic: null, keystore: null, nodeSigners: [], remote: null };
   const signers = {
     ...none,

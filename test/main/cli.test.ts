@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { main } from "../../src/main/cli.ts";
-import { version } from "../../src/main/version.ts";
+import { version } from "../../src/main/node/version.ts";
 import { startFaultyRpc } from "../support/faulty-rpc.ts";
 
 const PASSWORD = "correct-horse-battery";

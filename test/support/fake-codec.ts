@@ -1,9 +1,9 @@
 import { keccak256, parseTransaction } from "viem/utils";
-import { createCodec } from "../../src/adapters/evm/codec.ts";
-import { viewOf } from "../../src/adapters/evm/transaction-object.ts";
-import type { Fees } from "../../src/domain/fees.ts";
+import { createCodec } from "../../src/adapters/evm/codec/codec.ts";
+import { viewOf } from "../../src/adapters/evm/codec/transaction-object.ts";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
-import type { AccessListEntry } from "../../src/domain/transaction.ts";
+import type { Fees } from "../../src/domain/transaction/fees.ts";
+import type { AccessListEntry } from "../../src/domain/transaction/transaction.ts";
 import type { Codec, DecodedTransaction } from "../../src/ports/codec.ts";
 
 /** The real codec, but for bytes that `FakeSigner` signed: no key can be recovered from those. */

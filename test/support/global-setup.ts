@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { Client } from "pg";
 import type { TestProject } from "vitest/node";
-import { migrate } from "../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../src/adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";

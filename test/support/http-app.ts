@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { createHttpApp } from "../../src/adapters/http/app.ts";
-import type { HttpServerOptions } from "../../src/adapters/http/options.ts";
+import type { HttpServerOptions } from "../../src/adapters/http/exchange/options.ts";
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
-import { createMask } from "../../src/domain/mask.ts";
+import { createMask } from "../../src/domain/text/mask.ts";
 import { createManualClock } from "../doubles/manual-clock.ts";
 import { sampleChecksum, scriptedApi } from "./scripted-api.ts";
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
-import { hashesOf } from "../../src/domain/attempts.ts";
-import { type CompletionState, isSettled } from "../../src/domain/transitions.ts";
+import { hashesOf } from "../../src/domain/transaction/attempts.ts";
+import { type CompletionState, isSettled } from "../../src/domain/transaction/transitions.ts";
 import type { TransactionRow } from "../doubles/memory-store/state.ts";
 import { SIGNERS, type World } from "./world.ts";
 

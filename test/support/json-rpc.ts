@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { createHttpApp } from "../../src/adapters/http/app.ts";
-import type { HttpServerOptions, Refusal } from "../../src/adapters/http/options.ts";
+import type { HttpServerOptions, Refusal } from "../../src/adapters/http/exchange/options.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";
 import { FakeSigner } from "../doubles/memory-signer.ts";
 import { httpOptions } from "./http-app.ts";

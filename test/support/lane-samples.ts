@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createUuidSequence } from "../../src/adapters/system/entropy.ts";
-import { fingerprint } from "../../src/domain/fingerprint.ts";
 import type { Address, Fence, Hash, Lane } from "../../src/domain/lane.ts";
-import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../../src/domain/transaction.ts";
-import { type State, type Status, type TransitionEvent, transition } from "../../src/domain/transitions.ts";
+import { fingerprint } from "../../src/domain/transaction/fingerprint.ts";
+import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../../src/domain/transaction/transaction.ts";
+import { type State, type Status, type TransitionEvent, transition } from "../../src/domain/transaction/transitions.ts";
 import type { AllocateFate, LaneStore, MoveFate, TransitionItem, WriteOutcome } from "../../src/ports/lane-store.ts";
 import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
 

@@ -1,7 +1,7 @@
 import * as authority from "../../src/application/authority.ts";
 import { KeyRates } from "../../src/application/key-rates.ts";
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
-import type { Principal } from "../../src/domain/principal.ts";
+import type { Principal } from "../../src/domain/keys/principal.ts";
 
 const still = new KeyRates({ monotonicMs: () => 0 });
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { BlockRef } from "../../src/domain/block-window.ts";
+import type { BlockRef } from "../../src/domain/chain/block-window.ts";
 import type { Hash } from "../../src/domain/lane.ts";
 
 /** The last `depth` blocks are replaced by `length` others. Depth 0 is plain growth. */

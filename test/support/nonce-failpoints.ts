@@ -10,5 +10,5 @@ export const NONCE_FAILPOINTS: readonly Failpoint[] = [
   "bind.committed",
 ];
 
-/** Those that no ordinary road comes by: of nonces, and of a time that is over (test/application/valid-until.test.ts). */
+/** Those that no ordinary road comes by: of nonces, and of a time that is over (test/application/nonces/valid-until.test.ts). */
 export const BESIDE_THE_ROAD: readonly Failpoint[] = [...NONCE_FAILPOINTS, "lapse.committed"];

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { createUuidSequence } from "../../src/adapters/system/entropy.ts";
 import type { Fence, Lane } from "../../src/domain/lane.ts";
-import type { PreparedIntent } from "../../src/domain/transaction.ts";
+import type { PreparedIntent } from "../../src/domain/transaction/transaction.ts";
 import type { LaneStore } from "../../src/ports/lane-store.ts";
 import { AT, anIntent, apply, commitOne, type IntentWishes, mine, step } from "./lane-samples.ts";
 

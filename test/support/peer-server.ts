@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { createHttpApp } from "../../src/adapters/http/app.ts";
-import type { PeerReceiver } from "../../src/adapters/http/options.ts";
+import type { PeerReceiver } from "../../src/adapters/http/exchange/options.ts";
 import { FencepostError } from "../../src/domain/errors.ts";
 import type { Act, PeerNode, Receive } from "../contracts/peers.contract.ts";
 import { httpOptions } from "./http-app.ts";

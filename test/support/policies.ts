@@ -1,4 +1,4 @@
-import { createCodec } from "../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../src/adapters/evm/codec/codec.ts";
 import type { Address } from "../../src/domain/lane.ts";
 import { parsePolicies } from "../../src/domain/policy/parse.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";

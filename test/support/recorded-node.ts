@@ -1,5 +1,5 @@
 import { createClient } from "../../src/client/index.ts";
-import * as examples from "../../src/contract/examples.ts";
+import * as examples from "../../src/contract/examples/examples.ts";
 import { ROUTES, type Route } from "../../src/contract/routes.ts";
 import type { CommandWorld } from "./command.ts";
 

@@ -8,8 +8,8 @@ import {
 } from "../../src/adapters/evm/signers/process/signing-process.ts";
 import type { Beginning } from "../../src/adapters/evm/signers/process/wire.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
+import type { SigningBounds } from "../../src/domain/keys/signing.ts";
 import type { Hex } from "../../src/domain/lane.ts";
-import type { SigningBounds } from "../../src/domain/signing.ts";
 
 /** Allows everything, on these chains. */
 export function wideBounds(chainIds: readonly number[]): SigningBounds {

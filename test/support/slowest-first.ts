@@ -18,7 +18,7 @@ const SLOW = [
   "test/integration/",
   "test/adapters/postgres/pooled.test.ts",
   "test/adapters/postgres/reads.test.ts",
-  "test/adapters/postgres/session-lock.test.ts",
+  "test/adapters/postgres/session/session-lock.test.ts",
   "test/adapters/dashboard/browser.test.ts",
   "test/adapters/evm/settle-receipts.test.ts",
 ];

@@ -1,10 +1,10 @@
-import { createCodec } from "../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../src/adapters/evm/codec/codec.ts";
 import type { OwnedLane, Tracked } from "../../src/application/lane/owned-lane.ts";
 import { resumed } from "../../src/application/lane/owned-lane.ts";
 import type { Hash, Hex } from "../../src/domain/lane.ts";
 import { keptTransaction, type TransactionRow } from "../../src/domain/ledger/index.ts";
 import { lookedAt, type TransactionPace } from "../../src/domain/pace/transaction-pace.ts";
-import type { Receipt } from "../../src/domain/transaction.ts";
+import type { Receipt } from "../../src/domain/transaction/transaction.ts";
 import type { Failpoint } from "../../src/ports/failpoints.ts";
 import type {
   AllocatedRecord,

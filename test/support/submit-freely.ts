@@ -1,6 +1,6 @@
-import { isStarted, type SubmitResult } from "../../src/domain/answers.ts";
+import { isStarted, type SubmitResult } from "../../src/domain/chain/answers.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../src/domain/transaction/transaction.ts";
 import type { Chain, NodeSubmission, SubmitOptions } from "../../src/ports/chain.ts";
 
 const freely = () => true;

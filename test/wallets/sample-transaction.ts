@@ -1,4 +1,4 @@
-import type { Transaction } from "../../src/contract/transaction-schema.ts";
+import type { Transaction } from "../../src/contract/schemas/transaction-schema.ts";
 
 type Attempt = Transaction["attempts"][number];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Problem } from "../../src/contract/problem.ts";
-import type { Transaction } from "../../src/contract/transaction-schema.ts";
+import type { Problem } from "../../src/contract/schemas/problem.ts";
+import type { Transaction } from "../../src/contract/schemas/transaction-schema.ts";
 import { requestIdHere, withRequestId } from "../../src/wallets/request-scope.ts";
 import { sendThrough } from "../../src/wallets/send-through.ts";
 import type { FencepostSource, Intent } from "../../src/wallets/source.ts";

@@ -1,12 +1,11 @@
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
-import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./agree.ts";
-import { PriceJudge } from "./agree-on-market.ts";
-import { askChainIds } from "./ask-chain-ids.ts";
-import { passOn, passSigned } from "./pass-on.ts";
 import { BlockProver } from "./proof/block-prover.ts";
-import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./read-block.ts";
-import { fetchOutcome } from "./read-outcome.ts";
-import { fetchReceipts, fetchShownInBlock } from "./read-receipts.ts";
+import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./reads/agree.ts";
+import { PriceJudge } from "./reads/agree-on-market.ts";
+import { askChainIds } from "./reads/ask-chain-ids.ts";
+import { passOn, passSigned } from "./reads/pass-on.ts";
+import { fetchOutcome } from "./reads/read-outcome.ts";
+import { fetchReceipts, fetchShownInBlock } from "./reads/read-receipts.ts";
 import {
   CountsAtHead,
   fetchBySenderAndNonce,
@@ -15,11 +14,12 @@ import {
   fetchPooled,
   fetchSentInBlock,
   fetchTransaction,
-} from "./read-sent.ts";
+} from "./reads/read-sent.ts";
+import { fetchProspect, simulateCall } from "./reads/simulate-call.ts";
 import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
 import { read } from "./rpc/quantities.ts";
-import { fetchProspect, simulateCall } from "./simulate-call.ts";
-import { sendUnsigned, submit } from "./submit-transactions.ts";
+import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./rpc/read-block.ts";
+import { sendUnsigned, submit } from "./submit/submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
   /** If absent, the id is read from the endpoints, and at least one must be up. */

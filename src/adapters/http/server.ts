@@ -2,11 +2,18 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import { createHttpApp, LOOK_FOR_SLOW_EVERY_MS } from "./app.ts";
-import { authenticator } from "./auth.ts";
-import type { HttpServerOptions } from "./options.ts";
+import { authenticator } from "./exchange/auth.ts";
+import type { HttpServerOptions } from "./exchange/options.ts";
 import { RpcSockets, type RpcSocketsOptions } from "./sockets/rpc-sockets.ts";
 
-export type { ApiKey, HttpLogger, HttpServerOptions, PeerReceiver, ResponseReport, StaticFile } from "./options.ts";
+export type {
+  ApiKey,
+  HttpLogger,
+  HttpServerOptions,
+  PeerReceiver,
+  ResponseReport,
+  StaticFile,
+} from "./exchange/options.ts";
 
 export type HttpServer = ReturnType<typeof createHttpServer>;
 

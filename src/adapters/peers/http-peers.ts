@@ -3,17 +3,17 @@
  * node's handler may be sent elsewhere. After any other failure the node may have acted, and the outcome is unknown.
  */
 import { Agent } from "undici";
-import { BATCH_ITEMS_LIMIT } from "../../contract/create.ts";
 import {
   PEER_ACTIONS_PATH,
   PEER_BODY_LIMIT_BYTES,
   PEER_CREATES_PATH,
   PEER_KILLS_PATH,
 } from "../../contract/peer-wire.ts";
+import { BATCH_ITEMS_LIMIT } from "../../contract/schemas/create.ts";
+import type { Kill } from "../../domain/cluster/kills.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
-import { codeOf } from "../../domain/thrown.ts";
+import { codeOf } from "../../domain/text/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
 import {

@@ -1,10 +1,10 @@
 import type { PeerAction, PeerCreates } from "../../contract/peer-wire.ts";
+import type { Kill } from "../../domain/cluster/kills.ts";
 import { defined } from "../../domain/defined.ts";
 import { type FencepostError, unavailable } from "../../domain/errors.ts";
-import { jsonText } from "../../domain/json-text.ts";
-import type { Kill } from "../../domain/kills.ts";
 import type { Lane } from "../../domain/lane.ts";
-import { errorFrom } from "../../domain/refusal.ts";
+import { jsonText } from "../../domain/text/json-text.ts";
+import { errorFrom } from "../../domain/text/refusal.ts";
 import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 

@@ -1,9 +1,9 @@
 /** Sending inside the caller's own database transaction: the intent commits, or rolls back, with the caller's rows. */
-import type { Intent } from "../../domain/transaction.ts";
-import { parametersOf } from "./columns.ts";
-import { DEFAULT_SCHEMA, inSchema } from "./schema-name.ts";
+import type { Intent } from "../../domain/transaction/transaction.ts";
+import { parametersOf } from "./rows/columns.ts";
+import { DEFAULT_SCHEMA, inSchema } from "./rows/schema-name.ts";
+import { intentRow } from "./rows/transaction-fields.ts";
 import { insertIntakeRow } from "./statements/intake.ts";
-import { intentRow } from "./transaction-fields.ts";
 
 /** The caller's own open client: `pg`'s, or anything that speaks like it. */
 export interface IntakeClient {

@@ -1,6 +1,6 @@
-import { isTaken } from "../../domain/answers.ts";
-import { type Checksum, rememberingChecksum } from "../../domain/checksum.ts";
+import { isTaken } from "../../domain/chain/answers.ts";
 import type { Lane } from "../../domain/lane.ts";
+import { type Checksum, rememberingChecksum } from "../../domain/text/checksum.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { AlertSeverity, PeerRefusal, TelemetryEvent } from "../../ports/telemetry.ts";
 import { type LeftOut, lineLimit } from "./line-limit.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { type LoggerOptions, pino } from "pino";
-import type { Mask } from "../../domain/mask.ts";
+import type { Mask } from "../../domain/text/mask.ts";
 import type { LogLevel } from "./log-level.ts";
 import { readableLine } from "./readable-line.ts";
 

@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { ALERT_CODES } from "../../domain/alerts.ts";
-import { isTaken } from "../../domain/answers.ts";
+import { isTaken } from "../../domain/chain/answers.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { isFinal } from "../../domain/transitions.ts";
+import { isFinal } from "../../domain/transaction/transitions.ts";
+import { ALERT_CODES } from "../../domain/troubles/alerts.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { TelemetrySink } from "./telemetry.ts";
 

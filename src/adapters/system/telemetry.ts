@@ -1,4 +1,4 @@
-import type { Mask } from "../../domain/mask.ts";
+import type { Mask } from "../../domain/text/mask.ts";
 import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 
 export type TelemetrySink = (event: TelemetryEvent) => void;

@@ -3,7 +3,7 @@
  * SDK, nothing is recorded and nothing read. The user configures the exporter (docs/traces.md).
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { formatTraceparent, parseTraceparent, type TraceContext } from "../../domain/trace-context.ts";
+import { formatTraceparent, parseTraceparent, type TraceContext } from "../../domain/text/trace-context.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { Tracer } from "../../ports/tracer.ts";

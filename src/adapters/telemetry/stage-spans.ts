@@ -4,8 +4,8 @@
  * once, and its first span starts at the takeover.
  */
 import { type LaneKey, laneKey } from "../../domain/lane.ts";
-import { parseTraceparent, type TraceContext } from "../../domain/trace-context.ts";
-import { isSettled, type TransitionEvent } from "../../domain/transitions.ts";
+import { parseTraceparent, type TraceContext } from "../../domain/text/trace-context.ts";
+import { isSettled, type TransitionEvent } from "../../domain/transaction/transitions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 

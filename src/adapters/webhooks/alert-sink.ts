@@ -3,10 +3,11 @@
  * it is sent again with a count, and once more when it is resolved. It cannot block or crash the node: the queue has a
  * limit, and a webhook that is away costs alerts, which the log still has.
  */
-import { alertKey } from "../../domain/alerts.ts";
-import type { Checksum } from "../../domain/checksum.ts";
+
 import { defined } from "../../domain/defined.ts";
-import { messageOf } from "../../domain/thrown.ts";
+import type { Checksum } from "../../domain/text/checksum.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
+import { alertKey } from "../../domain/troubles/alerts.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";

@@ -2,7 +2,7 @@
  * A gas oracle behind a URL that returns JSON with fees. It only advises: without a usable answer the chain's fee
  * market decides alone, and its fees have the same limits as any other (domain/fees.ts).
  */
-import type { Offer } from "../../domain/fees.ts";
+import type { Offer } from "../../domain/transaction/fees.ts";
 import type { GasOracle } from "../../ports/gas-oracle.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { fetchText, type PostPorts, parseAnswer } from "./post-json.ts";

@@ -1,6 +1,9 @@
-import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/ceilings.ts";
-import type { Confirmation } from "../../domain/confirmations.ts";
+import type { Confirmation } from "../../domain/chain/confirmations.ts";
 import { FencepostError } from "../../domain/errors.ts";
+import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/fees/ceilings.ts";
+import type { Address, Hash } from "../../domain/lane.ts";
+import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
+import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
 import {
   type FeeMarket,
   type FeeWishes,
@@ -9,10 +12,7 @@ import {
   priceFirstAttempt,
   sanityLimit,
   smaller,
-} from "../../domain/fees.ts";
-import type { Address, Hash } from "../../domain/lane.ts";
-import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
-import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
+} from "../../domain/transaction/fees.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneIndex, OwnedLane } from "../lane/owned-lane.ts";

@@ -6,7 +6,7 @@
  *
  * Each question stands alone: one that fails or hangs keeps no other signer waiting.
  */
-import type { CountAnswer } from "../../domain/counts.ts";
+import type { CountAnswer } from "../../domain/chain/counts.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Chain } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";

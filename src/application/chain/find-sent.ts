@@ -6,7 +6,7 @@
  * Reads: the chain. Writes: nothing. A transaction that no answer shows is `unseen`, and decides nothing (I7).
  */
 import type { Address } from "../../domain/lane.ts";
-import type { Receipt } from "../../domain/transaction.ts";
+import type { Receipt } from "../../domain/transaction/transaction.ts";
 import type { ChainTransaction } from "../../ports/chain.ts";
 import { type ChainContext, canonicalHashes } from "./chain-context.ts";
 

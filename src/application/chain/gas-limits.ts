@@ -4,7 +4,7 @@
  *
  * Reads: the followed head. Writes: nothing durable. A crash forgets what was learned; the next refusal teaches it again.
  */
-import { type GasLimit, knownGasCap, lowerLimit } from "../../domain/gas.ts";
+import { type GasLimit, knownGasCap, lowerLimit } from "../../domain/fees/gas.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** What was learned is believed for this long: a chain may raise its cap, and one refusal may have been a mistake. */

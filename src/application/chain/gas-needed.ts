@@ -5,8 +5,8 @@
  * little hangs on it; where it is out of all proportion and dear besides, a second endpoint has to say the same.
  */
 import { unavailable } from "../../domain/errors.ts";
-import type { FeeMarket, FeeWishes } from "../../domain/fees.ts";
-import { gasOverLimit, isOutOfProportion, plainTransferGas } from "../../domain/gas.ts";
+import { gasOverLimit, isOutOfProportion, plainTransferGas } from "../../domain/fees/gas.ts";
+import type { FeeMarket, FeeWishes } from "../../domain/transaction/fees.ts";
 import type { Call, Heard, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 import { askingCode, noteCode } from "./receiver-code.ts";

@@ -5,11 +5,11 @@
  * Reads: the chain. Writes: nothing durable. A crash leaves nothing: the next follower begins at the head it finds, and
  * the receipt of every tracked hash is looked for once.
  */
-import { BlockBuffer, type Drained } from "../../domain/block-buffer.ts";
-import { type BlockRef, BlockWindow, isLinked } from "../../domain/block-window.ts";
-import { SANITY_BLOCKS } from "../../domain/fees.ts";
-import { watchDepth } from "../../domain/finality.ts";
+import { BlockBuffer, type Drained } from "../../domain/chain/block-buffer.ts";
+import { type BlockRef, BlockWindow, isLinked } from "../../domain/chain/block-window.ts";
+import { watchDepth } from "../../domain/chain/finality.ts";
 import { range } from "../../domain/range.ts";
+import { SANITY_BLOCKS } from "../../domain/transaction/fees.ts";
 import { type Block, type Chain, ChainUnavailable } from "../../ports/chain.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainSettings } from "../settings.ts";

@@ -6,8 +6,9 @@
  * code of what was deployed a moment ago, so every endpoint that is up is asked before anything is refused, and one that
  * keeps silent leaves it open (I7).
  */
+
+import { needsCode } from "../../domain/chain/receiver-code.ts";
 import type { Address } from "../../domain/lane.ts";
-import { needsCode } from "../../domain/receiver-code.ts";
 import type { Call, Heard, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 

@@ -4,8 +4,8 @@
  *
  * Reads: the follower, and the chain after a gap. Writes: nothing. A crash ends the stream; `from` picks it up again.
  */
-import { isLinked } from "../../domain/block-window.ts";
-import { StableStream } from "../../domain/stable-stream.ts";
+import { isLinked } from "../../domain/chain/block-window.ts";
+import { StableStream } from "../../domain/chain/stable-stream.ts";
 import { type Block, unlessSilent } from "../../ports/chain.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "./chain-context.ts";

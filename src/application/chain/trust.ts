@@ -7,8 +7,8 @@
  * Reads: the chain's identity and counts, what is settled in the database. Writes: how the chain begins, once. A crash
  * leaves nothing: every owner looks before its first pass over a lane.
  */
-import { countNotExceeded } from "../../domain/counts.ts";
-import { NO_DOUBT } from "../../domain/doubt.ts";
+import { countNotExceeded } from "../../domain/chain/counts.ts";
+import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import type { Hash } from "../../domain/lane.ts";
 import { chainJudged, chainLookOwed, isUnsure, type LanePace } from "../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";

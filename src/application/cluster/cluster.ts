@@ -4,10 +4,11 @@
  * Reads: heartbeat rows, orders to stop. Writes: its own announcement, orders to stop. A node that joins is given its share by the others, a few lanes a
  * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
  */
+
+import { findsKeyAway, isReachable } from "../../domain/cluster/placement.ts";
+import { afterSilence, type Silences, standsBack } from "../../domain/cluster/stand-back.ts";
 import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { findsKeyAway, isReachable } from "../../domain/placement.ts";
-import { afterSilence, type Silences, standsBack } from "../../domain/stand-back.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { HistoryChanged } from "../../ports/lane-store.ts";
 import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";

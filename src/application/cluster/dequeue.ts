@@ -7,7 +7,7 @@
  */
 import { FencepostError, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
-import { problemFrom } from "../../domain/refusal.ts";
+import { problemFrom } from "../../domain/text/refusal.ts";
 import type { BegunRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { OwnerActions } from "./owner-actions.ts";
 

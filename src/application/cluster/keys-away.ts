@@ -4,7 +4,7 @@
  *
  * Reads: nothing. Writes: nothing; the cluster announces it. A wrong or old picture moves a lane in vain, never a wrong write (I10).
  */
-import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../domain/key-health.ts";
+import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../domain/cluster/key-health.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../ports/signer.ts";

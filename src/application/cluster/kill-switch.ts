@@ -7,10 +7,11 @@
  * Reads and writes: orders. Until they were read once nothing may be sent: an order may be in force that this process, just
  * started, has not heard of. A crash leaves what is written down, and what the other nodes were told.
  */
+
+import { concerns, type Kill } from "../../domain/cluster/kills.ts";
+import { isReachable, type Member } from "../../domain/cluster/placement.ts";
 import { orDatabaseSilent } from "../../domain/errors.ts";
-import { concerns, type Kill } from "../../domain/kills.ts";
 import type { Address } from "../../domain/lane.ts";
-import { isReachable, type Member } from "../../domain/placement.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";

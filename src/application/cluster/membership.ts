@@ -4,8 +4,9 @@
  *
  * Reads: instances and their signers. Writes: nothing. A wrong or old picture costs a hop, never a wrong write (I10).
  */
+
+import { holdsKey, type Member, place, rank, servedLanes } from "../../domain/cluster/placement.ts";
 import { type Address, type Lane, laneKey } from "../../domain/lane.ts";
-import { holdsKey, type Member, place, rank, servedLanes } from "../../domain/placement.ts";
 import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 
 export class Membership {

@@ -8,10 +8,10 @@
  * with the ids of its creates. A crash leaves what a crash of a node that forwarded would.
  */
 import { FencepostError, invalid, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
-import { jsonText } from "../../domain/json-text.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { errorFrom } from "../../domain/refusal.ts";
-import type { Intent } from "../../domain/transaction.ts";
+import { jsonText } from "../../domain/text/json-text.ts";
+import { errorFrom } from "../../domain/text/refusal.ts";
+import type { Intent } from "../../domain/transaction/transaction.ts";
 import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer } from "../../ports/peers.ts";
 import type { Result } from "./delivery.ts";

@@ -8,10 +8,10 @@
  * unknown. A crash of this process leaves a request that is carried out without a reader, or never begun because its time is over.
  */
 import { DatabaseSilent, type FencepostError, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
-import { jsonText } from "../../domain/json-text.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { errorFrom } from "../../domain/refusal.ts";
-import type { Intent } from "../../domain/transaction.ts";
+import { jsonText } from "../../domain/text/json-text.ts";
+import { errorFrom } from "../../domain/text/refusal.ts";
+import type { Intent } from "../../domain/transaction/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";

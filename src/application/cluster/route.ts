@@ -9,9 +9,10 @@
  * whose answer was lost is repeated as the same transaction). A crash leaves what the owner did; the caller's repeat
  * finds it.
  */
+
+import { isReachable, type Member } from "../../domain/cluster/placement.ts";
 import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { isReachable, type Member } from "../../domain/placement.ts";
 import { PeerUnreachable } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";

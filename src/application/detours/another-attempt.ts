@@ -6,12 +6,13 @@
  * A crash before the commit leaves nothing; after it, a claimed attempt that the next owner claims again and sends. Every
  * older attempt stays tracked: whichever is mined decides.
  */
-import { isPrivate, routed } from "../../domain/attempts.ts";
-import type { Bounded } from "../../domain/ceilings.ts";
+
+import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import { defined } from "../../domain/defined.ts";
-import { NO_DOUBT } from "../../domain/doubt.ts";
+import type { Bounded } from "../../domain/fees/ceilings.ts";
 import { laidDown, sendOrdered, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
+import { isPrivate, routed } from "../../domain/transaction/attempts.ts";
 import type { Decision, Spending } from "../../ports/lane-store.ts";
 import type { DeclaredPayload, SignedTransaction } from "../../ports/signer.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";

@@ -6,16 +6,23 @@
  * (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash before the commit leaves the
  * transaction as it was and the decision untaken; after it, the next owner signs what is queued, or claims and sends.
  */
-import { attemptToSend, repricedKind } from "../../domain/attempts.ts";
-import { bounded, refuseOverCeiling } from "../../domain/ceilings.ts";
+
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
-import { envelopeFor, type FeeWishes, feeCap } from "../../domain/fees.ts";
-import { withMargin } from "../../domain/gas.ts";
+import { bounded, refuseOverCeiling } from "../../domain/fees/ceilings.ts";
+import { withMargin } from "../../domain/fees/gas.ts";
+import { leastInPlaceOf, type Offer, reaches } from "../../domain/fees/replacement.ts";
 import type { Address } from "../../domain/lane.ts";
-import { leastInPlaceOf, type Offer, reaches } from "../../domain/replacement.ts";
-import type { Attempt, Payload, PreparedIntent, Receipt, UnsignedTransaction } from "../../domain/transaction.ts";
-import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transitions.ts";
+import { attemptToSend, repricedKind } from "../../domain/transaction/attempts.ts";
+import { envelopeFor, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
+import type {
+  Attempt,
+  Payload,
+  PreparedIntent,
+  Receipt,
+  UnsignedTransaction,
+} from "../../domain/transaction/transaction.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transaction/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
 import type { Decision, Spending } from "../../ports/lane-store.ts";

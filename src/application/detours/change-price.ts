@@ -3,7 +3,8 @@
  *
  * Reads: the market, the blocks that were followed. Writes: nothing. A crash here leaves nothing behind.
  */
-import { isSendable } from "../../domain/attempts.ts";
+
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import {
   type Content,
   feeLimit,
@@ -11,12 +12,19 @@ import {
   overCeiling,
   refuseOverCeiling,
   repricingLimit,
-} from "../../domain/ceilings.ts";
-import { FencepostError, invalid } from "../../domain/errors.ts";
-import { baseFeeNow, type Fees, type FeeWishes, feeCap, larger, priceFirstAttempt } from "../../domain/fees.ts";
-import { type OrderedPrice, orderedPrice } from "../../domain/ordered-price.ts";
-import { leastReplacement } from "../../domain/replacement.ts";
-import { covers, highestOffer } from "../../domain/repricing.ts";
+} from "../../domain/fees/ceilings.ts";
+import { type OrderedPrice, orderedPrice } from "../../domain/fees/ordered-price.ts";
+import { leastReplacement } from "../../domain/fees/replacement.ts";
+import { covers, highestOffer } from "../../domain/fees/repricing.ts";
+import { isSendable } from "../../domain/transaction/attempts.ts";
+import {
+  baseFeeNow,
+  type Fees,
+  type FeeWishes,
+  feeCap,
+  larger,
+  priceFirstAttempt,
+} from "../../domain/transaction/fees.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Tracked } from "../lane/tracked.ts";
 

@@ -10,7 +10,7 @@ import {
   type RefusalWord,
   stillUnconfirmed,
   type UnconfirmedRefusal,
-} from "../../domain/unconfirmed-refusal.ts";
+} from "../../domain/chain/unconfirmed-refusal.ts";
 import { type Heard, type Prospect, unlessSilent } from "../../ports/chain.ts";
 import type { IntakeRow } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";

@@ -6,8 +6,8 @@
  * hour. Invariants: I7 (a look that was not answered in full tells nothing), I9. A crash leaves the hole, or what closed it;
  * the next owner looks through a whole time to live again: it cannot know what was seen before.
  */
-import { highestCount } from "../../domain/counts.ts";
-import type { Hole } from "../../domain/holes.ts";
+import { highestCount } from "../../domain/chain/counts.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
 import { callersLookedFor, repairsLimited } from "../../domain/pace/lane-pace.ts";
 import { isThrough } from "../../domain/pace/search.ts";
 import { isDue } from "../../domain/pace/when.ts";

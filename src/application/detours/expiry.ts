@@ -8,7 +8,7 @@
  * left), I7 (a lane whose past is in doubt gives up nothing). A crash leaves the row as it was, or what was done about it: the
  * next owner asks the database again.
  */
-import { repricedKind } from "../../domain/attempts.ts";
+
 import { FencepostError } from "../../domain/errors.ts";
 import {
   cancelPutOff,
@@ -21,6 +21,7 @@ import {
   overdueSeen,
 } from "../../domain/pace/lane-time.ts";
 import { isDue } from "../../domain/pace/when.ts";
+import { repricedKind } from "../../domain/transaction/attempts.ts";
 import type { ExpiringRecord } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { Working } from "../lane/activity.ts";

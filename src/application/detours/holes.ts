@@ -8,10 +8,10 @@
  * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
  * A crash leaves the hole, or what closed it; the next owner looks again.
  */
-import { countNotExceeded } from "../../domain/counts.ts";
+import { countNotExceeded } from "../../domain/chain/counts.ts";
+import { watchDepth } from "../../domain/chain/finality.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import { watchDepth } from "../../domain/finality.ts";
-import type { Hole } from "../../domain/holes.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
 import { headStands } from "../../domain/pace/count-events.ts";
 import type { StandingHead } from "../../domain/pace/count-pace.ts";
 import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/lane-pace.ts";

@@ -8,10 +8,10 @@
  */
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
+import { spentRequestId } from "../../domain/keys/principal.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
-import { spentRequestId } from "../../domain/principal.ts";
-import { problemFrom } from "../../domain/refusal.ts";
+import { problemFrom } from "../../domain/text/refusal.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { WorkPorts } from "../chain/work-ports.ts";

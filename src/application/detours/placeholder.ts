@@ -5,13 +5,14 @@
  * else may turn up at the nonce (a caller who signed and then let its reservation expire) competes with it on chain, and
  * whichever is mined is what the transaction reports. A crash before the commit leaves the hole, after it a claimed attempt.
  */
-import { routed } from "../../domain/attempts.ts";
-import { bounded } from "../../domain/ceilings.ts";
+
 import { forbiddenBy } from "../../domain/errors.ts";
-import { feeCap } from "../../domain/fees.ts";
-import { fingerprint } from "../../domain/fingerprint.ts";
-import type { Hole } from "../../domain/holes.ts";
-import type { PreparedIntent } from "../../domain/transaction.ts";
+import { bounded } from "../../domain/fees/ceilings.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
+import { routed } from "../../domain/transaction/attempts.ts";
+import { feeCap } from "../../domain/transaction/fees.ts";
+import { fingerprint } from "../../domain/transaction/fingerprint.ts";
+import type { PreparedIntent } from "../../domain/transaction/transaction.ts";
 import type { Decision, SettleFate } from "../../ports/lane-store.ts";
 import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

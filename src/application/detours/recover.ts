@@ -5,7 +5,7 @@
  * Reads: the chain's two counts, again a poll interval later where one is above the cursor. Writes: the cursor, and that
  * the lane is reconciled in this epoch of the feed. Invariant I3. A crash leaves the lane as it was; the next owner asks.
  */
-import { judgeCount } from "../../domain/counts.ts";
+import { judgeCount } from "../../domain/chain/counts.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { WorkPorts } from "../chain/work-ports.ts";
 import { sideBySide } from "../lane/activity.ts";

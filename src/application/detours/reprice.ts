@@ -7,16 +7,31 @@
  * everything a node has taken, and never above the ceiling. A crash leaves what another-attempt.ts leaves; the next owner
  * sends the newest attempt, judges it by its answer, and learns the gas limit anew.
  */
-import { attemptToSend, repricedKind, sendableAttempts } from "../../domain/attempts.ts";
-import { type Bounded, bounded, type FeeLimit, feeLimit, limitInWords, repricingLimit } from "../../domain/ceilings.ts";
-import { nextStep, PASSED_OVER } from "../../domain/climbing.ts";
-import { type FeeMarket, type Fees, feeCap } from "../../domain/fees.ts";
-import { withMargin } from "../../domain/gas.ts";
+
+import {
+  type Bounded,
+  bounded,
+  type FeeLimit,
+  feeLimit,
+  limitInWords,
+  repricingLimit,
+} from "../../domain/fees/ceilings.ts";
+import { nextStep, PASSED_OVER } from "../../domain/fees/climbing.ts";
+import { withMargin } from "../../domain/fees/gas.ts";
+import {
+  covers,
+  higher,
+  highestOffer,
+  type Repricing,
+  type RepricingView,
+  reprice,
+} from "../../domain/fees/repricing.ts";
 import type { Address } from "../../domain/lane.ts";
 import { signerAwaited } from "../../domain/pace/lane-pace.ts";
 import { gasJudged, isPassedOver, turnedTo } from "../../domain/pace/transaction-pace.ts";
-import { covers, higher, highestOffer, type Repricing, type RepricingView, reprice } from "../../domain/repricing.ts";
-import type { Attempt } from "../../domain/transaction.ts";
+import { attemptToSend, repricedKind, sendableAttempts } from "../../domain/transaction/attempts.ts";
+import { type FeeMarket, type Fees, feeCap } from "../../domain/transaction/fees.ts";
+import type { Attempt } from "../../domain/transaction/transaction.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import { SigningRefused, unlessAway } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

@@ -5,11 +5,12 @@
  * Reads: the bytes that stand. Writes: the decision, with another payload where it asks for one, STUCK or TRACKING where it
  * says so. A crash before the commit leaves the decision untaken: it is asked for again; after it, the work is there.
  */
-import { repricedKind, sendableAttempts } from "../../domain/attempts.ts";
+
 import { invalid } from "../../domain/errors.ts";
-import { isFullyPriced, NO_MARKET, priceFirstAttempt } from "../../domain/fees.ts";
-import type { Hole } from "../../domain/holes.ts";
-import { covers, highestOffer, isBelowMarket } from "../../domain/repricing.ts";
+import { covers, highestOffer, isBelowMarket } from "../../domain/fees/repricing.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
+import { repricedKind, sendableAttempts } from "../../domain/transaction/attempts.ts";
+import { isFullyPriced, NO_MARKET, priceFirstAttempt } from "../../domain/transaction/fees.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

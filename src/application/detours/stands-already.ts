@@ -4,9 +4,9 @@
  *
  * Reads: the bytes of the newest attempt. Writes: nothing. A crash here leaves nothing behind.
  */
-import { isSendable, repricedKind } from "../../domain/attempts.ts";
-import { type Fees, type FeeWishes, feeCap } from "../../domain/fees.ts";
-import type { Payload } from "../../domain/transaction.ts";
+import { isSendable, repricedKind } from "../../domain/transaction/attempts.ts";
+import { type Fees, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
+import type { Payload } from "../../domain/transaction/transaction.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { decodedNewest, type Tracked } from "../lane/tracked.ts";
 import type { PayloadChange } from "./change-payload.ts";

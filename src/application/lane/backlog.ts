@@ -1,5 +1,5 @@
-import type { NonceMove } from "../../domain/holes.ts";
-import type { Declaration } from "../../domain/signing.ts";
+import type { Declaration } from "../../domain/keys/signing.ts";
+import type { NonceMove } from "../../domain/nonces/holes.ts";
 import type { AllocatedRecord } from "../../ports/lane-store.ts";
 
 /** How many ALLOCATED rows are kept at hand; the rest waits in the database. */

@@ -1,6 +1,6 @@
-import { type Hole, isFree } from "../../domain/holes.ts";
 import type { KeptLedger } from "../../domain/ledger/index.ts";
-import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
+import { type Hole, isFree } from "../../domain/nonces/holes.ts";
+import { LONGEST_TTL_MS } from "../../domain/transaction/reservations.ts";
 import type { OpenReservation } from "../../ports/lane-store.ts";
 
 /** When a reservation is past, by the clock of this process; the database alone says whether it is. */

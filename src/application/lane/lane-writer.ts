@@ -6,7 +6,7 @@ import {
   type TransitionEvent,
   type TransitionRule,
   transition,
-} from "../../domain/transitions.ts";
+} from "../../domain/transaction/transitions.ts";
 import { type NewCompletion, OutcomeUnknown, type TransitionItem } from "../../ports/lane-store.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { LaneWriterPorts } from "./lane-ports.ts";

@@ -12,8 +12,9 @@
  * An instance that missed its renewal is over for good, and so is one whose database has another history now. The process
  * goes on as a new one and claims its lanes again.
  */
-import type { AlertCode } from "../../domain/alerts.ts";
-import { LOOKS_APART_MS, type OwnSession } from "../../domain/witness.ts";
+
+import { LOOKS_APART_MS, type OwnSession } from "../../domain/chain/witness.ts";
+import type { AlertCode } from "../../domain/troubles/alerts.ts";
 import { BatchRefused, HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
 import { type InstanceRegistration, type LeaseStore, SchemaTooNew } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";

@@ -1,7 +1,7 @@
-import { feeCap } from "../../domain/fees.ts";
 import { type FirstVerdict, foreseen, type PolicyUse, unapproved } from "../../domain/ledger/index.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
-import type { UnsignedTransaction } from "../../domain/transaction.ts";
+import { feeCap } from "../../domain/transaction/fees.ts";
+import type { UnsignedTransaction } from "../../domain/transaction/transaction.ts";
 import type { Spending } from "../../ports/lane-store.ts";
 import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { QueryStore } from "../../ports/query-store.ts";

@@ -6,7 +6,7 @@
  *
  * Reads: instances. Writes: their deaths.
  */
-import { isVanished } from "../../domain/notices.ts";
+
 import {
   goneAtMs,
   isGone,
@@ -17,7 +17,8 @@ import {
   type Sighting,
   sight,
   UNSEEN,
-} from "../../domain/witness.ts";
+} from "../../domain/chain/witness.ts";
+import { isVanished } from "../../domain/cluster/notices.ts";
 import type { DeathEvidence, InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 

@@ -1,4 +1,4 @@
-import type { Receipt } from "../../domain/transaction.ts";
+import type { Receipt } from "../../domain/transaction/transaction.ts";
 import type { LanePorts } from "./lane-ports.ts";
 import type { OwnedLane, Tracked } from "./owned-lane.ts";
 

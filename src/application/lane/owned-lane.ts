@@ -1,5 +1,3 @@
-import { hashesOf } from "../../domain/attempts.ts";
-import type { Holder, Hole } from "../../domain/holes.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import {
   type Change,
@@ -11,10 +9,12 @@ import {
   stepAcknowledged,
   type TransitionItem,
 } from "../../domain/ledger/index.ts";
+import type { Holder, Hole } from "../../domain/nonces/holes.ts";
 import { usedBelow } from "../../domain/pace/count-events.ts";
 import { holeLookDue, isUnsure, type LanePace, NEW_LANE_PACE, openNonces } from "../../domain/pace/lane-pace.ts";
 import { expiryLookDue, isTimeDue } from "../../domain/pace/lane-time.ts";
 import { awaitsVerdict, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
+import { hashesOf } from "../../domain/transaction/attempts.ts";
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
 import type { Activity, LaneActivities } from "./activity.ts";
 import { Backlog } from "./backlog.ts";

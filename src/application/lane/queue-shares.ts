@@ -4,7 +4,7 @@
  * nothing is kept here. What a deep reorg brings back after it was final is not counted again: its key is not known then.
  */
 import type { Change, Moved } from "../../domain/ledger/index.ts";
-import { isSettled } from "../../domain/transitions.ts";
+import { isSettled } from "../../domain/transaction/transitions.ts";
 import type { OpenTransaction } from "../../ports/lane-store.ts";
 
 type Read = () => Promise<readonly OpenTransaction[]>;

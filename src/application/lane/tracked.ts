@@ -1,4 +1,3 @@
-import { attemptToSend } from "../../domain/attempts.ts";
 import { type KeptTransaction, keptTransaction, type TransactionRow, UNSIGNED } from "../../domain/ledger/index.ts";
 import {
   isSendDue,
@@ -8,8 +7,9 @@ import {
   takenBefore,
 } from "../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../domain/pace/when.ts";
-import type { Attempt, Receipt, SignedAttempt, UnsignedTransaction } from "../../domain/transaction.ts";
-import type { State, Status } from "../../domain/transitions.ts";
+import { attemptToSend } from "../../domain/transaction/attempts.ts";
+import type { Attempt, Receipt, SignedAttempt, UnsignedTransaction } from "../../domain/transaction/transaction.ts";
+import type { State, Status } from "../../domain/transaction/transitions.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
 import type { LanePorts } from "./lane-ports.ts";

@@ -1,5 +1,5 @@
+import type { UnconfirmedRefusal } from "../../domain/chain/unconfirmed-refusal.ts";
 import type { Change } from "../../domain/ledger/index.ts";
-import type { UnconfirmedRefusal } from "../../domain/unconfirmed-refusal.ts";
 
 const LOOKED_AT_ONCE = 16;
 

@@ -6,8 +6,8 @@
  * Where a node takes no future nonces, a lane stands still from one transaction until the next look. So a few looks come
  * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
-import type { BlockWindow } from "../../domain/block-window.ts";
-import { isFinal } from "../../domain/finality.ts";
+import type { BlockWindow } from "../../domain/chain/block-window.ts";
+import { isFinal } from "../../domain/chain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { chainLookOwed, comparisonSet } from "../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";

@@ -2,9 +2,10 @@
  * Follows the policy document in force: whoever holds the keys re-checks by it, and people are alerted where this node cannot
  * read it, or has a file that says something else.
  */
-import type { AlertCode } from "../../domain/alerts.ts";
+
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
+import type { AlertCode } from "../../domain/troubles/alerts.ts";
 import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import { StandingAlerts } from "../standing-alerts.ts";

@@ -2,8 +2,8 @@
  * Watches the node as a whole: writes that are fenced again and again, payloads that are sent again and again (both counted from
  * telemetry), receipts that come faster than they are read, a chain of which no endpoint answers or that stands still.
  */
-import { Growth } from "../../domain/growth.ts";
-import { RecentCount } from "../../domain/recent-count.ts";
+import { Growth } from "../../domain/pace/growth.ts";
+import { RecentCount } from "../../domain/pace/recent-count.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

@@ -6,7 +6,7 @@
  *
  * Ages are of the database where an owner took over; a lane that was handed on does not begin to wait anew.
  */
-import { isTaken } from "../../domain/answers.ts";
+import { isTaken } from "../../domain/chain/answers.ts";
 import { blockReported, type HeadOfLine, headSeen } from "../../domain/pace/lane-pace.ts";
 import { awaitsVerdict, judged, lookWanted } from "../../domain/pace/transaction-pace.ts";
 import { unlessSilent } from "../../ports/chain.ts";

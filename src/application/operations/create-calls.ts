@@ -1,6 +1,6 @@
 /** Creates as callers ask for them, one or many. */
 import { FencepostError } from "../../domain/errors.ts";
-import type { CreateLimits } from "../../domain/principal.ts";
+import type { CreateLimits } from "../../domain/keys/principal.ts";
 import type { Created, CreateRequest, NamedCreate } from "../api.ts";
 import type { Creates } from "../stages/1-create/create.ts";
 

@@ -3,7 +3,7 @@
  * may have two, so that callers move from one to the other without a gap.
  */
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { isQueueShare, KEY_NAME, MOST_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/principal.ts";
+import { isQueueShare, KEY_NAME, MOST_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/keys/principal.ts";
 import type { KeySecret, KeyTerms } from "../../ports/key-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { KeyView, NewKey } from "../api.ts";

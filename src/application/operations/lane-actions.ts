@@ -1,5 +1,5 @@
-import { countNotExceeded, countUnanimous } from "../../domain/counts.ts";
-import { NO_DOUBT } from "../../domain/doubt.ts";
+import { countNotExceeded, countUnanimous } from "../../domain/chain/counts.ts";
+import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";

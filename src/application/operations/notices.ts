@@ -4,9 +4,10 @@
  *
  * Reads and writes: one notice. A crash leaves it acknowledged, or not; a repeat under the same key says which.
  */
+
+import type { AcknowledgeVerdict, Notice } from "../../domain/cluster/notices.ts";
 import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
-import type { AcknowledgeVerdict, Notice } from "../../domain/notices.ts";
-import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { NoticeOrder } from "../api.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";

@@ -1,5 +1,5 @@
+import type { Limits } from "../../domain/keys/principal.ts";
 import type { Lane } from "../../domain/lane.ts";
-import type { Limits } from "../../domain/principal.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
 /** Something that only the owner of a lane can do; any node may be asked for it. */

@@ -5,8 +5,8 @@
  * another looks first.
  */
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import { ANYBODY, type Limits, refuseOutside } from "../../domain/keys/principal.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
-import { ANYBODY, type Limits, refuseOutside } from "../../domain/principal.ts";
 import type { LaneOrder, SignedRequest, SignerView, TransactionOrder, TransactionView } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";

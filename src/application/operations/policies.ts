@@ -1,10 +1,10 @@
 /** The policy document in force: read, changed, asked, and what is used of it. It is judged by where nonces are given. */
 import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import type { Limits } from "../../domain/keys/principal.ts";
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import { parsePolicies } from "../../domain/policy/parse.ts";
 import { type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
 import { type Use, within } from "../../domain/policy/use.ts";
-import type { Limits } from "../../domain/principal.ts";
 import type { PolicyChange, PolicyChanged, PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";

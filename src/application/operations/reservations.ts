@@ -3,17 +3,18 @@
  * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
-import { routed } from "../../domain/attempts.ts";
-import { bounded } from "../../domain/ceilings.ts";
+
 import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
-import { feeCap } from "../../domain/fees.ts";
-import { fingerprint } from "../../domain/fingerprint.ts";
+import { bounded } from "../../domain/fees/ceilings.ts";
+import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/keys/principal.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
 import { batchFailed } from "../../domain/pace/count-events.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
-import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/principal.ts";
-import type { Reservation } from "../../domain/reservations.ts";
-import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction.ts";
+import { routed } from "../../domain/transaction/attempts.ts";
+import { feeCap } from "../../domain/transaction/fees.ts";
+import { fingerprint } from "../../domain/transaction/fingerprint.ts";
+import type { Reservation } from "../../domain/transaction/reservations.ts";
+import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction/transaction.ts";
 import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";

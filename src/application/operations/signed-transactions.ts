@@ -4,8 +4,8 @@
  * transaction like any other.
  */
 import { FencepostError, otherNonce, unavailable } from "../../domain/errors.ts";
+import { isAnothers } from "../../domain/keys/principal.ts";
 import type { Lane } from "../../domain/lane.ts";
-import { isAnothers } from "../../domain/principal.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, SignedRequest, SubmittedSigned } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

@@ -1,7 +1,7 @@
-import type { AlertCode } from "../../domain/alerts.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
-import type { Fees } from "../../domain/fees.ts";
 import type { LaneKey } from "../../domain/lane.ts";
+import type { Fees } from "../../domain/transaction/fees.ts";
+import type { AlertCode } from "../../domain/troubles/alerts.ts";
 import { within } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";

@@ -1,8 +1,8 @@
-import { isPrivate } from "../../domain/attempts.ts";
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { laidDown, sendOrdered, sentAfresh, takenInHand } from "../../domain/pace/transaction-pace.ts";
-import { isSettled } from "../../domain/transitions.ts";
+import { isPrivate } from "../../domain/transaction/attempts.ts";
+import { isSettled } from "../../domain/transaction/transitions.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

@@ -2,7 +2,7 @@
  * What needs a person, worst first: what the database knows, what this node knows, and what the others have reported. Rows of
  * transactions have the cause, the sentence and the actions of their explanation, drawn from what the loops last read.
  */
-import { isLimited, type Limits } from "../../domain/principal.ts";
+import { isLimited, type Limits } from "../../domain/keys/principal.ts";
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
 import { condensed, isOfTransaction, type Trouble } from "../../domain/troubles/rows.ts";

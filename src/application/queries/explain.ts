@@ -2,13 +2,14 @@
  * Collects what an explanation is drawn from: the database's view of the transaction and its lane, what the chain says now, and
  * what the owner of the lane alone knows. Any node can answer; a chain that is away leaves facts out, never the answer.
  */
-import { feeCap } from "../../domain/fees.ts";
-import { depthNeeded } from "../../domain/finality.ts";
+
+import { depthNeeded } from "../../domain/chain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { range } from "../../domain/range.ts";
-import type { Receipt } from "../../domain/transaction.ts";
-import { isSettled } from "../../domain/transitions.ts";
+import { feeCap } from "../../domain/transaction/fees.ts";
+import type { Receipt } from "../../domain/transaction/transaction.ts";
+import { isSettled } from "../../domain/transaction/transitions.ts";
 import { explain } from "../../domain/troubles/explain.ts";
 import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
 import type {

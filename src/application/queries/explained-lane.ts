@@ -1,11 +1,12 @@
 /** Facts of a lane for an explanation: who acts for it, what stops it, and what comes before a transaction. */
-import { attemptToSend } from "../../domain/attempts.ts";
-import { feeCap } from "../../domain/fees.ts";
-import type { Hole } from "../../domain/holes.ts";
-import type { Kill } from "../../domain/kills.ts";
+
+import type { Kill } from "../../domain/cluster/kills.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
-import { isSettled } from "../../domain/transitions.ts";
+import { attemptToSend } from "../../domain/transaction/attempts.ts";
+import { feeCap } from "../../domain/transaction/fees.ts";
+import { isSettled } from "../../domain/transaction/transitions.ts";
 import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
 import type { ExplainedHole, ExplainedLane } from "../../domain/troubles/situation.ts";
 import { MAY_LACK_COMMITS } from "../../domain/troubles/words.ts";

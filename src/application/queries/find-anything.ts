@@ -1,7 +1,7 @@
 /** Finds by any id, or by how it begins. Which index can answer is decided by what was typed; nothing is scanned. */
 import { invalid } from "../../domain/errors.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import { type Address, laneKey } from "../../domain/lane.ts";
-import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { Between, FoundReservation, FoundTransaction, SearchTerms, SightStore } from "../../ports/sight-store.ts";
 import type { Found } from "../sight-api.ts";

@@ -3,7 +3,7 @@
  * database. One look serves all who wait, so that two hundred callers cost as much as one.
  */
 import type { Hash } from "../../domain/lane.ts";
-import { isSettled } from "../../domain/transitions.ts";
+import { isSettled } from "../../domain/transaction/transitions.ts";
 import { type Clock, within } from "../../ports/clock.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Waiting } from "../api.ts";

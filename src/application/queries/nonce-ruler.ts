@@ -1,6 +1,6 @@
 /** A lane's nonces by what holds them, a stretch at a time. */
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { spansOf } from "../../domain/nonce-spans.ts";
+import { spansOf } from "../../domain/nonces/nonce-spans.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { SightStore } from "../../ports/sight-store.ts";
 import type { Signer } from "../../ports/signer.ts";

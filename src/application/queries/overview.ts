@@ -1,9 +1,9 @@
 /** Everything in figures: kept counts, the newest rows, and the chains as this node's loops were last told of them. */
 
-import { explorerOf } from "../../domain/explorers.ts";
-import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
-import { tipTaken } from "../../domain/repricing.ts";
-import type { State } from "../../domain/transitions.ts";
+import { explorerOf } from "../../domain/chain/explorers.ts";
+import { tipTaken } from "../../domain/fees/repricing.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
+import type { State } from "../../domain/transaction/transitions.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";

@@ -1,7 +1,8 @@
 /** Everything at once, for people. Any node answers; none of it asks a chain anything. */
+
+import type { Notice } from "../../domain/cluster/notices.ts";
 import { orDatabaseSilent } from "../../domain/errors.ts";
-import type { Notice } from "../../domain/notices.ts";
-import { isLimited, isWithin, type Limits } from "../../domain/principal.ts";
+import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import type { KillStore } from "../../ports/kill-store.ts";
 import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { NoticeStore } from "../../ports/notice-store.ts";

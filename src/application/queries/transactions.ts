@@ -1,9 +1,9 @@
-import { worstCost } from "../../domain/ceilings.ts";
+import { ageInWords } from "../../domain/cluster/retention.ts";
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
+import { worstCost } from "../../domain/fees/ceilings.ts";
 import { isSpent } from "../../domain/ledger/index.ts";
-import { ageInWords } from "../../domain/retention.ts";
-import { isSettled } from "../../domain/transitions.ts";
+import { isSettled } from "../../domain/transaction/transitions.ts";
 import type { AskedOfPool, LaneStore } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";

@@ -3,10 +3,10 @@
  * call, deployment), which become one. Reads: the request alone. Writes: nothing. A crash here leaves nothing behind.
  */
 import { invalid } from "../../domain/errors.ts";
-import type { Fees, FeeWishes } from "../../domain/fees.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
-import { unknownName } from "../../domain/near-names.ts";
-import { type AccessListEntry, CREATE_FIELDS, type Payload } from "../../domain/transaction.ts";
+import { unknownName } from "../../domain/text/near-names.ts";
+import type { Fees, FeeWishes } from "../../domain/transaction/fees.ts";
+import { type AccessListEntry, CREATE_FIELDS, type Payload } from "../../domain/transaction/transaction.ts";
 import { BadEncoding, type Callee, type Codec } from "../../ports/codec.ts";
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -1,7 +1,7 @@
 import { defined } from "../../domain/defined.ts";
 import { invalid } from "../../domain/errors.ts";
+import { isQueueShare } from "../../domain/keys/principal.ts";
 import type { Address } from "../../domain/lane.ts";
-import { isQueueShare } from "../../domain/principal.ts";
 import type { ForwardedCreate } from "../../ports/peers.ts";
 import { asObject } from "./fields.ts";
 

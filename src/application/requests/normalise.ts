@@ -5,10 +5,10 @@
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { fingerprint } from "../../domain/fingerprint.ts";
+import { type CreateLimits, refuseOutside } from "../../domain/keys/principal.ts";
 import type { Address } from "../../domain/lane.ts";
-import { type CreateLimits, refuseOutside } from "../../domain/principal.ts";
-import { CREATE_FIELDS, type Intent } from "../../domain/transaction.ts";
+import { fingerprint } from "../../domain/transaction/fingerprint.ts";
+import { CREATE_FIELDS, type Intent } from "../../domain/transaction/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Ports } from "../../ports/ports.ts";

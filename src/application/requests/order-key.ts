@@ -1,5 +1,5 @@
 import { invalid } from "../../domain/errors.ts";
-import { fingerprintOfJson } from "../../domain/fingerprint.ts";
+import { fingerprintOfJson } from "../../domain/transaction/fingerprint.ts";
 import type { OrderKey } from "../../ports/lane-store.ts";
 
 /** As a header can carry it. */

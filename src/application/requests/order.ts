@@ -1,8 +1,8 @@
 import { defined } from "../../domain/defined.ts";
 import { invalid } from "../../domain/errors.ts";
-import type { FeeWishes } from "../../domain/fees.ts";
 import type { Hex } from "../../domain/lane.ts";
-import type { Payload } from "../../domain/transaction.ts";
+import type { FeeWishes } from "../../domain/transaction/fees.ts";
+import type { Payload } from "../../domain/transaction/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Decision, OrderKey } from "../../ports/lane-store.ts";
 import { STUCK_ACTIONS, type StuckAction } from "../../ports/stuck-hook.ts";

@@ -1,6 +1,6 @@
 import { invalid } from "../../domain/errors.ts";
 import type { Address } from "../../domain/lane.ts";
-import { POOL_NAME, type PoolAsked } from "../../domain/pool.ts";
+import { POOL_NAME, type PoolAsked } from "../../domain/nonces/pool.ts";
 import { asObject, refuseUnknownKeys } from "./fields.ts";
 
 /** What a person can see, as in a request id. */

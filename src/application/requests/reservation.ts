@@ -1,6 +1,6 @@
 import { FencepostError, invalid, type RejectionReason } from "../../domain/errors.ts";
 import type { Hash, Hex } from "../../domain/lane.ts";
-import { LONGEST_TTL_MS, type Reservation } from "../../domain/reservations.ts";
+import { LONGEST_TTL_MS, type Reservation } from "../../domain/transaction/reservations.ts";
 import { BadEncoding, type Codec, type DecodedTransaction } from "../../ports/codec.ts";
 import type { ReserveRequest } from "../api.ts";
 import { asObject, parseHash, parseHex, refuseUnknownKeys } from "./fields.ts";

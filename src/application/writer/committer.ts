@@ -12,9 +12,10 @@
  * so at most one of the transactions carries any: a node that is paused there holds up the others no longer than a lock
  * timeout.
  */
-import { backoffMs } from "../../domain/backoff.ts";
-import { Departures, Flow } from "../../domain/departures.ts";
+
 import { type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
+import { backoffMs } from "../../domain/pace/backoff.ts";
+import { Departures, Flow } from "../../domain/pace/departures.ts";
 import {
   BatchRefused,
   HistoryChanged,

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from "typebox";
 import type { ErrorCode } from "../../domain/errors.ts";
-import type { Scope } from "../../domain/principal.ts";
+import type { Scope } from "../../domain/keys/principal.ts";
 
 /** What a call asks of the API key that is shown. */
 export interface CallScope {

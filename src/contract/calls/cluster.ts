@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { Address, ChainId, Timestamp } from "../scalars.ts";
-import { named, nullable, oneOf, query } from "../shapes.ts";
+import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
+import { named, nullable, oneOf, query } from "../schemas/shapes.ts";
 import { ADMIN, type CallScope, declared, READ } from "./call.ts";
 
 const identity = {

@@ -1,5 +1,5 @@
-import { jsonRpcCalls } from "../json-rpc.ts";
 import { cluster, killSwitch, operations } from "./cluster.ts";
+import { jsonRpcCalls } from "./json-rpc.ts";
 import { keys } from "./keys.ts";
 import { laneActions, signers } from "./lanes.ts";
 import { nonces } from "./nonces.ts";

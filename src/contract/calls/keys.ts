@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
-import { MOST_PER_SECOND, SCOPES } from "../../domain/principal.ts";
-import { Address, ChainId, Timestamp } from "../scalars.ts";
-import { closed, nullable, oneOf, optional, query } from "../shapes.ts";
+import { MOST_PER_SECOND, SCOPES } from "../../domain/keys/principal.ts";
+import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
+import { closed, nullable, oneOf, optional, query } from "../schemas/shapes.ts";
 import { ADMIN, declared } from "./call.ts";
 
 /** API keys that are managed while the nodes run. */

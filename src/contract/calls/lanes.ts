@@ -1,5 +1,5 @@
-import { LaneOrder, RealignOrder } from "../actions.ts";
-import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../signers.ts";
+import { LaneOrder, RealignOrder } from "../schemas/actions.ts";
+import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../schemas/signers.ts";
 import { ACTION_HEADERS, type ActionCall, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
 
 export const signers = declared({

@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
-import { RESERVATION_STATES } from "../../domain/reservations.ts";
-import { CreatedTransaction } from "../create.ts";
-import { Address, ChainId, Hash, Nonce, Owner, RequestId, Timestamp, TxId } from "../scalars.ts";
-import { closed, nullable, oneOf } from "../shapes.ts";
+import { RESERVATION_STATES } from "../../domain/transaction/reservations.ts";
+import { CreatedTransaction } from "../schemas/create.ts";
+import { Address, ChainId, Hash, Nonce, Owner, RequestId, Timestamp, TxId } from "../schemas/scalars.ts";
+import { closed, nullable, oneOf } from "../schemas/shapes.ts";
 import { type CallScope, declared, READ, TRANSACTION_PLACE } from "./call.ts";
 
 /** Nonces for callers that sign themselves. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
-import { CreateTransaction } from "../create.ts";
-import { Address, ChainId, Decimal, Timestamp } from "../scalars.ts";
-import { closed, named, nullable, optional, query } from "../shapes.ts";
+import { CreateTransaction } from "../schemas/create.ts";
+import { Address, ChainId, Decimal, Timestamp } from "../schemas/scalars.ts";
+import { closed, named, nullable, optional, query } from "../schemas/shapes.ts";
 import { ADMIN, declared, READ, TRANSACTION_BYTES } from "./call.ts";
 
 const KeyName = Type.String({

@@ -1,9 +1,9 @@
-import { Attention, AttentionQuery } from "../attention.ts";
-import { ClusterHistory, ClusterHistoryQuery } from "../cluster-history.ts";
-import { NonceRuler, NonceRulerQuery } from "../nonce-ruler.ts";
-import { AcknowledgeOrder, Notice, Notices, NoticesQuery } from "../notice.ts";
-import { Overview, OverviewQuery } from "../overview.ts";
-import { SearchQuery, SearchResults } from "../search.ts";
+import { Attention, AttentionQuery } from "../schemas/attention.ts";
+import { ClusterHistory, ClusterHistoryQuery } from "../schemas/cluster-history.ts";
+import { NonceRuler, NonceRulerQuery } from "../schemas/nonce-ruler.ts";
+import { AcknowledgeOrder, Notice, Notices, NoticesQuery } from "../schemas/notice.ts";
+import { Overview, OverviewQuery } from "../schemas/overview.ts";
+import { SearchQuery, SearchResults } from "../schemas/search.ts";
 import { ACTION_HEADERS, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
 
 /** Everything at once, for people. No call asks a chain anything. */

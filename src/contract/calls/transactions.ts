@@ -1,6 +1,13 @@
-import { ApprovalOrder, HoldOrder, PricedOrder, ReplaceOrder, ResolveOrder, ResubmitOrder } from "../actions.ts";
-import { CompletionsPage, CompletionsQuery } from "../completions.ts";
-import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "../create.ts";
+import {
+  ApprovalOrder,
+  HoldOrder,
+  PricedOrder,
+  ReplaceOrder,
+  ResolveOrder,
+  ResubmitOrder,
+} from "../schemas/actions.ts";
+import { CompletionsPage, CompletionsQuery } from "../schemas/completions.ts";
+import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "../schemas/create.ts";
 import {
   ByRequestQuery,
   Explanation,
@@ -8,7 +15,7 @@ import {
   TransactionListQuery,
   TransactionPage,
   TransactionQuery,
-} from "../transaction-schema.ts";
+} from "../schemas/transaction-schema.ts";
 import {
   ACTION_HEADERS,
   type ActionCall,

@@ -1,8 +1,8 @@
 /** Gives nonces to new transactions. Repeats are taken out first, because a repeat must not consume one. */
 
+import { poolKeyOf } from "../nonces/pool.ts";
 import type { Awaited } from "../policy/policy.ts";
-import { poolKeyOf } from "../pool.ts";
-import type { PreparedIntent } from "../transaction.ts";
+import type { PreparedIntent } from "../transaction/transaction.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";

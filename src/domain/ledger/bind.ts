@@ -1,5 +1,5 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
-import { inSameHour } from "../reservations.ts";
+import { inSameHour } from "../transaction/reservations.ts";
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import { nextNonce } from "./give-nonce.ts";

@@ -1,9 +1,9 @@
-import type { Hole } from "../holes.ts";
-import type { ForeignUse } from "../notices.ts";
+import type { ForeignUse } from "../cluster/notices.ts";
+import type { Hole } from "../nonces/holes.ts";
 import type { Charge } from "../policy/charges.ts";
-import type { Problem } from "../refusal.ts";
-import type { Reservation } from "../reservations.ts";
-import type { PreparedIntent } from "../transaction.ts";
+import type { Problem } from "../text/refusal.ts";
+import type { Reservation } from "../transaction/reservations.ts";
+import type { PreparedIntent } from "../transaction/transaction.ts";
 import type { Approval, WaitingIntent, Watched } from "./ledger.ts";
 import type {
   ApprovalFate,

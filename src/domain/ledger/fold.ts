@@ -1,6 +1,6 @@
 /** Puts changes into a ledger. The only place where a ledger comes to stand differently: `apply` goes through it too. */
-import type { Reservation } from "../reservations.ts";
-import { TRANSITIONS } from "../transitions.ts";
+import type { Reservation } from "../transaction/reservations.ts";
+import { TRANSITIONS } from "../transaction/transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
 import { foldStanding, type Own } from "./fold-standing.ts";
 import { allocatedTransaction, awaitingTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";

@@ -1,4 +1,4 @@
-import { isFree } from "../holes.ts";
+import { isFree } from "../nonces/holes.ts";
 import type { Draft } from "./draft.ts";
 import type { Ledger } from "./ledger.ts";
 import type { WantedNonces } from "./writes.ts";

@@ -1,5 +1,5 @@
 /** The policies of a lane, with what is used of them: whether a payload may be committed, and what it is charged. */
-import { feeCap } from "../fees.ts";
+
 import type { Address, Lane } from "../lane.ts";
 import { type Charge, difference, NOTHING_PAID, settledCharges, unsettledCharges } from "../policy/charges.ts";
 import {
@@ -14,8 +14,9 @@ import {
   policyFor,
 } from "../policy/policy.ts";
 import { added, chargedHour, isNothing, UNUSED, type Use } from "../policy/use.ts";
-import type { Attempt, PreparedIntent } from "../transaction.ts";
-import { isSettled } from "../transitions.ts";
+import { feeCap } from "../transaction/fees.ts";
+import type { Attempt, PreparedIntent } from "../transaction/transaction.ts";
+import { isSettled } from "../transaction/transitions.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Charged } from "./changes.ts";
 import type { Guard, Judging, Ledger, LedgerTransaction } from "./ledger.ts";

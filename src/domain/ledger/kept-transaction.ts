@@ -3,7 +3,7 @@
  * way there. The writes of a lane commit in the order in which they are planned, so a step may be planned on top of one that
  * is not durable yet; where one fails, the whole lane is read again.
  */
-import type { Attempt } from "../transaction.ts";
+import type { Attempt } from "../transaction/transaction.ts";
 import { type Signing, signingOf } from "./bind.ts";
 import type { Moved } from "./changes.ts";
 import { type Stepped, stepped } from "./fold-transaction.ts";

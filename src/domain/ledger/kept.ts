@@ -3,7 +3,7 @@
  * transaction holds. It is read when the lane is taken and comes to stand differently only by the changes of commits that
  * the database acknowledged, in their order. A write is never judged by it.
  */
-import type { Hole } from "../holes.ts";
+import type { Hole } from "../nonces/holes.ts";
 import type { Change } from "./changes.ts";
 import { foldStanding, type Standing } from "./fold-standing.ts";
 import { Part } from "./part.ts";

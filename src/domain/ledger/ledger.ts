@@ -1,11 +1,11 @@
-import type { Hole } from "../holes.ts";
 import type { Hex, Lane } from "../lane.ts";
+import type { Hole } from "../nonces/holes.ts";
 import type { Charge } from "../policy/charges.ts";
 import type { Policies } from "../policy/policy.ts";
 import type { Use } from "../policy/use.ts";
-import type { Reservation } from "../reservations.ts";
-import type { Attempt, Receipt } from "../transaction.ts";
-import { isSettled, type State, type Status, type TransitionEvent } from "../transitions.ts";
+import type { Reservation } from "../transaction/reservations.ts";
+import type { Attempt, Receipt } from "../transaction/transaction.ts";
+import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
 import { type Cover, loaded, Part } from "./part.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */

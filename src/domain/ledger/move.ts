@@ -1,6 +1,6 @@
 /** Moves a transaction by one step through the table of domain/transitions.ts. */
-import { type Hole, isFree } from "../holes.ts";
-import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
+import { type Hole, isFree } from "../nonces/holes.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
 import { isOver } from "./allocate.ts";
 import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";

@@ -1,5 +1,5 @@
 /** Nonces below the cursor that nothing of ours holds: somebody else used them, or the cursor went over them wrongly. */
-import { skippedHole } from "../holes.ts";
+import { skippedHole } from "../nonces/holes.ts";
 import type { Draft } from "./draft.ts";
 import { noteHoleUsed } from "./foreign-use.ts";
 import type { CloseHolesWrite, FindSkippedWrite, NonceOutcome } from "./nonce-writes.ts";

@@ -1,8 +1,8 @@
-import type { Hole } from "../holes.ts";
 import type { Fence, Hex } from "../lane.ts";
+import type { Hole } from "../nonces/holes.ts";
 import type { Forbidden } from "../policy/policy.ts";
-import type { Reservation } from "../reservations.ts";
-import type { PreparedIntent, SignedAttempt } from "../transaction.ts";
+import type { Reservation } from "../transaction/reservations.ts";
+import type { PreparedIntent, SignedAttempt } from "../transaction/transaction.ts";
 
 /** What every write carries: what it is, and the proof that the lane is its writer's. */
 export interface Fenced<Kind extends string> {

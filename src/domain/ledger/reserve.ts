@@ -1,6 +1,6 @@
 /** Nonces that are kept for callers who sign themselves: given, released, expired. */
-import type { Hole } from "../holes.ts";
-import type { Reservation } from "../reservations.ts";
+import type { Hole } from "../nonces/holes.ts";
+import type { Reservation } from "../transaction/reservations.ts";
 import type { Draft } from "./draft.ts";
 import { Giver } from "./give-nonce.ts";
 import { givesNoNonce, isSpent, type Ledger, reservationAt } from "./ledger.ts";

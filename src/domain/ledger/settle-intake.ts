@@ -1,7 +1,7 @@
 /** Settles intents of the intake table that get no nonce. What is settled already is passed over: an owner may repeat it. */
 import { tooLate } from "../errors.ts";
-import { isAnothers } from "../principal.ts";
-import { problemFrom } from "../refusal.ts";
+import { isAnothers } from "../keys/principal.ts";
+import { problemFrom } from "../text/refusal.ts";
 import { isOver } from "./allocate.ts";
 import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";

@@ -1,9 +1,9 @@
 import type { Hash } from "../lane.ts";
 import type { Paid } from "../policy/charges.ts";
 import type { Asked, Forbidden } from "../policy/policy.ts";
-import type { Problem } from "../refusal.ts";
-import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction.ts";
-import type { CompletionState, State, SubState, TransitionEvent } from "../transitions.ts";
+import type { Problem } from "../text/refusal.ts";
+import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../transaction/transaction.ts";
+import type { CompletionState, State, SubState, TransitionEvent } from "../transaction/transitions.ts";
 import type { ExistingTransaction, SuspendedBy } from "./ledger.ts";
 import type { Decision, Fenced, NonceOutcome, NonceWrite, OrderKey, WantedNonces } from "./nonce-writes.ts";
 

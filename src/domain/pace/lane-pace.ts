@@ -3,8 +3,9 @@
  * raised. All of it was learned under this term, and the next owner learns it again. Each function takes an event and
  * returns the new pace; nothing else changes it.
  */
-import { type BackoffRule, backoffMs } from "../backoff.ts";
-import { type Doubt, NO_DOUBT, weigh } from "../doubt.ts";
+
+import { type Doubt, NO_DOUBT, weigh } from "../chain/doubt.ts";
+import { type BackoffRule, backoffMs } from "./backoff.ts";
 import { type CountPace, NO_COUNTS } from "./count-pace.ts";
 import { looked, type Search } from "./search.ts";
 import { AT_ONCE, at, NEVER, type When } from "./when.ts";

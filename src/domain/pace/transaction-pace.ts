@@ -3,9 +3,9 @@
  * owner starts with `resumedPace` and learns the rest by sending and looking. Each function takes an event and returns
  * the new pace; nothing else changes it.
  */
-import { isTaken, type SubmitAnswer, type TakenAnswer } from "../answers.ts";
-import { type BackoffRule, backoffMs } from "../backoff.ts";
+import { isTaken, type SubmitAnswer, type TakenAnswer } from "../chain/answers.ts";
 import type { Hex } from "../lane.ts";
+import { type BackoffRule, backoffMs } from "./backoff.ts";
 import { AT_ONCE, at, isDue, NEVER, type When } from "./when.ts";
 
 export interface TransactionPace {

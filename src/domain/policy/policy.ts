@@ -3,7 +3,7 @@
  * committed, in the same database transaction: two nodes, or two steps of one, cannot exceed a limit together.
  */
 import type { Address, Hex } from "../lane.ts";
-import type { Payload } from "../transaction.ts";
+import type { Payload } from "../transaction/transaction.ts";
 import type { ArgumentBounds } from "./arguments.ts";
 import { outOfBounds } from "./arguments.ts";
 import { type Amounts, type Use, within } from "./use.ts";

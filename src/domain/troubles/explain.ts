@@ -3,7 +3,7 @@
  * (application/queries/explain.ts).
  */
 
-import { isSettled } from "../transitions.ts";
+import { isSettled } from "../transaction/transitions.ts";
 import { inWords, requestsOf, type Step } from "./advice.ts";
 import {
   awaitingApproval,

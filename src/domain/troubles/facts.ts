@@ -1,8 +1,9 @@
 /** Facts that rows are drawn from: of the database, and of the node that acts. */
-import type { Hole } from "../holes.ts";
+
 import type { Address, Lane } from "../lane.ts";
 import type { SuspendedBy } from "../ledger/index.ts";
-import type { State } from "../transitions.ts";
+import type { Hole } from "../nonces/holes.ts";
+import type { State } from "../transaction/transitions.ts";
 import type { ReportedFacts } from "./rows.ts";
 
 /** A lane that nothing moves on, or not as it should. */

@@ -1,7 +1,8 @@
 /** Rows of what is wrong, from what the database knows and what a node alone knows. */
+
+import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
+import type { Notice, NoticeEvidence } from "../cluster/notices.ts";
 import type { Lane } from "../lane.ts";
-import type { Notice, NoticeEvidence } from "../notices.ts";
-import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 import { offersFor } from "./advice.ts";
 import type { KillInForce, SilentNode, TroubledLane, TroubledTransaction } from "./facts.ts";
 import { type Trouble, trouble } from "./rows.ts";

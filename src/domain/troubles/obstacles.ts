@@ -2,12 +2,12 @@
  * What stands between a transaction and its block. Each rule looks at the same facts and says its cause, or nothing; the
  * order of the list is the order of the answer, most telling first.
  */
-import type { SubmitAnswer } from "../answers.ts";
-import { isHashAlone, isPrivate, isSendable } from "../attempts.ts";
-import { feeLimit, repricingLimit, sourceInWords } from "../ceilings.ts";
-import { feeCap } from "../fees.ts";
-import type { Attempt } from "../transaction.ts";
-import type { RefusalWait } from "../unconfirmed-refusal.ts";
+import type { SubmitAnswer } from "../chain/answers.ts";
+import type { RefusalWait } from "../chain/unconfirmed-refusal.ts";
+import { feeLimit, repricingLimit, sourceInWords } from "../fees/ceilings.ts";
+import { isHashAlone, isPrivate, isSendable } from "../transaction/attempts.ts";
+import { feeCap } from "../transaction/fees.ts";
+import type { Attempt } from "../transaction/transaction.ts";
 import type { Cause, Situation } from "./situation.ts";
 import type { CauseCode } from "./table.ts";
 import {

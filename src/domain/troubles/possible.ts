@@ -3,12 +3,13 @@
  * out (application/operations/transaction-actions.ts, application/detours/change-payload.ts), on the side of caution: what
  * may stand in a pool is taken to stand there.
  */
-import { attemptToSend, isHashAlone, isSendable, repricedKind } from "../attempts.ts";
-import { feeLimit, repricingLimit } from "../ceilings.ts";
-import { feeCap } from "../fees.ts";
-import { leastReplacement } from "../replacement.ts";
-import { highestOffer } from "../repricing.ts";
-import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transitions.ts";
+
+import { feeLimit, repricingLimit } from "../fees/ceilings.ts";
+import { leastReplacement } from "../fees/replacement.ts";
+import { highestOffer } from "../fees/repricing.ts";
+import { attemptToSend, isHashAlone, isSendable, repricedKind } from "../transaction/attempts.ts";
+import { feeCap } from "../transaction/fees.ts";
+import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
 import type { Situation } from "./situation.ts";
 import type { HelpCode } from "./table.ts";
 

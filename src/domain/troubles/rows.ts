@@ -1,6 +1,7 @@
 /** The list of what needs a person: one row for each cause, however many transactions wait behind it. */
+
+import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
 import type { Address } from "../lane.ts";
-import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
 import type { OfferedAction } from "./situation.ts";
 import { rowOf, SEVERITIES, type Severity, type TroubleCode } from "./table.ts";
 

@@ -1,12 +1,12 @@
-import type { Ceilings } from "../ceilings.ts";
-import type { FinalityRule } from "../finality.ts";
-import type { Kill } from "../kills.ts";
+import type { FinalityRule } from "../chain/finality.ts";
+import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
+import type { Kill } from "../cluster/kills.ts";
+import type { Ceilings } from "../fees/ceilings.ts";
+import type { Scope } from "../keys/principal.ts";
 import type { Hash } from "../lane.ts";
 import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/index.ts";
 import type { Forbidden } from "../policy/policy.ts";
-import type { Scope } from "../principal.ts";
-import type { Attempt, LaneTransaction } from "../transaction.ts";
-import type { UnconfirmedRefusal } from "../unconfirmed-refusal.ts";
+import type { Attempt, LaneTransaction } from "../transaction/transaction.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
 
 /** Everything an explanation is drawn from: facts of one moment, each null if it is unknown. */

@@ -1,5 +1,5 @@
 /** Figures and troubles as people say them. */
-import type { Kill } from "../kills.ts";
+import type { Kill } from "../cluster/kills.ts";
 
 const UNITS: readonly (readonly [number, string])[] = [
   [86_400, "d"],

@@ -1,5 +1,5 @@
 import type { ChainSettings } from "../../application/settings.ts";
-import { REPRICING_STRATEGIES } from "../../domain/repricing.ts";
+import { REPRICING_STRATEGIES } from "../../domain/fees/repricing.ts";
 import type { ResolvedChain } from "./chains.ts";
 import { gwei, type Parsed } from "./parsers.ts";
 import type { Resolution } from "./resolve.ts";

@@ -7,8 +7,8 @@ import {
   withSendRule,
 } from "../../adapters/evm/rpc/send-rule.ts";
 import { isNetwork } from "../../adapters/webhooks/networks.ts";
+import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/keys/principal.ts";
 import type { Address } from "../../domain/lane.ts";
-import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/principal.ts";
 import { asText, choice, gwei, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
 
 /** Order of secp256k1: a private key is above zero and below this. */

@@ -1,9 +1,9 @@
 import type { ConfigRow } from "../../adapters/cli/present.ts";
-import { askChainIds } from "../../adapters/evm/ask-chain-ids.ts";
+import { askChainIds } from "../../adapters/evm/reads/ask-chain-ids.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { ceilingsOf } from "../../domain/ceilings.ts";
-import { listedCeilings } from "../../domain/default-ceilings.ts";
-import { knownGasCap } from "../../domain/gas.ts";
+import { ceilingsOf } from "../../domain/fees/ceilings.ts";
+import { listedCeilings } from "../../domain/fees/default-ceilings.ts";
+import { knownGasCap } from "../../domain/fees/gas.ts";
 import type { ResolvedChain } from "./chains.ts";
 import { maskRpcUrl } from "./masking.ts";
 import { formatGwei } from "./parsers.ts";

@@ -1,6 +1,6 @@
 /** Masks URLs for people, and lists the secrets in them that no log line may contain. */
 import { sendRuleOf } from "../../adapters/evm/rpc/send-rule.ts";
-import { MASK } from "../../domain/mask.ts";
+import { MASK } from "../../domain/text/mask.ts";
 import { parseUrl } from "./credentials.ts";
 
 /** Providers put their token into the path. Ordinary path segments are not longer than this. */

@@ -1,5 +1,5 @@
-import { isQueueShare, MOST_PER_SECOND } from "../../domain/principal.ts";
-import { actingWordIn, METHOD_NAME } from "../../domain/rpc-methods.ts";
+import { actingWordIn, METHOD_NAME } from "../../domain/chain/rpc-methods.ts";
+import { isQueueShare, MOST_PER_SECOND } from "../../domain/keys/principal.ts";
 
 /**
  * A parser takes the value of an environment variable (always text) or of a file (anything). A mistake is a phrase

@@ -1,5 +1,5 @@
 import type { Address } from "../../domain/lane.ts";
-import { MOST_MEMBERS, POOL_NAME, type Pools } from "../../domain/pool.ts";
+import { MOST_MEMBERS, POOL_NAME, type Pools } from "../../domain/nonces/pool.ts";
 import { address } from "./credentials.ts";
 import { list, type Parsed, type Parser } from "./parsers.ts";
 

@@ -4,13 +4,13 @@
  * directions.
  */
 import { URL_PATTERN } from "../../adapters/peers/url-patterns.ts";
-import { DEFAULT_SCHEMA } from "../../adapters/postgres/schema-name.ts";
+import { DEFAULT_SCHEMA } from "../../adapters/postgres/rows/schema-name.ts";
 import { LOG_LEVELS } from "../../adapters/system/log-level.ts";
 import { ALERT_FORMATS } from "../../adapters/webhooks/alert-formats.ts";
-import { MASK } from "../../domain/mask.ts";
-import { LONGEST_TTL_MS } from "../../domain/reservations.ts";
-import { SHORTEST_RETENTION_MS } from "../../domain/retention.ts";
-import { USUAL_LOGS_RANGE } from "../../domain/rpc-methods.ts";
+import { USUAL_LOGS_RANGE } from "../../domain/chain/rpc-methods.ts";
+import { SHORTEST_RETENTION_MS } from "../../domain/cluster/retention.ts";
+import { MASK } from "../../domain/text/mask.ts";
+import { LONGEST_TTL_MS } from "../../domain/transaction/reservations.ts";
 import { ageOr } from "./ages.ts";
 import * as credentials from "./credentials.ts";
 import {

@@ -1,4 +1,4 @@
-import { isMasked } from "../../domain/mask.ts";
+import { isMasked } from "../../domain/text/mask.ts";
 import type { Resolution } from "./resolve.ts";
 import { SETTING_KEYS, SETTINGS, type SettingKey } from "./schema.ts";
 import type { Setting } from "./setting.ts";

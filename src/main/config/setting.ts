@@ -47,7 +47,7 @@ function joined(value: unknown): string {
 /** Not "none": `auth` has that value. */
 export const NOT_SET = "not set";
 
-/** Text of a setting that is not set and has a default on each chain (src/domain/default-ceilings.ts). */
+/** Text of a setting that is not set and has a default on each chain (src/domain/fees/default-ceilings.ts). */
 export const BY_CHAIN_ID = "by chain id";
 
 export function withDefault<T, Written>(fallback: NoInfer<T>, parse: Parser<T, Written>): Rule<T, Written> {

@@ -1,4 +1,4 @@
-import { nearestName } from "../../domain/near-names.ts";
+import { nearestName } from "../../domain/text/near-names.ts";
 import { SETTING_KEYS, SETTINGS } from "./schema.ts";
 import type { Entry, Mistakes, Sources } from "./sources.ts";
 

@@ -1,5 +1,5 @@
 import type { ReadyDevNode } from "../../adapters/cli/present.ts";
-import { dropSchema } from "../../adapters/postgres/migrate.ts";
+import { dropSchema } from "../../adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import type { Config, ConfigFor } from "../config/config.ts";

@@ -1,8 +1,8 @@
 /** `fencepost doctor`: what is wrong with this configuration, and with what it leads to. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
-import { createMask } from "../../domain/mask.ts";
+import { createMask } from "../../domain/text/mask.ts";
 import { type Config, ConfigurationError } from "../config/config.ts";
-import { loadPolicies } from "../load-policies.ts";
+import { loadPolicies } from "../node/load-policies.ts";
 import { gather } from "./gather.ts";
 import { judge } from "./judge.ts";
 

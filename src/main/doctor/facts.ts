@@ -1,6 +1,6 @@
 /** Everything that the doctor looks at, gathered before anything is judged: a test writes facts down, and reads findings. */
-import type { EndpointFacts } from "../../adapters/evm/examine-endpoint.ts";
-import type { DatabaseFacts } from "../../adapters/postgres/examine.ts";
+import type { EndpointFacts } from "../../adapters/evm/reads/examine-endpoint.ts";
+import type { DatabaseFacts } from "../../adapters/postgres/schema/examine.ts";
 
 export interface Facts {
   /** `20.19.0`. */

@@ -1,13 +1,13 @@
 /** Asks database, chains, keys and this machine, all at once, and concludes nothing. */
 import { createServer } from "node:net";
-import { examineEndpoint } from "../../adapters/evm/examine-endpoint.ts";
+import { examineEndpoint } from "../../adapters/evm/reads/examine-endpoint.ts";
 import { openSigner } from "../../adapters/evm/signers/open-signer.ts";
-import { examineDatabase } from "../../adapters/postgres/examine.ts";
+import { examineDatabase } from "../../adapters/postgres/schema/examine.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { readEnvironment } from "../../adapters/system/environment.ts";
-import { advertisedUrl, literalHost } from "../advertised-url.ts";
 import type { Config } from "../config/config.ts";
-import { version } from "../version.ts";
+import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
+import { version } from "../node/version.ts";
 import type { ChainFacts, FaceFacts, Facts, KeySourceFacts, Listening } from "./facts.ts";
 
 const PATIENCE_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { Finding } from "../../adapters/cli/diagnose.ts";
-import type { AnsweringEndpoint } from "../../adapters/evm/examine-endpoint.ts";
+import type { AnsweringEndpoint } from "../../adapters/evm/reads/examine-endpoint.ts";
 import type { ChainFacts, Facts } from "./facts.ts";
 import { counted, fine, mistake, warning } from "./findings.ts";
 

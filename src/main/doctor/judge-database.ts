@@ -1,6 +1,6 @@
 import type { Finding } from "../../adapters/cli/diagnose.ts";
-import type { OpenDatabase, RefusedDatabase } from "../../adapters/postgres/examine.ts";
-import { ageInWords } from "../../domain/retention.ts";
+import type { OpenDatabase, RefusedDatabase } from "../../adapters/postgres/schema/examine.ts";
+import { ageInWords } from "../../domain/cluster/retention.ts";
 import { CONNECTIONS_OF_A_NODE, type SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
 import type { Facts } from "./facts.ts";

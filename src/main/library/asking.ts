@@ -1,11 +1,11 @@
-import { problemOf } from "../../adapters/http/problems.ts";
+import { problemOf } from "../../adapters/http/exchange/problems.ts";
 import type { Created, CreateRequest } from "../../application/api.ts";
 import type { FencepostApi } from "../../application/operations/calls.ts";
 import { type CallOptions, underDeadline } from "../../client/deadline.ts";
 import { fromProblem } from "../../client/error-classes.ts";
-import type { Checksum } from "../../domain/checksum.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import type { Mask } from "../../domain/mask.ts";
+import type { Checksum } from "../../domain/text/checksum.ts";
+import type { Mask } from "../../domain/text/mask.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** The node that the face is put on. */

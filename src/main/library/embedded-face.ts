@@ -4,7 +4,7 @@ import type { FencepostFace } from "../../client/face.ts";
 import { isSettled, lookUntil } from "../../client/follow.ts";
 import { SentTransaction } from "../../client/sent-transaction.ts";
 import { withNonce } from "../../client/with-nonce.ts";
-import type { CreatedTransaction } from "../../contract/create.ts";
+import type { CreatedTransaction } from "../../contract/schemas/create.ts";
 import { Asking, type Inside } from "./asking.ts";
 import { inProcess } from "./in-process.ts";
 import { sendingCalls } from "./making-calls.ts";

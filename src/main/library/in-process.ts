@@ -1,5 +1,5 @@
-import { callReader } from "../../adapters/http/declared-call.ts";
-import { present } from "../../adapters/http/present-answer.ts";
+import { callReader } from "../../adapters/http/exchange/declared-call.ts";
+import { present } from "../../adapters/http/exchange/present-answer.ts";
 import type { CallOptions } from "../../client/deadline.ts";
 import { asParameters, type Call as Request, type Transport } from "../../client/transport.ts";
 import { type Call, methodOf } from "../../contract/calls/call.ts";

@@ -1,11 +1,11 @@
-import { createdView } from "../../adapters/http/views.ts";
+import { createdView } from "../../adapters/http/exchange/views.ts";
 import type { Created } from "../../application/api.ts";
 import { withRequestId } from "../../client/calls.ts";
 import type { CallOptions } from "../../client/deadline.ts";
 import { FencepostError as FaceError, ofRequest } from "../../client/error-classes.ts";
 import type { FencepostFace } from "../../client/face.ts";
 import type { SentTransaction } from "../../client/sent-transaction.ts";
-import type { CreatedTransaction } from "../../contract/create.ts";
+import type { CreatedTransaction } from "../../contract/schemas/create.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Asking, Inside } from "./asking.ts";
 

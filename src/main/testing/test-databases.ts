@@ -5,7 +5,7 @@ import { Socket } from "node:net";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
-import { migrate } from "../../adapters/postgres/migrate.ts";
+import { migrate } from "../../adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { systemCode } from "../dev/embedded/embedded-error.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../dev/embedded/postgres.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FencepostClient, SignerLane } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples.ts";
+import * as examples from "../../../src/contract/examples/examples.ts";
 import { runCommand } from "../../support/command.ts";
 
 const lane = examples.signerLanes.items[0] as SignerLane;

@@ -5,7 +5,7 @@ import {
   type FencepostClient,
   type Transaction,
 } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples.ts";
+import * as examples from "../../../src/contract/examples/examples.ts";
 import { type CommandWorld, runCommand } from "../../support/command.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FencepostClient, TransactionListQuery } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples.ts";
+import * as examples from "../../../src/contract/examples/examples.ts";
 import { OFFERED_ACTIONS } from "../../../src/domain/troubles/situation.ts";
 import { runCommand } from "../../support/command.ts";
 

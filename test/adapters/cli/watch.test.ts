@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CompletionsQuery, FencepostClient, Transaction } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples.ts";
+import * as examples from "../../../src/contract/examples/examples.ts";
 import { type CommandWorld, runCommand } from "../../support/command.ts";
 
 const open = (n: number, over: Partial<Transaction> = {}): Transaction => ({

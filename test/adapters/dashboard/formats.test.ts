@@ -13,7 +13,7 @@ import {
 import { decodedCall } from "../../../src/adapters/dashboard/public/parts/calls.js";
 import { linkTo, parseRoute } from "../../../src/adapters/dashboard/public/routes.js";
 import { progressOf, STAGES, stageDurations, stageOf } from "../../../src/adapters/dashboard/public/stages.js";
-import { STATES, SUB_STATES } from "../../../src/domain/transitions.ts";
+import { STATES, SUB_STATES } from "../../../src/domain/transaction/transitions.ts";
 
 describe("amounts", () => {
   it.each([

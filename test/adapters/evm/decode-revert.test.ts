@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { encodeAbiParameters } from "viem";
 import { describe, expect, it } from "vitest";
-import { decodeRevert, shorten } from "../../../src/adapters/evm/error-texts.ts";
+import { decodeRevert, shorten } from "../../../src/adapters/evm/codec/error-texts.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 
 const word = (value: bigint) => value.toString(16).padStart(64, "0");

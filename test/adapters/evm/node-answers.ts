@@ -1,4 +1,4 @@
-import type { SubmitAnswer } from "../../../src/domain/answers.ts";
+import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 
 type Case = readonly [client: string, message: string, answer: SubmitAnswer, code?: number];
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fetchPooled } from "../../../src/adapters/evm/read-sent.ts";
+import { fetchPooled } from "../../../src/adapters/evm/reads/read-sent.ts";
 import { BadAnswer } from "../../../src/adapters/evm/rpc/quantities.ts";
 import { RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/rpc-errors.ts";
 

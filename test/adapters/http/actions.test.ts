@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ApiKey } from "../../../src/adapters/http/options.ts";
+import type { ApiKey } from "../../../src/adapters/http/exchange/options.ts";
 import type { LaneOrder, TransactionOrder } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";

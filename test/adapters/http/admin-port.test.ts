@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { ApiKey, HttpServerOptions, PeerReceiver } from "../../../src/adapters/http/options.ts";
+import type { ApiKey, HttpServerOptions, PeerReceiver } from "../../../src/adapters/http/exchange/options.ts";
 import { createHttpServer, type HttpServer } from "../../../src/adapters/http/server.ts";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
-import { SCOPES } from "../../../src/domain/principal.ts";
+import { SCOPES } from "../../../src/domain/keys/principal.ts";
 import { httpOptions } from "../../support/http-app.ts";
 import { SIGNER_EIP55, sampleTxId } from "../../support/scripted-api.ts";
 

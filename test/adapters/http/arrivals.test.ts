@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Arrivals } from "../../../src/adapters/http/admission-queue.ts";
+import { Arrivals } from "../../../src/adapters/http/admission/admission-queue.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { OPEN } from "../../../src/application/admittance.ts";

@@ -1,12 +1,12 @@
 import { describe, expect, it, vi } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
-import { scopeOf } from "../../../src/adapters/http/auth.ts";
-import type { ApiKey, Refusal } from "../../../src/adapters/http/options.ts";
+import { scopeOf } from "../../../src/adapters/http/exchange/auth.ts";
+import type { ApiKey, Refusal } from "../../../src/adapters/http/exchange/options.ts";
 import type { FencepostApi } from "../../../src/application/operations/calls.ts";
 import { ROUTES, type Route } from "../../../src/contract/routes.ts";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
-import { SCOPES, type Scope } from "../../../src/domain/principal.ts";
-import type { Reservation } from "../../../src/domain/reservations.ts";
+import { SCOPES, type Scope } from "../../../src/domain/keys/principal.ts";
+import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { httpApp, httpOptions } from "../../support/http-app.ts";
 import {
   CHAIN_ID,
@@ -172,7 +172,7 @@ describe("a key", () => {
     const apiKeys = [{ name: "mine", secret: SECRET, signers: [RECIPIENT] }];
     const createBatch: FencepostApi["createBatch"] = async (requests, owner, limits) => {
       expect([owner, limits?.signers?.has(RECIPIENT)]).toEqual(["mine", true]);
-      const { forbidden } = await import("../../../src/domain/principal.ts");
+      const { forbidden } = await import("../../../src/domain/keys/principal.ts");
       return requests.map((_, at) => (at === 0 ? forbidden("signers", "not this one") : sampleCreated()));
     };
     const app = httpApp({ createBatch }, { apiKeys, onRefused: (refusal) => void refusals.push(refusal) });

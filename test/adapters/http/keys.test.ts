@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
 import { LiveKeys } from "../../../src/application/live-keys.ts";
 import type { FencepostApi } from "../../../src/application/operations/calls.ts";
-import { NO_QUOTAS, type Principal } from "../../../src/domain/principal.ts";
+import { NO_QUOTAS, type Principal } from "../../../src/domain/keys/principal.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { RECIPIENT, RECIPIENT_EIP55, SIGNER } from "../../support/scripted-api.ts";

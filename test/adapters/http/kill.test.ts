@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
-import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import type { HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
 import { OPEN } from "../../../src/application/admittance.ts";
 import type { KillAnswer, KillOrder } from "../../../src/application/api.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
-import { SCOPES } from "../../../src/domain/principal.ts";
+import { SCOPES } from "../../../src/domain/keys/principal.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55, sampleTxId } from "../../support/scripted-api.ts";
 

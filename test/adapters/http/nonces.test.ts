@@ -2,7 +2,7 @@ import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
 import { NonceReservation } from "../../../src/contract/calls/nonces.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
-import type { Reservation } from "../../../src/domain/reservations.ts";
+import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { CHAIN_ID, SIGNER, SIGNER_EIP55, sampleCreated, sampleHash, sampleTxId } from "../../support/scripted-api.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import type { HttpServerOptions, PeerReceiver } from "../../../src/adapters/http/options.ts";
+import type { HttpServerOptions, PeerReceiver } from "../../../src/adapters/http/exchange/options.ts";
 import { OPEN } from "../../../src/application/admittance.ts";
+import type { Kill } from "../../../src/domain/cluster/kills.ts";
 import { FencepostError, unavailable } from "../../../src/domain/errors.ts";
-import type { Kill } from "../../../src/domain/kills.ts";
 import type { Act, Receive } from "../../contracts/peers.contract.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { sampleCreated, sampleTxId } from "../../support/scripted-api.ts";

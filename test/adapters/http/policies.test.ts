@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { ApiKey, Refusal } from "../../../src/adapters/http/options.ts";
+import type { ApiKey, Refusal } from "../../../src/adapters/http/exchange/options.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55 } from "../../support/scripted-api.ts";
 

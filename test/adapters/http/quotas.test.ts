@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { ApiKey, Refusal } from "../../../src/adapters/http/options.ts";
+import type { ApiKey, Refusal } from "../../../src/adapters/http/exchange/options.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";

@@ -3,7 +3,7 @@ import { Agent, get, request } from "node:http";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
-import type { HttpServerOptions } from "../../../src/adapters/http/options.ts";
+import type { HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
 import { createHttpServer, type HttpServer, serverLike } from "../../../src/adapters/http/server.ts";
 import type { CompletionsQuery } from "../../../src/application/api.ts";
 import type { FencepostApi } from "../../../src/application/operations/calls.ts";

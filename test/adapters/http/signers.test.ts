@@ -1,9 +1,9 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
 import type { SignersPage as SignersAnswer, SignersQuery, SignerView } from "../../../src/application/api.ts";
-import { SignerLanes, SignersPage } from "../../../src/contract/signers.ts";
+import { SignerLanes, SignersPage } from "../../../src/contract/schemas/signers.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
-import type { Hole } from "../../../src/domain/holes.ts";
+import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { httpApp } from "../../support/http-app.ts";
 import { CHAIN_ID, SIGNER_EIP55, sampleSigner, sampleTxId } from "../../support/scripted-api.ts";

@@ -1,7 +1,7 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
 import type { TransactionView } from "../../../src/application/api.ts";
-import { Transaction, TransactionPage } from "../../../src/contract/transaction-schema.ts";
+import { Transaction, TransactionPage } from "../../../src/contract/schemas/transaction-schema.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { httpApp } from "../../support/http-app.ts";
 import {

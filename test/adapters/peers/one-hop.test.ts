@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { createHttpPeers } from "../../../src/adapters/peers/http-peers.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";

@@ -1,10 +1,10 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
-import type { PreparedIntent } from "../../../src/domain/transaction.ts";
+import type { PreparedIntent } from "../../../src/domain/transaction/transaction.ts";
 import type { LaneWrite, TransitionItem } from "../../../src/ports/lane-store.ts";
 import {
   AT,

@@ -18,7 +18,7 @@ import {
 } from "../../../src/adapters/postgres/statements/node-instance.ts";
 import { openKnown, proveContinuity } from "../../../src/adapters/postgres/statements/session.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
-import { MOST_EVIDENCE } from "../../../src/domain/notices.ts";
+import { MOST_EVIDENCE } from "../../../src/domain/cluster/notices.ts";
 
 export interface Case {
   readonly name: string;
@@ -71,7 +71,7 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
   "lock-notice": "locks one notice, which belongs to no term, to compare it afterwards",
   "lock-policy": "locks the policy document, which belongs to no lane: test/adapters/postgres/policy-race.test.ts",
   "mark-departed": "of lanes that its own transaction has locked and compared: what leaves is judged behind that",
-  "prove-unspent": "behind the proof of its lanes; require_still: test/adapters/postgres/old-rows.test.ts",
+  "prove-unspent": "behind the proof of its lanes; require_still: test/adapters/postgres/stores/old-rows.test.ts",
   "purge-instances": "removes what has been dead for a day",
   "release-lanes": "of a process that ends itself",
   "remember-position": "how far the log has come; it only grows",

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { checksumOf, type Migration, migrate, shippedMigrations } from "../../../src/adapters/postgres/migrate.ts";
+import {
+  checksumOf,
+  type Migration,
+  migrate,
+  shippedMigrations,
+} from "../../../src/adapters/postgres/schema/migrate.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";

@@ -14,7 +14,7 @@ import {
   type LedgerWrite,
   newLedger,
 } from "../../../src/domain/ledger/index.ts";
-import type { SignedAttempt } from "../../../src/domain/transaction.ts";
+import type { SignedAttempt } from "../../../src/domain/transaction/transaction.ts";
 import { BatchRefused, type Committed, type LaneSnapshot, type LaneStore } from "../../../src/ports/lane-store.ts";
 import type { RetentionStore } from "../../../src/ports/retention-store.ts";
 import { rowsOf, wordsOf } from "../../domain/ledger/contents.ts";

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checksumOf, migrate, shippedMigrations } from "../../../src/adapters/postgres/migrate.ts";
+import { checksumOf, migrate, shippedMigrations } from "../../../src/adapters/postgres/schema/migrate.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import { allocate, anIntent, holdLane } from "../../support/lane-samples.ts";
 import { waitUntil } from "../../support/wait-until.ts";

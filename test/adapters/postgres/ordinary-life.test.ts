@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { migrate, shippedMigrations } from "../../../src/adapters/postgres/migrate.ts";
+import { migrate, shippedMigrations } from "../../../src/adapters/postgres/schema/migrate.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import type { TransitionItem } from "../../../src/ports/lane-store.ts";
 import {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { lockLaneTable } from "../../../src/adapters/postgres/statements/lane.ts";
 import { changePolicy, lockPolicy, stampLanes } from "../../../src/adapters/postgres/statements/policy.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";

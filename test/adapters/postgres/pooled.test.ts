@@ -1,8 +1,8 @@
 /** The store's contracts once more, behind PgBouncer in transaction mode. */
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
-import { examineDatabase } from "../../../src/adapters/postgres/examine.ts";
-import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
+import { examineDatabase } from "../../../src/adapters/postgres/schema/examine.ts";
+import { PostgresSessionLock } from "../../../src/adapters/postgres/session/session-lock.ts";
 import { openPostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createEntropy } from "../../../src/adapters/system/entropy.ts";

@@ -1,7 +1,7 @@
 import pg from "pg";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
-import { PostgresSessionLock } from "../../../src/adapters/postgres/session-lock.ts";
+import { PostgresSessionLock } from "../../../src/adapters/postgres/session/session-lock.ts";
 import { openPostgresStore, type PreparedStatements } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { createEntropy } from "../../../src/adapters/system/entropy.ts";

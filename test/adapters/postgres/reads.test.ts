@@ -1,8 +1,8 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadsFrom } from "../../../src/adapters/postgres/loads.ts";
-import { findPage, queriesFrom } from "../../../src/adapters/postgres/queries.ts";
-import { STATES } from "../../../src/domain/transitions.ts";
+import { loadsFrom } from "../../../src/adapters/postgres/stores/loads.ts";
+import { findPage, queriesFrom } from "../../../src/adapters/postgres/stores/queries.ts";
+import { STATES } from "../../../src/domain/transaction/transitions.ts";
 import type { ListFilter } from "../../../src/ports/query-store.ts";
 import { type Ask, countBuffers } from "../../support/count-buffers.ts";
 import { BUSY_CHAIN, fillTables, QUIET_CHAIN, signerAt, UNUSED_CHAIN } from "../../support/large-tables.ts";

@@ -3,7 +3,7 @@ import { readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Fence } from "../../../src/domain/lane.ts";

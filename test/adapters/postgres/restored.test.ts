@@ -1,7 +1,7 @@
 /** Restored where no node ran to remember more: what the database itself can show of it, and what whoever restores says. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Lane } from "../../../src/domain/lane.ts";

@@ -8,7 +8,7 @@ import {
   TRANSITIONS,
   type TransitionEvent,
   type TransitionRule,
-} from "../../../src/domain/transitions.ts";
+} from "../../../src/domain/transaction/transitions.ts";
 import { uniqueAddress } from "../../support/lane-samples.ts";
 import { dumpSchema } from "../../support/schema-dump.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";

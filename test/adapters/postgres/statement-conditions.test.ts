@@ -1,6 +1,7 @@
 /** Statements beside the fence that decide about money and about what is done once: no condition of them is there for nothing. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rowsOf } from "../../../src/adapters/postgres/columns.ts";
+import { rowsOf } from "../../../src/adapters/postgres/rows/columns.ts";
+import { intentRow } from "../../../src/adapters/postgres/rows/transaction-fields.ts";
 import { declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
 import {
   answerRequest,
@@ -12,7 +13,6 @@ import {
 } from "../../../src/adapters/postgres/statements/left-request.ts";
 import { findOrderKeys } from "../../../src/adapters/postgres/statements/order-key.ts";
 import { chargeKeys } from "../../../src/adapters/postgres/statements/policy.ts";
-import { intentRow } from "../../../src/adapters/postgres/transaction-fields.ts";
 import { anIntent } from "../../support/lane-samples.ts";
 import { idleConditions, sight, type Topic } from "./idle-conditions.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";

@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createLogger, type LoggerSettings } from "../../../src/adapters/system/logger.ts";
-import { createMask } from "../../../src/domain/mask.ts";
+import { createMask } from "../../../src/domain/text/mask.ts";
 
 function capture(settings: Partial<LoggerSettings> = {}) {
   const lines: string[] = [];

@@ -7,8 +7,8 @@ import {
   type GaugeSources,
   type Metrics,
 } from "../../../src/adapters/system/metrics.ts";
-import { ALERT_CODES } from "../../../src/domain/alerts.ts";
-import { SUBMIT_ANSWERS } from "../../../src/domain/answers.ts";
+import { SUBMIT_ANSWERS } from "../../../src/domain/chain/answers.ts";
+import { ALERT_CODES } from "../../../src/domain/troubles/alerts.ts";
 import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
 import type {
   CreateResultLabel,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createTelemetry } from "../../../src/adapters/system/telemetry.ts";
-import { maskOfShapes } from "../../../src/domain/mask.ts";
+import { maskOfShapes } from "../../../src/domain/text/mask.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 
 const event: TelemetryEvent = { type: "chain.reachable", chainId: 1 };

@@ -9,7 +9,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { afterEach, describe, expect, it } from "vitest";
 import { openTracing, type Tracing } from "../../../src/adapters/telemetry/open-tracing.ts";
-import { traceparentIn } from "../../../src/domain/trace-context.ts";
+import { traceparentIn } from "../../../src/domain/text/trace-context.ts";
 import { transfer, World, type WorldNode } from "../../support/world.ts";
 
 const CALLER = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7" };

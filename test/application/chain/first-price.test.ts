@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type FeeMarket, feeCap } from "../../../src/domain/fees.ts";
+import { type FeeMarket, feeCap } from "../../../src/domain/transaction/fees.ts";
 import type { Block } from "../../../src/ports/chain.ts";
 import { type ChainBench, type ChainBenchOptions, createChainBench } from "../../support/chain-bench.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { HeadFollower } from "../../../src/application/chain/head-follower.ts";
-import { isLinked } from "../../../src/domain/block-window.ts";
+import { isLinked } from "../../../src/domain/chain/block-window.ts";
 import { type Block, type Chain, ChainUnavailable } from "../../../src/ports/chain.ts";
 import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
 import { CHAIN_SETTINGS } from "../../support/world.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { PendingCreates } from "../../../src/application/cluster/pending-creates.ts";
 import type { Enqueuing } from "../../../src/application/cluster/pending-requests.ts";
 import { type FencepostError, outcomeUnknown, unavailable } from "../../../src/domain/errors.ts";
-import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../../src/ports/peers.ts";
 import { deferred } from "../../support/deferred.ts";
 import { aLane, anIntent } from "../../support/lane-samples.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { PendingRequests } from "../../../src/application/cluster/pending-requests.ts";
-import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { LeftRequest, LeftStanding } from "../../../src/ports/left-request-store.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { Intake } from "../../../src/application/detours/intake.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { happened } from "../../../src/application/lane/tracked.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
-import { NO_DOUBT } from "../../../src/domain/doubt.ts";
+import { NO_DOUBT } from "../../../src/domain/chain/doubt.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import { countCompared } from "../../../src/domain/pace/count-events.ts";
 import {

@@ -4,7 +4,7 @@ import { Counts } from "../../../src/application/chain/counts.ts";
 import { recoverLanes } from "../../../src/application/detours/recover.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { Term } from "../../../src/application/lane/term.ts";
-import type { CountAnswer } from "../../../src/domain/counts.ts";
+import type { CountAnswer } from "../../../src/domain/chain/counts.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../src/ports/lane-store.ts";

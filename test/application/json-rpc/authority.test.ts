@@ -1,7 +1,7 @@
 /** Who may do what at `/rpc`, and what a caller may hand in signed. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/options.ts";
-import { NOT_STARTED } from "../../../src/domain/answers.ts";
+import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
+import { NOT_STARTED } from "../../../src/domain/chain/answers.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
 import { deferred } from "../../support/deferred.ts";
 import { checkInvariants } from "../../support/invariants.ts";

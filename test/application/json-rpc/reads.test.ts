@@ -1,6 +1,6 @@
 /** What `/rpc` answers from the lane, what it passes on to the chain, and what it does neither with. */
 import { afterEach, describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { call, RpcFace, STRANGER, transaction } from "../../support/json-rpc.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, TO, World, type WorldNode, type WorldOptions } from "../../support/world.ts";

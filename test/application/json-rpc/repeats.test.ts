@@ -1,7 +1,7 @@
 /** `/rpc?repeat=merge`: which sends are one payment, by time, by key and across an upgrade; and repeats by a named nonce. */
 import { hash } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ApiKey } from "../../../src/adapters/http/options.ts";
+import type { ApiKey } from "../../../src/adapters/http/exchange/options.ts";
 import { RpcFace, transaction } from "../../support/json-rpc.ts";
 import { CHAIN_ID, SIGNER, TO, World, type WorldNode } from "../../support/world.ts";
 

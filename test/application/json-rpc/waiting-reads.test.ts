@@ -1,6 +1,6 @@
 /** Reads of a chain that is slower than callers ask it: what waits, what is asked once for many, and who is refused. */
 import { afterEach, describe, expect, it } from "vitest";
-import type { ApiKey } from "../../../src/adapters/http/options.ts";
+import type { ApiKey } from "../../../src/adapters/http/exchange/options.ts";
 import type { PassedAnswer } from "../../../src/ports/chain.ts";
 import { call, type RpcAnswer, RpcFace } from "../../support/json-rpc.ts";
 import { CHAIN_ID, World, type WorldNode } from "../../support/world.ts";

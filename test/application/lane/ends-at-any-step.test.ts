@@ -3,7 +3,7 @@
  * the outside, with the term ending during that call: afterwards nothing may be written, signed or sent.
  */
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { quietly } from "../../../src/application/lane/term.ts";
 import { resumed, type Tracked } from "../../../src/application/lane/tracked.ts";
 import { tendLane } from "../../../src/application/loops/tend.ts";

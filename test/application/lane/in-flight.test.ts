@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { happened, type Tracked } from "../../../src/application/lane/tracked.ts";
-import { SUBMIT_ANSWERS, type SubmitAnswer } from "../../../src/domain/answers.ts";
+import { SUBMIT_ANSWERS, type SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 import { futureRefused, futureTaken } from "../../../src/domain/pace/lane-pace.ts";
 import { at } from "../../../src/domain/pace/when.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { LaneNonces } from "../../../src/application/lane/lane-nonces.ts";
 import { apply, newLedger } from "../../../src/domain/ledger/index.ts";
-import { LONGEST_TTL_MS } from "../../../src/domain/reservations.ts";
+import { LONGEST_TTL_MS } from "../../../src/domain/transaction/reservations.ts";
 import { FENCE, LANE } from "../../domain/ledger/story.ts";
 import { BY_ANYBODY } from "../../support/lane-samples.ts";
 

@@ -6,7 +6,7 @@ import { resumed } from "../../../src/application/lane/owned-lane.ts";
 import { happened } from "../../../src/application/lane/tracked.ts";
 import { looked, lookedAt, scheduled, takenInHand } from "../../../src/domain/pace/transaction-pace.ts";
 import { at, NEVER } from "../../../src/domain/pace/when.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { AllocatedRecord, LaneSnapshot, TrackedRecord } from "../../../src/ports/lane-store.ts";
 import { createChainBench, createOwnedLane } from "../../support/chain-bench.ts";
 import { hashNumber } from "../../support/naive-chain.ts";

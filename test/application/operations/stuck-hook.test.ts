@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import type { StuckContext, StuckDecision } from "../../../src/ports/stuck-hook.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { checkInvariants } from "../../support/invariants.ts";

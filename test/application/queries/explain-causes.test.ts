@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { explanationOf } from "../../../src/application/queries/explain.ts";
 import type { Address } from "../../../src/domain/lane.ts";
-import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import type { Explanation } from "../../../src/domain/troubles/situation.ts";
 import { CAUSE_CODES, type CauseCode } from "../../../src/domain/troubles/table.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";

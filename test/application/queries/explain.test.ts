@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Hash } from "../../../src/domain/lane.ts";
-import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import type { Explanation } from "../../../src/domain/troubles/situation.ts";
 import type { CauseCode } from "../../../src/domain/troubles/table.ts";
 import { SIGNER, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";

@@ -1,6 +1,6 @@
 /** What an alert told of and lasts is on the list for as long as it lasts, however long ago it was said, and no longer. */
 import { afterEach, describe, expect, it } from "vitest";
-import { linearRepricing } from "../../../src/domain/repricing.ts";
+import { linearRepricing } from "../../../src/domain/fees/repricing.ts";
 import { SignerAway } from "../../../src/ports/signer.ts";
 import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { OperatedWorld } from "../../support/operations.ts";

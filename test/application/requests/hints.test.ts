@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { TransactionAction } from "../../../src/application/api.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
 import { parseLaneOrder, parseOrder } from "../../../src/application/requests/order.ts";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { CreateRequest } from "../../../src/application/api.ts";
 import { normalise, parseChainId } from "../../../src/application/requests/normalise.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
-import type { Intent } from "../../../src/domain/transaction.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
 import type { Codec } from "../../../src/ports/codec.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalisePayload } from "../../../src/application/requests/fields.ts";
 import type { FencepostError } from "../../../src/domain/errors.ts";
 import type { Codec } from "../../../src/ports/codec.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { quietly } from "../../../src/application/lane/term.ts";
 import { broadcast } from "../../../src/application/stages/4-broadcast/broadcast.ts";
-import type { SubmitAnswer } from "../../../src/domain/answers.ts";
+import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import { LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
 import { AT_ONCE, at, NEVER } from "../../../src/domain/pace/when.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
 import { Faults } from "../../doubles/simulated-chain/faults.ts";
 import { checkInvariants } from "../../support/invariants.ts";

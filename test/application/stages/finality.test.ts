@@ -6,7 +6,7 @@ import type { ChainSettings } from "../../../src/application/settings.ts";
 import { decideFinal, openPass, withdrawOrphaned } from "../../../src/application/stages/6-finality/finality.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
 import { AT_ONCE } from "../../../src/domain/pace/when.ts";
-import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
+import type { Attempt, Receipt } from "../../../src/domain/transaction/transaction.ts";
 import { type Chain, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../src/ports/chain.ts";
 import type { LaneWrite } from "../../../src/ports/lane-store.ts";
 import { createOwnedLane } from "../../support/chain-bench.ts";

@@ -3,7 +3,7 @@ import { canonicalHashes } from "../../../src/application/chain/chain-context.ts
 import type { Tracked } from "../../../src/application/lane/owned-lane.ts";
 import { receiptsOfBlocks, staleReceipts } from "../../../src/application/stages/5-receipt/receipt.ts";
 import { LOOK_DUE, LOOK_OWED, lookedAt } from "../../../src/domain/pace/transaction-pace.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Block } from "../../../src/ports/chain.ts";
 import { hashNumber } from "../../support/naive-chain.ts";
 import {

@@ -120,11 +120,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/adapters/dashboard": { imports: ["src/contract", "src/client"], packages: ["node:*"] },
   // A database and a chain of the developer's own. It knows nothing of the node that `fencepost dev` starts on them.
   "src/main/dev/embedded": {
-    imports: [...DRIVEN.imports, "src/main/version.ts"],
+    imports: [...DRIVEN.imports, "src/main/node/version.ts"],
     packages: ["node:*", "@nomicfoundation/edr", "viem"],
   },
   // What package.json says, read in one place.
-  "src/main/version.ts": { imports: [], packages: ["node:*"] },
+  "src/main/node/version.ts": { imports: [], packages: ["node:*"] },
   "src/main": {
     imports: [
       ...CORE,
@@ -133,7 +133,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
       "src/client",
       EVERY_ADAPTER,
       "src/main/dev/embedded",
-      "src/main/version.ts",
+      "src/main/node/version.ts",
     ],
     // `pg` for the type of a caller's own client (`send(intent, { client })`), and for the databases of `fencepost/testing`.
     packages: ["node:*", "jiti", "pg"],

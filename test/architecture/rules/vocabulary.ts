@@ -1,5 +1,5 @@
 /** What documents call by a name of ours: routes, codes, states, series. A page that names one that is gone misleads at 3 am. */
-import { SUB_STATES } from "../../../src/domain/transitions.ts";
+import { SUB_STATES } from "../../../src/domain/transaction/transitions.ts";
 
 export interface Vocabulary {
   /** `get /api/v1/tx/{txId}`, … */

@@ -11,7 +11,7 @@ import { waitUntil } from "../../support/wait-until.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** No signer that keys alone configure ever refuses: test/application/crash-nonces.test.ts walks what that leads to. */
+/** No signer that keys alone configure ever refuses: test/application/nonces/reservations-crash.test.ts walks what that leads to. */
 const WALKED = NONCE_FAILPOINTS.filter((name) => name !== "giveUp.committed");
 
 function sign(nonce: number): Promise<`0x${string}`> {

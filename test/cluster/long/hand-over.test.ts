@@ -2,8 +2,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { type Member, place, servedLanes } from "../../../src/domain/cluster/placement.ts";
 import { type Address, laneKey } from "../../../src/domain/lane.ts";
-import { type Member, place, servedLanes } from "../../../src/domain/placement.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
 import { crowding } from "../../support/cluster/crowding.ts";
 import { type Database, it, type Nodes, SHORT_LEASE, SIGNER } from "../../support/integration.ts";
@@ -170,7 +170,7 @@ describe("under load, without a single retry", () => {
     await load.stop();
     const quietMs = balancer.worstMs(beganMs, signalledMs);
     // Stalls of this very process are not the hand-over's; the bar itself is kept to the millisecond where time is ours:
-    // test/application/hand-over.test.ts.
+    // test/application/cluster/hand-over.test.ts.
     expect(balancer.worstMs(signalledMs)).toBeLessThan(quietMs + BAR_MS * crowding() + lag.max / 1e6);
     await untilSettled(database, balancer.waits.length, { giveUpMs: 60_000 });
     await audit({ database, rpcUrl: simulated.url });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Block, Chain, Settling } from "../../../src/ports/chain.ts";
 import { submitFreely } from "../../support/submit-freely.ts";
 

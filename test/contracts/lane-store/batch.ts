@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { type Fence, laneKey } from "../../../src/domain/lane.ts";
-import type { PreparedIntent } from "../../../src/domain/transaction.ts";
+import type { PreparedIntent } from "../../../src/domain/transaction/transaction.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import {
   AT,

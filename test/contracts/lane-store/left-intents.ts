@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Problem } from "../../../src/domain/refusal.ts";
+import type { Problem } from "../../../src/domain/text/refusal.ts";
 import { aLane, allocate, anIntent, commitOne, holdLane } from "../../support/lane-samples.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { planShiftDown } from "../../../src/domain/holes.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
+import { planShiftDown } from "../../../src/domain/nonces/holes.ts";
 import {
   BatchRefused,
   type BindWrite,

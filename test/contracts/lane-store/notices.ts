@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
+import { type AcknowledgeOrder, MOST_ACKNOWLEDGED, MOST_EVIDENCE } from "../../../src/domain/cluster/notices.ts";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
-import { type AcknowledgeOrder, MOST_ACKNOWLEDGED, MOST_EVIDENCE } from "../../../src/domain/notices.ts";
 import {
   AT,
   allocate,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
-import type { PreparedIntent } from "../../../src/domain/transaction.ts";
+import type { PreparedIntent } from "../../../src/domain/transaction/transaction.ts";
 import {
   AT,
   aLane,

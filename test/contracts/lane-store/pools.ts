@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import type { Fence } from "../../../src/domain/lane.ts";
-import type { PreparedIntent } from "../../../src/domain/transaction.ts";
+import type { PreparedIntent } from "../../../src/domain/transaction/transaction.ts";
 import {
   aLane,
   allocate,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
-import type { Kill } from "../../../src/domain/kills.ts";
+import type { Kill } from "../../../src/domain/cluster/kills.ts";
 import { anInstance, uniqueAddress } from "../../support/lane-samples.ts";
 import type { LeaseStoreContext } from "./serving.ts";
 

@@ -1,5 +1,5 @@
 import type { Ledger } from "../../../src/domain/ledger/index.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 
 const SPENT = { spent: true } as const;
 

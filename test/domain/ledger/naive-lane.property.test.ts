@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { apply, isSpent, type Ledger, type LedgerWrite, newLedger } from "../../../src/domain/ledger/index.ts";
-import { TRANSITIONS } from "../../../src/domain/transitions.ts";
+import { TRANSITIONS } from "../../../src/domain/transaction/transitions.ts";
 import { chaptersOf, unlessMistaken } from "./chapters.ts";
 import { wordsOf } from "./contents.ts";
 import { NaiveLane } from "./naive-lane.ts";

@@ -1,6 +1,6 @@
 import type { AllocateWrite, BindWrite, LedgerWrite, TransitionItem } from "../../../src/domain/ledger/index.ts";
-import type { Intent } from "../../../src/domain/transaction.ts";
-import { isSettled, type Status, TRANSITIONS, transition } from "../../../src/domain/transitions.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
+import { isSettled, type Status, TRANSITIONS, transition } from "../../../src/domain/transaction/transitions.ts";
 
 type Named = Pick<Intent, "txId" | "requestId" | "fingerprint">;
 interface NaiveTransaction extends Named, Status {

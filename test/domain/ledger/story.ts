@@ -8,14 +8,14 @@ import {
   type TransitionItem,
   type WaitingIntent,
 } from "../../../src/domain/ledger/index.ts";
-import type { PreparedIntent, SignedAttempt } from "../../../src/domain/transaction.ts";
+import type { PreparedIntent, SignedAttempt } from "../../../src/domain/transaction/transaction.ts";
 import {
   type Status,
   TRANSITIONS,
   type TransitionEvent,
   type TransitionRule,
   transition,
-} from "../../../src/domain/transitions.ts";
+} from "../../../src/domain/transaction/transitions.ts";
 
 export const LANE = { chainId: 1, signer: `0x${"a".repeat(40)}` } as const;
 export const FENCE: Fence = { lane: LANE, instanceId: "instance", token: 1 };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { NO_DOUBT } from "../../../src/domain/doubt.ts";
+import { NO_DOUBT } from "../../../src/domain/chain/doubt.ts";
 import * as lane from "../../../src/domain/pace/lane-pace.ts";
 
 const NEW = lane.NEW_LANE_PACE;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isTaken, SUBMIT_ANSWERS, type SubmitAnswer, type TakenAnswer } from "../../../src/domain/answers.ts";
+import { isTaken, SUBMIT_ANSWERS, type SubmitAnswer, type TakenAnswer } from "../../../src/domain/chain/answers.ts";
 import * as tx from "../../../src/domain/pace/transaction-pace.ts";
 import { AT_ONCE, afterInterval, at, isDue, NEVER } from "../../../src/domain/pace/when.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { parsePolicies } from "../../../src/domain/policy/parse.ts";
 import { approvalOf, type Judge, policyFor } from "../../../src/domain/policy/policy.ts";
 import { UNUSED } from "../../../src/domain/policy/use.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 import { parsePolicies } from "../../../src/domain/policy/parse.ts";
 import { type Asked, forbidden, isLimited, type Policy, policyFor } from "../../../src/domain/policy/policy.ts";

@@ -4,7 +4,7 @@ import type { Lane } from "../../../src/domain/lane.ts";
 import { apply, type Ledger, newLedger, nothingUsed } from "../../../src/domain/ledger/index.ts";
 import type { Paid } from "../../../src/domain/policy/charges.ts";
 import { within } from "../../../src/domain/policy/use.ts";
-import { transition } from "../../../src/domain/transitions.ts";
+import { transition } from "../../../src/domain/transaction/transitions.ts";
 import type { TransitionItem } from "../../../src/ports/lane-store.ts";
 import { AT, anAttempt, anIntent } from "../../support/lane-samples.ts";
 import { forSigner } from "../../support/policies.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type CeilingSettings, type Ceilings, ceilingsOf } from "../../../src/domain/ceilings.ts";
+import { type CeilingSettings, type Ceilings, ceilingsOf } from "../../../src/domain/fees/ceilings.ts";
 import type { Hash } from "../../../src/domain/lane.ts";
-import type { Attempt, Receipt } from "../../../src/domain/transaction.ts";
+import type { Attempt, Receipt } from "../../../src/domain/transaction/transaction.ts";
 import { explain } from "../../../src/domain/troubles/explain.ts";
 import type { ExplainedHole, Situation } from "../../../src/domain/troubles/situation.ts";
 import { CAUSE_CODES, type CauseCode, HELP_CODES } from "../../../src/domain/troubles/table.ts";

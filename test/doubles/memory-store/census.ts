@@ -1,4 +1,4 @@
-import { STATES, type State } from "../../../src/domain/transitions.ts";
+import { STATES, type State } from "../../../src/domain/transaction/transitions.ts";
 import type { LaneOwner } from "../../../src/ports/lease-store.ts";
 import type { Census } from "../../../src/ports/query-store.ts";
 import { ownerOf } from "./leases.ts";

@@ -1,4 +1,4 @@
-import { reviseConfirmations } from "../../../src/domain/confirmations.ts";
+import { reviseConfirmations } from "../../../src/domain/chain/confirmations.ts";
 import { defined } from "../../../src/domain/defined.ts";
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {

@@ -1,4 +1,4 @@
-import { epochStart } from "../../../src/domain/epochs.ts";
+import { epochStart } from "../../../src/domain/cluster/epochs.ts";
 import { type Fence, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   type Acquisition,

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   type AcknowledgeOrder,
   isOpen,
@@ -10,7 +9,8 @@ import {
   MOST_EVIDENCE,
   type Notice,
   type NoticeEvidence,
-} from "../../../src/domain/notices.ts";
+} from "../../../src/domain/cluster/notices.ts";
+import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import type { Acknowledged, NoticeFilter } from "../../../src/ports/notice-store.ts";
 import type { DatabaseState } from "./state.ts";
 

@@ -1,3 +1,4 @@
+import { timesOf } from "../../../src/domain/cluster/notices.ts";
 import type { Fence, Hash } from "../../../src/domain/lane.ts";
 import type {
   Allocated,
@@ -9,9 +10,8 @@ import type {
   Refused,
   WaitingIntent,
 } from "../../../src/domain/ledger/index.ts";
-import { timesOf } from "../../../src/domain/notices.ts";
-import type { Intent } from "../../../src/domain/transaction.ts";
-import { TRANSITIONS } from "../../../src/domain/transitions.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
+import { TRANSITIONS } from "../../../src/domain/transaction/transitions.ts";
 import { BatchRefused, type Decision, type LaneDecision } from "../../../src/ports/lane-store.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import type { Work } from "./commit.ts";

@@ -1,4 +1,4 @@
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { inForce, type PolicyInForce } from "../../../src/domain/policy/in-force.ts";
 import type { PolicyChange, PolicyChanged } from "../../../src/ports/policy-store.ts";
 import type { DatabaseState } from "./state.ts";

@@ -1,7 +1,7 @@
 import type { Lane } from "../../../src/domain/lane.ts";
 import { type Change, type LedgerWrite, Part } from "../../../src/domain/ledger/index.ts";
-import { poolKeyOf } from "../../../src/domain/pool.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
+import { poolKeyOf } from "../../../src/domain/nonces/pool.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import {
   type AskedOfPool,
   BatchRefused,

@@ -1,5 +1,4 @@
 import { defined } from "../../../src/domain/defined.ts";
-import type { Hole } from "../../../src/domain/holes.ts";
 import { type Address, compareLanes, type Fence, type Hash, type Lane, laneKey } from "../../../src/domain/lane.ts";
 import {
   isSpent,
@@ -8,10 +7,11 @@ import {
   type PolicyUse,
   type RequestOwner,
 } from "../../../src/domain/ledger/index.ts";
+import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import { standing } from "../../../src/domain/policy/charges.ts";
 import { UNUSED, within } from "../../../src/domain/policy/use.ts";
-import type { Attempt } from "../../../src/domain/transaction.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
+import type { Attempt } from "../../../src/domain/transaction/transaction.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type {
   AllocatedRecord,
   ExistingTransaction,

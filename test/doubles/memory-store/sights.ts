@@ -1,6 +1,6 @@
+import { isWithin, type Limits } from "../../../src/domain/keys/principal.ts";
 import { type Lane, laneKey } from "../../../src/domain/lane.ts";
-import { isWithin, type Limits } from "../../../src/domain/principal.ts";
-import { isSettled, type State } from "../../../src/domain/transitions.ts";
+import { isSettled, type State } from "../../../src/domain/transaction/transitions.ts";
 import type {
   Between,
   ClusterPast,

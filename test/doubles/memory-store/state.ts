@@ -1,4 +1,3 @@
-import type { Hole } from "../../../src/domain/holes.ts";
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
 import {
   type Approval,
@@ -10,10 +9,11 @@ import {
   type SuspendedBy,
   type TransactionDetails,
 } from "../../../src/domain/ledger/index.ts";
+import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import type { PolicyRecord } from "../../../src/domain/policy/in-force.ts";
-import type { Problem } from "../../../src/domain/refusal.ts";
-import type { Reservation } from "../../../src/domain/reservations.ts";
-import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction.ts";
+import type { Problem } from "../../../src/domain/text/refusal.ts";
+import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
+import type { Intent, Payload, SignedAttempt } from "../../../src/domain/transaction/transaction.ts";
 import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";

@@ -1,6 +1,6 @@
 import { encodeTransaction, serialiseSigned } from "../../../src/adapters/evm/signers/worker/serialise.js";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import { type Refusal, refusals } from "./refusals.ts";
 import { MalformedRlp } from "./rlp.ts";
 import type { RecoverSender } from "./sender.ts";

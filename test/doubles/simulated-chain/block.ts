@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { getContractAddress } from "viem/utils";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Undo } from "./ledger.ts";
 import type { SimulatedTransaction } from "./transaction.ts";
 

@@ -1,9 +1,9 @@
-import { fetchOutcome } from "../../../src/adapters/evm/read-outcome.ts";
-import { NOT_STARTED, type NotStarted, type SubmitResult } from "../../../src/domain/answers.ts";
-import type { CountAnswer } from "../../../src/domain/counts.ts";
-import type { FeeMarket } from "../../../src/domain/fees.ts";
+import { fetchOutcome } from "../../../src/adapters/evm/reads/read-outcome.ts";
+import { NOT_STARTED, type NotStarted, type SubmitResult } from "../../../src/domain/chain/answers.ts";
+import type { CountAnswer } from "../../../src/domain/chain/counts.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction.ts";
+import type { FeeMarket } from "../../../src/domain/transaction/fees.ts";
+import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import {
   type Block,
   type BlockPlace,

@@ -1,5 +1,5 @@
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction.ts";
+import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import { admit, isRefusal, refuseByPrice, signedByNode } from "./admission.ts";
 import {
   blockHash,

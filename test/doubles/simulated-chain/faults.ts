@@ -1,5 +1,5 @@
 import type { Address } from "../../../src/domain/lane.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { SimulatedBlock } from "./block.ts";
 
 export type Fault =

@@ -1,4 +1,4 @@
-import type { SubmitAnswer } from "../../../src/domain/answers.ts";
+import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 
 /** Why the node will not take a transaction: geth's words, and what the words permit. */

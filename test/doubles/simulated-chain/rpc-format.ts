@@ -1,4 +1,4 @@
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import { blobPrice, type Executed, receiptOf, type SimulatedBlock } from "./block.ts";
 import type { Place } from "./block-store.ts";
 import type { SimulatedTransaction } from "./transaction.ts";

@@ -1,6 +1,6 @@
-import type { Fees } from "../../../src/domain/fees.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
-import type { AccessListEntry, UnsignedTransaction } from "../../../src/domain/transaction.ts";
+import type { Fees } from "../../../src/domain/transaction/fees.ts";
+import type { AccessListEntry, UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import type { SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
 import { decodeRevert } from "./revert.ts";

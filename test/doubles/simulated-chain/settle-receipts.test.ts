@@ -1,5 +1,5 @@
 import type { Hash } from "../../../src/domain/lane.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import { describeSettlingContract, type ReceiptLieKind, type SettlingHarness } from "../../contracts/chain/settling.ts";
 import { DirectChain } from "./chain-port.ts";
 import { SimulatedChain } from "./core.ts";

@@ -1,5 +1,5 @@
 import type { Address, Hash } from "../../../src/domain/lane.ts";
-import type { Receipt } from "../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import { blockHash, receiptOf, type SimulatedBlock, tipOf } from "./block.ts";
 import type { Place } from "./block-store.ts";
 import type { SimulatedChain } from "./core.ts";

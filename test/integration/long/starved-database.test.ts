@@ -1,7 +1,7 @@
 /** A database that is there and cannot be written to: full, without a place for a connection, locked by somebody else. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
 import { audit, untilSettled } from "../../support/audit.ts";
 import { connect, type Database, it, SHORT_LEASE } from "../../support/integration.ts";
 import type { NodeProcess } from "../../support/node-process.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { linearRepricing, marketRepricing } from "../../../src/domain/repricing.ts";
+import { linearRepricing, marketRepricing } from "../../../src/domain/fees/repricing.ts";
 import type { Command } from "../../../src/main/config/config.ts";
 import { ConfigurationError } from "../../../src/main/config/config.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";

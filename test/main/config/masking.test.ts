@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createMask } from "../../../src/domain/mask.ts";
-import { isOwnWord } from "../../../src/domain/own-words.ts";
+import { createMask } from "../../../src/domain/text/mask.ts";
+import { isOwnWord } from "../../../src/domain/text/own-words.ts";
 import { effectiveValues } from "../../../src/main/config/effective.ts";
 import { configFrom } from "../../../src/main/config/load.ts";
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CreateTransaction, FencepostClient } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples.ts";
+import * as examples from "../../../src/contract/examples/examples.ts";
 import { bench } from "../../../src/main/dev/demo/bench.ts";
 
 const OPTIONS = { transactions: 20, callers: 4 };

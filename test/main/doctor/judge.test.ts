@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { AnsweringEndpoint } from "../../../src/adapters/evm/examine-endpoint.ts";
-import type { OpenDatabase } from "../../../src/adapters/postgres/examine.ts";
+import type { AnsweringEndpoint } from "../../../src/adapters/evm/reads/examine-endpoint.ts";
+import type { OpenDatabase } from "../../../src/adapters/postgres/schema/examine.ts";
 import type { ChainFacts, Facts } from "../../../src/main/doctor/facts.ts";
 import { judge } from "../../../src/main/doctor/judge.ts";
 

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
 import { locateNative } from "../../../src/main/dev/embedded/needed-packages.ts";
 import type { Variables } from "../node-process.ts";
 import { type OwnPostgres, startOwnPostgres } from "../own-postgres.ts";

@@ -1,5 +1,5 @@
 /** A cluster on a PostgreSQL of the test's own, which it may stop and crash. */
-import { migrate } from "../../../src/adapters/postgres/migrate.ts";
+import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
 import { connect, type Database } from "../integration.ts";
 import { type OwnPostgres, startOwnPostgres } from "../own-postgres.ts";
 import { it as onSharedPostgres } from "./cluster.ts";

@@ -1,4 +1,4 @@
-import { createCodec } from "../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { Created, CreateRequest } from "../../../src/application/api.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { feeCap } from "../../../src/domain/fees.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
+import { feeCap } from "../../../src/domain/transaction/fees.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import { findTransaction, historyOf } from "../../doubles/memory-store/queries.ts";
 import { checkInvariants } from "../invariants.ts";

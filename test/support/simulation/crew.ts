@@ -1,6 +1,6 @@
-import { feeCap } from "../../../src/domain/fees.ts";
 import { type Fence, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../../src/domain/transaction.ts";
+import { feeCap } from "../../../src/domain/transaction/fees.ts";
+import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import { FAILPOINTS, type Failpoint } from "../../../src/ports/failpoints.ts";
 import { BatchRefused, type LaneWrite, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import type { CommitFault } from "../../doubles/memory-store.ts";

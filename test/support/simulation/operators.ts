@@ -1,6 +1,6 @@
 import type { TransactionAction } from "../../../src/application/api.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type { TransactionRow } from "../../doubles/memory-store/state.ts";
 import { SIGNERS, TO, type World, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";

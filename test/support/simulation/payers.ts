@@ -1,5 +1,5 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import { SIGNERS, TO, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 

@@ -1,6 +1,6 @@
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Address, Hex } from "../../../src/domain/lane.ts";
-import type { Reservation } from "../../../src/domain/reservations.ts";
+import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { CHAIN_ID, SIGNERS, TO, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";

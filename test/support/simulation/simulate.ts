@@ -1,6 +1,6 @@
-import { REPRICING_STRATEGIES } from "../../../src/domain/repricing.ts";
-import type { Reservation } from "../../../src/domain/reservations.ts";
-import { isSettled } from "../../../src/domain/transitions.ts";
+import { REPRICING_STRATEGIES } from "../../../src/domain/fees/repricing.ts";
+import type { Reservation } from "../../../src/domain/transaction/reservations.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import { waitingIntake } from "../../doubles/memory-store/state.ts";
 import { GETH_POOL, ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
 import { SIGNERS, World } from "../world.ts";

@@ -1,4 +1,4 @@
-import { isSettled } from "../../../src/domain/transitions.ts";
+import { isSettled } from "../../../src/domain/transaction/transitions.ts";
 import type { HistoryRecord } from "../../../src/ports/query-store.ts";
 import { historyOf } from "../../doubles/memory-store/queries.ts";
 import { hashKey } from "../../doubles/memory-store/state.ts";

@@ -1,12 +1,12 @@
 import { systemClock } from "../../../src/adapters/system/clock.ts";
-import type { Attention } from "../../../src/contract/attention.ts";
-import type { ClusterHistory } from "../../../src/contract/cluster-history.ts";
-import type { Completion } from "../../../src/contract/completions.ts";
-import type { NonceRuler } from "../../../src/contract/nonce-ruler.ts";
-import type { Notices } from "../../../src/contract/notice.ts";
-import type { Overview } from "../../../src/contract/overview.ts";
-import type { SignerLane } from "../../../src/contract/signers.ts";
-import type { Explanation, Transaction } from "../../../src/contract/transaction-schema.ts";
+import type { Attention } from "../../../src/contract/schemas/attention.ts";
+import type { ClusterHistory } from "../../../src/contract/schemas/cluster-history.ts";
+import type { Completion } from "../../../src/contract/schemas/completions.ts";
+import type { NonceRuler } from "../../../src/contract/schemas/nonce-ruler.ts";
+import type { Notices } from "../../../src/contract/schemas/notice.ts";
+import type { Overview } from "../../../src/contract/schemas/overview.ts";
+import type { SignerLane } from "../../../src/contract/schemas/signers.ts";
+import type { Explanation, Transaction } from "../../../src/contract/schemas/transaction-schema.ts";
 import type { Asked } from "./staged-node.ts";
 
 /**

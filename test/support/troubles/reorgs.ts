@@ -1,6 +1,6 @@
 /** Attempts that compete with each other, and blocks that do not stay. */
 import { keccak256 } from "viem";
-import { isTaken } from "../../../src/domain/answers.ts";
+import { isTaken } from "../../../src/domain/chain/answers.ts";
 import { deferred } from "../deferred.ts";
 import { badGateway, holdUntil, type Rule } from "../rpc-proxy.ts";
 import { range } from "../transfers.ts";

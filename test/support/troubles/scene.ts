@@ -2,7 +2,7 @@
 import { keccak256 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { vi } from "vitest";
-import { isTaken } from "../../../src/domain/answers.ts";
+import { isTaken } from "../../../src/domain/chain/answers.ts";
 import type { Hex } from "../../../src/domain/lane.ts";
 import {
   createFencepost,

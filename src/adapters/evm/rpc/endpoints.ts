@@ -1,12 +1,12 @@
-import type { AlertCode } from "../../../domain/alerts.ts";
 import type { Hash } from "../../../domain/lane.ts";
+import type { AlertCode } from "../../../domain/troubles/alerts.ts";
 import { type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
-import { fetchBlockNumber, fetchBlocks, fetchChainId, fetchIdentity } from "../read-block.ts";
 import { Endpoint, FAILURES_BEFORE_SKIPPED } from "./endpoint.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
 import { BadAnswer } from "./quantities.ts";
+import { fetchBlockNumber, fetchBlocks, fetchChainId, fetchIdentity } from "./read-block.ts";
 import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
 import { sendRuleOf, withoutSendRule } from "./send-rule.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";

@@ -1,5 +1,5 @@
 import { type Dispatcher, errors, Pool } from "undici";
-import { codeOf } from "../../../domain/thrown.ts";
+import { codeOf } from "../../../domain/text/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { RpcUnreachable } from "./rpc-errors.ts";
 

@@ -1,4 +1,4 @@
-import { Departures, Flow } from "../../../domain/departures.ts";
+import { Departures, Flow } from "../../../domain/pace/departures.ts";
 import { RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 import type { WireCall } from "./wire.ts";
 

@@ -1,4 +1,4 @@
-import { type Mask, maskOfShapes, maskTexts } from "../../../domain/mask.ts";
+import { type Mask, maskOfShapes, maskTexts } from "../../../domain/text/mask.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { DEFAULT_RETRY_AFTER_MS, openHttp } from "./http.ts";

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
-import { codeOf } from "../../../domain/thrown.ts";
+import { codeOf } from "../../../domain/text/thrown.ts";
 import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
 import { readSecretFile, type Warn } from "./secret-file.ts";
 

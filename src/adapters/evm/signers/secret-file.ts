@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { access, open, readFile } from "node:fs/promises";
-import { codeOf } from "../../../domain/thrown.ts";
+import { codeOf } from "../../../domain/text/thrown.ts";
 import { BadKey } from "./private-keys.ts";
 
 /** Receives warnings about files that this process cannot repair. */

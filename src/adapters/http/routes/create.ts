@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created, CreateRequest } from "../../../application/api.ts";
 import { TRANSACTION_BYTES } from "../../../contract/calls/call.ts";
-import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/create.ts";
+import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/schemas/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
-import { unknownName } from "../../../domain/near-names.ts";
-import { IDEMPOTENCY_KEY, idempotencyKeyOf } from "../idempotency-key.ts";
-import { asObject, tooLarge } from "../json-body.ts";
-import { answering, type HttpServerOptions, type RouteContext } from "../options.ts";
-import { noteRefusal, problemOf } from "../problems.ts";
-import { createdView } from "../views.ts";
+import { unknownName } from "../../../domain/text/near-names.ts";
+import { IDEMPOTENCY_KEY, idempotencyKeyOf } from "../exchange/idempotency-key.ts";
+import { asObject, tooLarge } from "../exchange/json-body.ts";
+import { answering, type HttpServerOptions, type RouteContext } from "../exchange/options.ts";
+import { noteRefusal, problemOf } from "../exchange/problems.ts";
+import { createdView } from "../exchange/views.ts";
 
 /** Intents are validated by the create stage, which knows the fields; here is only what HTTP knows: shape and size. */
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import { type Call, type Location, methodOf } from "../../../contract/calls/call.ts";
 import { GROUPS } from "../../../contract/calls/index.ts";
-import { callReader, type ReadCall } from "../declared-call.ts";
-import { keyOfOrder } from "../idempotency-key.ts";
-import { actorOf, answering, type RouteContext } from "../options.ts";
-import { present } from "../present-answer.ts";
+import { callReader, type ReadCall } from "../exchange/declared-call.ts";
+import { keyOfOrder } from "../exchange/idempotency-key.ts";
+import { actorOf, answering, type RouteContext } from "../exchange/options.ts";
+import { present } from "../exchange/present-answer.ts";
 
 /** Every declared call whose route is not written by hand. */
 export function declaredRoutes(app: FastifyInstance, context: RouteContext): void {

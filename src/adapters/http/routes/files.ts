@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import type { StaticFile } from "../options.ts";
+import type { StaticFile } from "../exchange/options.ts";
 
 /** Nothing inline, nothing from elsewhere: text that a caller chose can never become script on these pages. */
 const CONTENT_SECURITY_POLICY = [

@@ -1,15 +1,15 @@
 /** Ethereum's JSON-RPC, at the root: a client has it as its only provider. */
 import { setMaxListeners } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { JsonRpcQuery } from "../../../contract/json-rpc.ts";
-import { Transaction } from "../../../contract/transaction-schema.ts";
+import { JsonRpcQuery } from "../../../contract/calls/json-rpc.ts";
+import { Transaction } from "../../../contract/schemas/transaction-schema.ts";
+import { USUAL_LOGS_RANGE } from "../../../domain/chain/rpc-methods.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
-import type { Mask } from "../../../domain/mask.ts";
-import { USUAL_LOGS_RANGE } from "../../../domain/rpc-methods.ts";
-import { KEY_AT_END } from "../auth.ts";
-import { type HttpServerOptions, type RouteContext, writerOf } from "../options.ts";
-import { errorConverter, noteRefusal, sendProblem } from "../problems.ts";
-import { queryReader } from "../query.ts";
+import type { Mask } from "../../../domain/text/mask.ts";
+import { KEY_AT_END } from "../exchange/auth.ts";
+import { type HttpServerOptions, type RouteContext, writerOf } from "../exchange/options.ts";
+import { errorConverter, noteRefusal, sendProblem } from "../exchange/problems.ts";
+import { queryReader } from "../exchange/query.ts";
 import { PacketAnswerer, refusePacket } from "../rpc/answer-packet.ts";
 import { ChainReads } from "../rpc/chain-reads.ts";
 import { failureOf } from "../rpc/error-codes.ts";

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from "fastify";
 import { Health, Readiness, ReadinessQuery } from "../../../contract/calls/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
-import { refuseLimited } from "../../../domain/principal.ts";
+import { refuseLimited } from "../../../domain/keys/principal.ts";
 import type { Reference } from "../docs/page.ts";
-import { answering, type HttpServerOptions, type RouteContext } from "../options.ts";
-import { queryReader } from "../query.ts";
+import { answering, type HttpServerOptions, type RouteContext } from "../exchange/options.ts";
+import { queryReader } from "../exchange/query.ts";
 import { PAGE_HEADERS } from "./files.ts";
 
 const OPEN = { open: true } as const;

@@ -5,17 +5,17 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
 import { readForwardedCreate, readOwner } from "../../../application/requests/forwarded-create.ts";
-import { BATCH_ITEMS_LIMIT } from "../../../contract/create.ts";
 import * as wire from "../../../contract/peer-wire.ts";
+import { BATCH_ITEMS_LIMIT } from "../../../contract/schemas/create.ts";
+import type { Kill } from "../../../domain/cluster/kills.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
-import type { Kill } from "../../../domain/kills.ts";
 import type { Address } from "../../../domain/lane.ts";
-import type { Mask } from "../../../domain/mask.ts";
+import type { Mask } from "../../../domain/text/mask.ts";
 import type { ForwardedCreate, LaneRequest } from "../../../ports/peers.ts";
-import { UUID } from "../declared-call.ts";
-import { asObject } from "../json-body.ts";
-import type { PeerReceiver } from "../options.ts";
-import { problemOf } from "../problems.ts";
+import { UUID } from "../exchange/declared-call.ts";
+import { asObject } from "../exchange/json-body.ts";
+import type { PeerReceiver } from "../exchange/options.ts";
+import { problemOf } from "../exchange/problems.ts";
 
 /** As lanes are named inside: normalised. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;

@@ -1,5 +1,5 @@
 import { FencepostError } from "../../../domain/errors.ts";
-import { refuseOutside } from "../../../domain/principal.ts";
+import { refuseOutside } from "../../../domain/keys/principal.ts";
 import { failureOf, REJECTED } from "./error-codes.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
 import { ReadBudget } from "./read-budget.ts";

@@ -12,7 +12,7 @@
 import { unavailable } from "../../../domain/errors.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
 import { within } from "../../../ports/clock.ts";
-import { KeyCounts } from "../key-counts.ts";
+import { KeyCounts } from "../admission/key-counts.ts";
 import { RpcFailure, result } from "./packet.ts";
 import { type ChainAnswer, leftMs, type RpcContext } from "./rpc-context.ts";
 

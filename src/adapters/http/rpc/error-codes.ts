@@ -5,7 +5,7 @@
  * id, never with one of those.
  */
 import { FencepostError } from "../../../domain/errors.ts";
-import type { Mask } from "../../../domain/mask.ts";
+import type { Mask } from "../../../domain/text/mask.ts";
 import { RpcFailure } from "./packet.ts";
 
 export const NO_SUCH_METHOD = -32601;

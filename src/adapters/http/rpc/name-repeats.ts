@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import type { CreateRequest } from "../../../application/api.ts";
 import { FencepostError } from "../../../domain/errors.ts";
-import { isAnothers } from "../../../domain/principal.ts";
+import { isAnothers } from "../../../domain/keys/principal.ts";
 import type { RpcContext } from "./rpc-context.ts";
 
 /** viem's plain requests give up after four times ten seconds. */

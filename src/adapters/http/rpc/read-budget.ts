@@ -2,7 +2,7 @@
  * Memory budget of reads that wait for a slow chain, larger than all that real clients ask at once. When it is used
  * up, only keys above an equal share are refused.
  */
-import { KeyCounts } from "../key-counts.ts";
+import { KeyCounts } from "../admission/key-counts.ts";
 
 const MOST_BYTES = 96 * 1024 * 1024;
 /** Memory of a read beside its text: the request, its connection and its promises. */

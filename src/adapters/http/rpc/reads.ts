@@ -1,10 +1,11 @@
 /** Read methods. Some are answered from the lane, which knows more than the chain's nodes; the rest is forwarded. */
+
+import { READ_METHODS } from "../../../domain/chain/rpc-methods.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { isWithin } from "../../../domain/keys/principal.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { isWithin } from "../../../domain/principal.ts";
-import { READ_METHODS } from "../../../domain/rpc-methods.ts";
 import { within } from "../../../ports/clock.ts";
-import { transactionView } from "../views.ts";
+import { transactionView } from "../exchange/views.ts";
 import { NO_SUCH_METHOD, readFailure, UNAVAILABLE } from "./error-codes.ts";
 import { refuseWideFilter } from "./log-filters.ts";
 import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";

@@ -1,14 +1,12 @@
 import type { FencepostApi } from "../../../application/operations/calls.ts";
-import type { Checksum } from "../../../domain/checksum.ts";
 import type { FencepostError } from "../../../domain/errors.ts";
-import type { Mask } from "../../../domain/mask.ts";
-import { forbidden, type Principal, type Scope } from "../../../domain/principal.ts";
+import { forbidden, type Principal, type Scope } from "../../../domain/keys/principal.ts";
+import type { Checksum } from "../../../domain/text/checksum.ts";
+import type { Mask } from "../../../domain/text/mask.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { ForeignRaw } from "../exchange/options.ts";
 import type { RpcOutcome } from "./packet.ts";
-
-/** Treatment of raw transactions of unknown signers. */
-export type ForeignRaw = "pass" | "refuse";
 
 /** The chain's answer and its serialised form, shared by all callers. */
 export interface ChainAnswer {

@@ -6,7 +6,7 @@ import type { Created, CreateRequest, NamedCreate } from "../../../application/a
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import type { Hex } from "../../../domain/lane.ts";
-import { isSettled } from "../../../domain/transitions.ts";
+import { isSettled } from "../../../domain/transaction/transitions.ts";
 import { within } from "../../../ports/clock.ts";
 import {
   acceptedUnsigned,

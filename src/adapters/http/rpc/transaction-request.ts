@@ -1,7 +1,7 @@
 /** Converts the transaction object of `eth_sendTransaction` to a create request. */
 import type { CreateRequest } from "../../../application/api.ts";
 import { type FencepostError, invalid } from "../../../domain/errors.ts";
-import { unknownName } from "../../../domain/near-names.ts";
+import { unknownName } from "../../../domain/text/near-names.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -4,7 +4,7 @@
  * not available, the subscription fails: none is skipped silently.
  */
 import type { Clock } from "../../../ports/clock.ts";
-import type { Held } from "../held-bytes.ts";
+import type { Held } from "../admission/held-bytes.ts";
 import type { NewHead } from "../rpc/head-announcer.ts";
 
 type Log = Readonly<Record<string, unknown>>;

@@ -6,7 +6,7 @@
 
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { Held } from "../held-bytes.ts";
+import type { Held } from "../admission/held-bytes.ts";
 import { refusePacket } from "../rpc/answer-packet.ts";
 import { NO_SUCH_METHOD } from "../rpc/error-codes.ts";
 import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";

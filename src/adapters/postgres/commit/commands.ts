@@ -4,9 +4,8 @@ import { type Charged, type Decision, stepsOf } from "../../../domain/ledger/ind
 import { standing } from "../../../domain/policy/charges.ts";
 import { type Policy, policyFor } from "../../../domain/policy/policy.ts";
 import { UNUSED } from "../../../domain/policy/use.ts";
-import { TRANSITIONS } from "../../../domain/transitions.ts";
-import { type Behind, bare, OUT_OF_THE_WAY, recordset, rowsOf, type Taking } from "../columns.ts";
-import { ACCEPTED } from "../rows.ts";
+import { TRANSITIONS } from "../../../domain/transaction/transitions.ts";
+import { type Behind, bare, OUT_OF_THE_WAY, recordset, rowsOf, type Taking } from "../rows/columns.ts";
 import { discloseAttempts, identifyAttempts, insertAttempts, markAttemptsSent } from "../statements/attempt.ts";
 import { deleteConfirmations, insertConfirmations } from "../statements/confirmation.ts";
 import { noteGenesis } from "../statements/database.ts";
@@ -41,6 +40,7 @@ import { chainIds, signers } from "./lookup.ts";
 import type { HistoryStep, Move } from "./move.ts";
 import { bitOf } from "./ordinary-life.ts";
 import type { Allocation, ChainPlan, LanePlan, Plan } from "./plan.ts";
+import { ACCEPTED } from "./rows.ts";
 import { unspent } from "./spent-requests.ts";
 import {
   allocationRow,

@@ -18,8 +18,7 @@
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
 import { type Committed, type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../ports/lane-store.ts";
-import { rowsOf } from "../columns.ts";
-import type { PolicyBook } from "../policies.ts";
+import { rowsOf } from "../rows/columns.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { proveLanes } from "../statements/lane.ts";
 import type { Command } from "../statements/statement.ts";
@@ -27,6 +26,7 @@ import { commandsOf } from "./commands.ts";
 import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
+import type { PolicyBook } from "./policies.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
 import { leftRow } from "./written-rows.ts";
 

@@ -1,6 +1,6 @@
+import { timesOf } from "../../../domain/cluster/notices.ts";
 import { grouped } from "../../../domain/grouped.ts";
-import { timesOf } from "../../../domain/notices.ts";
-import { recordset } from "../columns.ts";
+import { recordset } from "../rows/columns.ts";
 import { writeNotices } from "../statements/notice.ts";
 import type { Command } from "../statements/statement.ts";
 import type { Plan } from "./plan.ts";

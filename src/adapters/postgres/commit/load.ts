@@ -17,12 +17,11 @@ import {
   Part,
   type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
+import { poolKey } from "../../../domain/nonces/pool.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
-import { poolKey } from "../../../domain/pool.ts";
-import type { Reservation } from "../../../domain/reservations.ts";
+import type { Reservation } from "../../../domain/transaction/reservations.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
-import { type Flat, laneOf, withLane } from "../columns.ts";
-import { chargeOf, groupByTransaction, holeOf, ledgerAttempt, reservationOf, useOf } from "../rows.ts";
+import { type Flat, laneOf, withLane } from "../rows/columns.ts";
 import type { AttemptRow } from "../statements/attempt.ts";
 import type { IntakeRow } from "../statements/intake.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
@@ -30,6 +29,7 @@ import type { ChargeRow } from "../statements/policy.ts";
 import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
 import type { Found } from "./lookup.ts";
 import type { Needs } from "./needs.ts";
+import { chargeOf, groupByTransaction, holeOf, ledgerAttempt, reservationOf, useOf } from "./rows.ts";
 import { inLane, inPool, requestOf, SpentRequests } from "./spent-requests.ts";
 
 /** A request id of a pool, on whichever chain. */

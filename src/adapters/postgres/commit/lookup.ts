@@ -1,8 +1,8 @@
 /** First half of a commit: locks the lanes and reads, behind the locks, everything that its writes are judged by. */
-import type { Confirmation } from "../../../domain/confirmations.ts";
+import type { Confirmation } from "../../../domain/chain/confirmations.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import type { AskedOfPool, ExistingTransaction } from "../../../ports/lane-store.ts";
-import { type Flat, laneOf, recordset, rowsOf } from "../columns.ts";
+import { type Flat, laneOf, recordset, rowsOf } from "../rows/columns.ts";
 import type { WriteTransaction } from "../session/write-transaction.ts";
 import { type AttemptRow, readAttempts } from "../statements/attempt.ts";
 import { readConfirmations } from "../statements/confirmation.ts";

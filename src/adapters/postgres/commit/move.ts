@@ -1,8 +1,8 @@
 /** The steps that a transaction takes in a commit: its row is written once, as it stands after the last of them. */
 import type { Hash } from "../../../domain/lane.ts";
 import type { Moved, QueuedChange } from "../../../domain/ledger/index.ts";
-import type { Receipt, SignedAttempt } from "../../../domain/transaction.ts";
-import { isSettled } from "../../../domain/transitions.ts";
+import type { Receipt, SignedAttempt } from "../../../domain/transaction/transaction.ts";
+import { isSettled } from "../../../domain/transaction/transitions.ts";
 import type { HistoryRow } from "../statements/history.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";

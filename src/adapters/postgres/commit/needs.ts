@@ -2,7 +2,7 @@ import type { Fence } from "../../../domain/lane.ts";
 import { concernsLimits } from "../../../domain/ledger/index.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { range } from "../../../domain/range.ts";
-import type { PreparedIntent } from "../../../domain/transaction.ts";
+import type { PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import type { LaneWrite, NewTransaction, OrderKey, TransitionItem } from "../../../ports/lane-store.ts";
 
 /** What of its lane a write is about: read behind the lane's lock, and loaded into its ledger, before it is judged. */

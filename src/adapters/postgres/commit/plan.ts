@@ -2,8 +2,7 @@
  * What a commit will write. Each write is judged by its lane's ledger (domain/ledger); what that changes is kept here until
  * the statements are made of it (commands.ts). Several changes of one row are written once, as their sum.
  */
-import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
-import type { Hole } from "../../../domain/holes.ts";
+import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
   type Allocated,
@@ -23,10 +22,11 @@ import {
   stepsOf,
   type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
+import type { Hole } from "../../../domain/nonces/holes.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
-import type { Reservation } from "../../../domain/reservations.ts";
-import type { PreparedIntent } from "../../../domain/transaction.ts";
-import type { State } from "../../../domain/transitions.ts";
+import type { Reservation } from "../../../domain/transaction/reservations.ts";
+import type { PreparedIntent } from "../../../domain/transaction/transaction.ts";
+import type { State } from "../../../domain/transaction/transitions.ts";
 import type { ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
 import type { LiveChanges } from "./live-counts.ts";

@@ -3,9 +3,9 @@
  * each is judged by its own lane's ledger, which the other one's changes are not in.
  */
 import type { Change, Ledger } from "../../../domain/ledger/index.ts";
-import { poolKeyOf } from "../../../domain/pool.ts";
+import { poolKeyOf } from "../../../domain/nonces/pool.ts";
 import type { ExistingTransaction, LaneWrite } from "../../../ports/lane-store.ts";
-import { rowsOf } from "../columns.ts";
+import { rowsOf } from "../rows/columns.ts";
 import { insertPoolChoices } from "../statements/pool-choice.ts";
 import type { Command } from "../statements/statement.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { Lane } from "../../../domain/lane.ts";
 import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";
-import { rowsOf } from "../columns.ts";
+import { rowsOf } from "../rows/columns.ts";
 import { proveUnspent, type SpentRow } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import type { Plan } from "./plan.ts";

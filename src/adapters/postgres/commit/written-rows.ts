@@ -1,8 +1,9 @@
 /** What a commit writes of its plan: rows with a member for each column of their statement (`rowsOf`). */
-import type { FeeWishes } from "../../../domain/fees.ts";
+
 import type { Use } from "../../../domain/policy/use.ts";
+import type { FeeWishes } from "../../../domain/transaction/fees.ts";
+import { intentRow } from "../rows/transaction-fields.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
-import { intentRow } from "../transaction-fields.ts";
 import type { Move } from "./move.ts";
 import { stepsOnRow } from "./ordinary-life.ts";
 import type { Allocation, LanePlan, Plan } from "./plan.ts";

@@ -46,7 +46,7 @@ CREATE TABLE fencepost.lane (
   CONSTRAINT lane_next_nonce CHECK (next_nonce >= 0)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
--- The changing part of a caller's intent. The (state, sub_state) pairs are those of src/domain/transitions.ts.
+-- The changing part of a caller's intent. The (state, sub_state) pairs are those of src/domain/transaction/transitions.ts.
 CREATE TABLE fencepost.transaction (
   tx_id uuid PRIMARY KEY,
   chain_id bigint NOT NULL,

@@ -2,7 +2,7 @@
 --
 -- That is so until something has left by retention. An older program does not look here before it gives a nonce, and would do
 -- a late repeat a second time: before the first row leaves, the ledger's word above is taken back, so that none registers any
--- more (src/adapters/postgres/old-rows.ts).
+-- more (src/adapters/postgres/stores/old-rows.ts).
 
 -- Request ids of transactions that are kept no more, as hashes: of a lane, and of a pool where one was asked.
 CREATE TABLE fencepost.spent_request (

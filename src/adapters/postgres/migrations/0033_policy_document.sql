@@ -35,7 +35,7 @@ WHERE c.change_id = p.change_id;
 ALTER TABLE fencepost.receipt ADD COLUMN beside_gas numeric(78, 0), ADD COLUMN beside_gas_unsure boolean;
 
 -- Which document a commit has to judge by: compared by the statement that locks the lane, so that a change that commits
--- first is obeyed. A change puts its stamp on every lane (src/adapters/postgres/policies.ts).
+-- first is obeyed. A change puts its stamp on every lane (src/adapters/postgres/commit/policies.ts).
 ALTER TABLE fencepost.lane ADD COLUMN policy_stamp uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000';
 
 -- Read by a statement of its own, behind the lock of the table that an INSERT needs and a change holds. Thus no lane is born

@@ -3,7 +3,7 @@
  * others. The driver's own queries each end in a Sync, and cost a packet either way.
  */
 import pg from "pg";
-import { inSchema } from "../schema-name.ts";
+import { inSchema } from "../rows/schema-name.ts";
 
 interface Field {
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { Hex } from "../../../domain/lane.ts";
 import type { AttemptRecord, FirstHash } from "../../../ports/query-store.ts";
-import { lists, liveIds, names, selected } from "../columns.ts";
-import { FEES, type FeeColumns } from "../transaction-fields.ts";
+import { lists, liveIds, names, selected } from "../rows/columns.ts";
+import { FEES, type FeeColumns } from "../rows/transaction-fields.ts";
 import { counted, statement, taking } from "./statement.ts";
 
 const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas gas, ${FEES}` as const;

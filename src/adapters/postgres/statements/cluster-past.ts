@@ -1,6 +1,6 @@
 import type { revived } from "../../../domain/troubles/rows.ts";
 import type { PastDatabase, PastInstance, TakeoverRecord } from "../../../ports/sight-store.ts";
-import type { Flat } from "../columns.ts";
+import type { Flat } from "../rows/columns.ts";
 import { statement } from "./statement.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Confirmation } from "../../../domain/confirmations.ts";
+import type { Confirmation } from "../../../domain/chain/confirmations.ts";
 import { statement } from "./statement.ts";
 
 /** Canonical blocks as the deciding node saw them. */

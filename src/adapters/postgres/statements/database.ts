@@ -1,4 +1,4 @@
-import type { Applied } from "../schema-skew.ts";
+import type { Applied } from "../rows/schema-skew.ts";
 import type { DatabaseIdentity } from "../session/known-history.ts";
 import { PLACE } from "../session/opening.ts";
 import { statement } from "./statement.ts";

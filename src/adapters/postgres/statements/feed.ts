@@ -1,6 +1,6 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { CompletionRecord, FeedPosition } from "../../../ports/query-store.ts";
-import { type Flat, lists, names } from "../columns.ts";
+import { type Flat, lists, names } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 const COMPLETION = `tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text,

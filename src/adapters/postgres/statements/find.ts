@@ -1,6 +1,6 @@
 import type { Lane } from "../../../domain/lane.ts";
-import type { ReservationState } from "../../../domain/reservations.ts";
-import type { State, SubState } from "../../../domain/transitions.ts";
+import type { ReservationState } from "../../../domain/transaction/reservations.ts";
+import type { State, SubState } from "../../../domain/transaction/transitions.ts";
 import { statement } from "./statement.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { Decision } from "../../../ports/lane-store.ts";
 import type { HistoryRecord } from "../../../ports/query-store.ts";
-import { lists, names } from "../columns.ts";
+import { lists, names } from "../rows/columns.ts";
 import { counted, statement, taking } from "./statement.ts";
 
 const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text,

@@ -1,6 +1,6 @@
-import type { Hole } from "../../../domain/holes.ts";
 import type { Lane } from "../../../domain/lane.ts";
-import { names } from "../columns.ts";
+import type { Hole } from "../../../domain/nonces/holes.ts";
+import { names } from "../rows/columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const HOLE =

@@ -1,8 +1,8 @@
-import type { Intent } from "../../../domain/transaction.ts";
+import type { Intent } from "../../../domain/transaction/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import type { WhatWaits } from "../../../ports/left-request-store.ts";
-import { behind, type Flat, lists, names, parameters, selected, stored } from "../columns.ts";
-import { ASKED, INTENT, type PayloadColumns, SAID, SHOWN } from "../transaction-fields.ts";
+import { behind, type Flat, lists, names, parameters, selected, stored } from "../rows/columns.ts";
+import { ASKED, INTENT, type PayloadColumns, SAID, SHOWN } from "../rows/transaction-fields.ts";
 import { counted, statement, taking } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 

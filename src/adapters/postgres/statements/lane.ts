@@ -1,7 +1,7 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LaneQueue, LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
-import { type Flat, lists, names, type OwnerColumns } from "../columns.ts";
+import { type Flat, lists, names, type OwnerColumns } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */

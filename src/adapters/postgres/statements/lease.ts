@@ -1,6 +1,6 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LeaseRecord } from "../../../ports/lease-store.ts";
-import type { Flat, OwnerColumns } from "../columns.ts";
+import type { Flat, OwnerColumns } from "../rows/columns.ts";
 import { counted, statement } from "./statement.ts";
 
 /** Those of these lanes that have no owner, or a dead one; looked at, not locked. */

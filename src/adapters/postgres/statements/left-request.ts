@@ -1,7 +1,7 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { BegunRequest, LeftStanding } from "../../../ports/left-request-store.ts";
-import { behind, lists, names, stored } from "../columns.ts";
-import { INTENT } from "../transaction-fields.ts";
+import { behind, lists, names, stored } from "../rows/columns.ts";
+import { INTENT } from "../rows/transaction-fields.ts";
 import { statement, taking } from "./statement.ts";
 
 /** How many one look begins. */

@@ -1,7 +1,7 @@
 import type { Address } from "../../../domain/lane.ts";
 import type { InstanceRecord } from "../../../ports/lease-store.ts";
-import { END_VANISHED, NOTE_VANISHED } from "../notice-parts.ts";
-import { SESSION_LOCKS } from "../session-locks.ts";
+import { END_VANISHED, NOTE_VANISHED } from "../rows/notice-parts.ts";
+import { SESSION_LOCKS } from "../rows/session-locks.ts";
 import { counted, statement } from "./statement.ts";
 
 /** Registrations take turns in judging the history. Not by the feed's row: completions must not wait for them. */

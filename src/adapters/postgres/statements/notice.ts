@@ -1,6 +1,6 @@
+import { MOST_ACKNOWLEDGED, type NoticeEvidence, type NoticeKind } from "../../../domain/cluster/notices.ts";
 import type { Address, Hex } from "../../../domain/lane.ts";
-import { MOST_ACKNOWLEDGED, type NoticeEvidence, type NoticeKind } from "../../../domain/notices.ts";
-import { MERGED, OPEN } from "../notice-parts.ts";
+import { MERGED, OPEN } from "../rows/notice-parts.ts";
 import { statement } from "./statement.ts";
 
 /** Foreign uses of keys, one row for each lane. The lane's lock is held: one commit of a lane after the other. */

@@ -1,6 +1,6 @@
+import { BEHIND_ITS_COMPLETION_MS, type OldRow } from "../../../domain/cluster/retention.ts";
 import type { Lane } from "../../../domain/lane.ts";
-import { BEHIND_ITS_COMPLETION_MS, type OldRow } from "../../../domain/retention.ts";
-import { lists } from "../columns.ts";
+import { lists } from "../rows/columns.ts";
 import { counted, statement, taking } from "./statement.ts";
 
 /** The only migration whose word is taken back: what it works with depends on whether something has left. */

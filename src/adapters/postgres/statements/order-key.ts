@@ -1,6 +1,6 @@
 import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { OrderKey } from "../../../ports/lane-store.ts";
-import { lists, names } from "../columns.ts";
+import { lists, names } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 const KEPT = "subject text, key text, signer text, chain_id bigint";

@@ -1,6 +1,6 @@
 import type { QueuedChange } from "../../../ports/lane-store.ts";
-import { lists, names, overwritten, selected, stored } from "../columns.ts";
-import { PAYLOAD, type PayloadColumns } from "../transaction-fields.ts";
+import { lists, names, overwritten, selected, stored } from "../rows/columns.ts";
+import { PAYLOAD, type PayloadColumns } from "../rows/transaction-fields.ts";
 import { statement, taking } from "./statement.ts";
 
 /** What these transactions say, as their callers gave it. */

@@ -1,6 +1,6 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { PolicyRecord } from "../../../domain/policy/in-force.ts";
-import { lists, names } from "../columns.ts";
+import { lists, names } from "../rows/columns.ts";
 import { counted, statement, taking } from "./statement.ts";
 
 const USE = "use_hour timestamptz, hour_value numeric, hour_cost numeric, day_value numeric, day_cost numeric";

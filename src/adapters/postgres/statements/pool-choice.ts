@@ -1,5 +1,5 @@
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
-import { type Flat, lists, names } from "../columns.ts";
+import { type Flat, lists, names } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 const CHOICE = "request_id text, pool text, chain_id bigint, signer text, tx_id uuid";

@@ -1,6 +1,6 @@
-import type { Confirmation } from "../../../domain/confirmations.ts";
-import type { Receipt } from "../../../domain/transaction.ts";
-import { lists, liveIds, names, overwritten, selected } from "../columns.ts";
+import type { Confirmation } from "../../../domain/chain/confirmations.ts";
+import type { Receipt } from "../../../domain/transaction/transaction.ts";
+import { lists, liveIds, names, overwritten, selected } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 const FOUND = `tx_hash text, block_number bigint, block_hash text, transaction_index integer, status text,

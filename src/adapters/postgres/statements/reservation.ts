@@ -1,6 +1,6 @@
 import type { Lane } from "../../../domain/lane.ts";
-import type { Reservation } from "../../../domain/reservations.ts";
-import { type Flat, names } from "../columns.ts";
+import type { Reservation } from "../../../domain/transaction/reservations.ts";
+import { type Flat, names } from "../rows/columns.ts";
 import { counted, statement } from "./statement.ts";
 
 const OPENED =

@@ -1,8 +1,8 @@
 import type { Address, Lane } from "../../../domain/lane.ts";
 import type { SuspendedBy } from "../../../domain/ledger/index.ts";
-import type { ReservationState } from "../../../domain/reservations.ts";
-import type { State, SubState } from "../../../domain/transitions.ts";
-import { COUNT_OPEN } from "../notice-parts.ts";
+import type { ReservationState } from "../../../domain/transaction/reservations.ts";
+import type { State, SubState } from "../../../domain/transaction/transitions.ts";
+import { COUNT_OPEN } from "../rows/notice-parts.ts";
 import { statement } from "./statement.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { lists } from "../columns.ts";
+import { lists } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /**

@@ -1,4 +1,13 @@
-import { byId, CHAINS_OF_INTAKE, chainsOf, IN_FLIGHT_MET, liveIn, MANY, WAITING_CHAIN, walk } from "../page-scopes.ts";
+import {
+  byId,
+  CHAINS_OF_INTAKE,
+  chainsOf,
+  IN_FLIGHT_MET,
+  liveIn,
+  MANY,
+  WAITING_CHAIN,
+  walk,
+} from "../rows/page-scopes.ts";
 import { statement } from "./statement.ts";
 
 /**

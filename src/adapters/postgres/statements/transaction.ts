@@ -2,8 +2,8 @@ import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { ExistingTransaction, ExpiringRecord, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
-import { behind, type Flat, lists, names, OUT_OF_THE_WAY, selected, stored } from "../columns.ts";
-import { ASKED, PAYLOAD, type PayloadColumns, SAID, SHOWN } from "../transaction-fields.ts";
+import { behind, type Flat, lists, names, OUT_OF_THE_WAY, selected, stored } from "../rows/columns.ts";
+import { ASKED, PAYLOAD, type PayloadColumns, SAID, SHOWN } from "../rows/transaction-fields.ts";
 import { counted, statement, taking } from "./statement.ts";
 
 const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, gas_limit gas, node_id text, token bigint,

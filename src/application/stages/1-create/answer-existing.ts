@@ -3,10 +3,10 @@
  * Reads: request ids, transactions. Writes: nothing; a crash here leaves nothing behind.
  */
 import { FencepostError } from "../../../domain/errors.ts";
-import { fingerprint } from "../../../domain/fingerprint.ts";
+import { anothersRequestId, isAnothers, spentRequestId } from "../../../domain/keys/principal.ts";
 import { isSpent } from "../../../domain/ledger/index.ts";
-import { anothersRequestId, isAnothers, spentRequestId } from "../../../domain/principal.ts";
-import type { Intent } from "../../../domain/transaction.ts";
+import { fingerprint } from "../../../domain/transaction/fingerprint.ts";
+import type { Intent } from "../../../domain/transaction/transaction.ts";
 import type { ExistingTransaction, Spent } from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { Created } from "../../api.ts";

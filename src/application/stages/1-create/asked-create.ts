@@ -5,8 +5,8 @@
  */
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Address, Lane } from "../../../domain/lane.ts";
-import type { PoolAsked } from "../../../domain/pool.ts";
-import type { Intent } from "../../../domain/transaction.ts";
+import type { PoolAsked } from "../../../domain/nonces/pool.ts";
+import type { Intent } from "../../../domain/transaction/transaction.ts";
 import type { CreateRequest } from "../../api.ts";
 import { type Naming, type NormalisePorts, normalise } from "../../requests/normalise.ts";
 import { namesPool, parsePool } from "../../requests/pool.ts";

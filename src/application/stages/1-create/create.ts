@@ -17,9 +17,9 @@ import {
   unavailable,
 } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
+import { spentRequestId } from "../../../domain/keys/principal.ts";
 import { laneKey } from "../../../domain/lane.ts";
-import { spentRequestId } from "../../../domain/principal.ts";
-import type { Intent, PreparedIntent } from "../../../domain/transaction.ts";
+import type { Intent, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import type { AllocateFate, LaneStore } from "../../../ports/lane-store.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";

@@ -7,7 +7,7 @@
  */
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
-import { problemFrom } from "../../../domain/refusal.ts";
+import { problemFrom } from "../../../domain/text/refusal.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { OwnerAction } from "../../cluster/owner-actions.ts";
 import { readForwardedCreate } from "../../requests/forwarded-create.ts";

@@ -8,7 +8,7 @@
  */
 import type { Address, Lane, LaneKey } from "../../../domain/lane.ts";
 import { laneKey } from "../../../domain/lane.ts";
-import type { MemberFacts, Passage } from "../../../domain/pool.ts";
+import type { MemberFacts, Passage } from "../../../domain/nonces/pool.ts";
 import { bounded, type Clock } from "../../../ports/clock.ts";
 import type { LaneQueue, LaneStore } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";

@@ -9,12 +9,12 @@
  * leaves nothing behind.
  */
 import { DatabaseSilent, FencepostError, queueFull } from "../../../domain/errors.ts";
-import { intrinsicGas } from "../../../domain/gas.ts";
+import { intrinsicGas } from "../../../domain/fees/gas.ts";
+import { forbidden, isWithin, type Limits, refuseOutside } from "../../../domain/keys/principal.ts";
 import { type Address, type Lane, laneKey } from "../../../domain/lane.ts";
 import { isSpent } from "../../../domain/ledger/index.ts";
-import { chooseMember, type MemberFacts, type Pools, poolKey, stickyMember } from "../../../domain/pool.ts";
-import { forbidden, isWithin, type Limits, refuseOutside } from "../../../domain/principal.ts";
-import type { Intent } from "../../../domain/transaction.ts";
+import { chooseMember, type MemberFacts, type Pools, poolKey, stickyMember } from "../../../domain/nonces/pool.ts";
+import type { Intent } from "../../../domain/transaction/transaction.ts";
 import type { AskedOfPool, ExistingTransaction, LaneStore, Spent } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { Gathering } from "../../cluster/gather.ts";

@@ -9,12 +9,12 @@
  * A crash here leaves nothing behind.
  */
 
-import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/ceilings.ts";
 import { defined } from "../../../domain/defined.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
-import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/fees.ts";
-import { type GasLimit, gasOverLimit, intrinsicGas, lowerLimit, withMargin } from "../../../domain/gas.ts";
-import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction.ts";
+import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/fees/ceilings.ts";
+import { type GasLimit, gasOverLimit, intrinsicGas, lowerLimit, withMargin } from "../../../domain/fees/gas.ts";
+import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/transaction/fees.ts";
+import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import { type Call, ChainUnavailable, type Prospect, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { asAsked, confirmEstimate, simulateWithin, withinLimits } from "../../chain/gas-needed.ts";

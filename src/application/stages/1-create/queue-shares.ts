@@ -4,7 +4,7 @@
  * Reads: the key's open transactions, once under a term. Writes: nothing. A crash here leaves nothing behind.
  */
 import { FencepostError } from "../../../domain/errors.ts";
-import type { Intent } from "../../../domain/transaction.ts";
+import type { Intent } from "../../../domain/transaction/transaction.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import type { QueueShare } from "../../lane/queue-shares.ts";

@@ -3,9 +3,10 @@
  * Reads: transactions and intake rows by request id. Writes: nothing; the check that binds is stage 2's, under the lane's
  * lock. A crash here leaves nothing behind.
  */
-import { Departures, Flow } from "../../../domain/departures.ts";
+
 import { grouped } from "../../../domain/grouped.ts";
 import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { Departures, Flow } from "../../../domain/pace/departures.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { AskedRequests, ExistingTransaction, LaneStore, SpentRequest } from "../../../ports/lane-store.ts";
 

@@ -4,7 +4,7 @@
  * Reads: the request. Writes: nothing. A crash here leaves nothing behind.
  */
 import { FencepostError } from "../../../domain/errors.ts";
-import { traceparentIn } from "../../../domain/trace-context.ts";
+import { traceparentIn } from "../../../domain/text/trace-context.ts";
 import { noTracer, type Tracer } from "../../../ports/tracer.ts";
 import type { CreateRequest } from "../../api.ts";
 

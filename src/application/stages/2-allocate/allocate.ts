@@ -9,7 +9,7 @@
 import { DatabaseSilent } from "../../../domain/errors.ts";
 import { batchFailed } from "../../../domain/pace/count-events.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
-import { traceparentIn } from "../../../domain/trace-context.ts";
+import { traceparentIn } from "../../../domain/text/trace-context.ts";
 import {
   type AllocatedRecord,
   type AllocateFate,

@@ -9,8 +9,14 @@
  *
  * Reads: the chain's count, twice, with no database transaction open. Writes: nothing. A crash here has consumed nothing.
  */
-import { type CountAnswer, countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/counts.ts";
-import { NO_DOUBT } from "../../../domain/doubt.ts";
+import {
+  type CountAnswer,
+  countNotExceeded,
+  countReached,
+  highestCount,
+  judgeCount,
+} from "../../../domain/chain/counts.ts";
+import { NO_DOUBT } from "../../../domain/chain/doubt.ts";
 import { unavailable } from "../../../domain/errors.ts";
 import { claimJudged, claimUnproved, countClaimed, countCompared } from "../../../domain/pace/count-events.ts";
 import { ChainUnavailable } from "../../../ports/chain.ts";

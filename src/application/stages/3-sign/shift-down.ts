@@ -6,7 +6,7 @@
  * free in its turn. Invariant I3, its first exception: only what we sign, was never claimed, and whose hash was given to no one.
  * A crash before the commit leaves everything where it was; after it, everything moved, which the next owner reads.
  */
-import { planShiftDown } from "../../../domain/holes.ts";
+import { planShiftDown } from "../../../domain/nonces/holes.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../../lane/owned-lane.ts";

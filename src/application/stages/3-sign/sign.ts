@@ -7,13 +7,14 @@
  * A crash after signing leaves nothing: bytes that were neither stored nor sent have no effect, and others are signed in their
  * place, which may differ. A crash after the commit leaves a claimed attempt that the next owner claims again and sends.
  */
-import { routed } from "../../../domain/attempts.ts";
-import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/ceilings.ts";
-import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/fees.ts";
+
+import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
 import { signerAwaited } from "../../../domain/pace/lane-pace.ts";
 import { isExpiryLookOwed } from "../../../domain/pace/lane-time.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
-import type { SignedAttempt } from "../../../domain/transaction.ts";
+import { routed } from "../../../domain/transaction/attempts.ts";
+import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/transaction/fees.ts";
+import type { SignedAttempt } from "../../../domain/transaction/transaction.ts";
 import { unlessSilent } from "../../../ports/chain.ts";
 import type { AllocatedRecord } from "../../../ports/lane-store.ts";
 import { type DeclaredPayload, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";

@@ -6,10 +6,10 @@
  * comes before bytes are handed to a socket keeps them here (permission.ts): no answer is noted for those.
  * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again, and sends again.
  */
-import { isStarted, type NotStarted, type SubmitResult } from "../../../domain/answers.ts";
-import { isPrivate } from "../../../domain/attempts.ts";
+import { isStarted, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
+import { isPrivate } from "../../../domain/transaction/attempts.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Working } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";

@@ -10,7 +10,7 @@
  * UNKNOWN_SUBMIT_RESULT, or PENDING without a hash, which the next owner treats as the same; it looks again, and its
  * patience goes on from when sight was lost.
  */
-import type { AlertCode } from "../../../domain/alerts.ts";
+
 import type { Address, Hash } from "../../../domain/lane.ts";
 import {
   type Search,
@@ -20,6 +20,7 @@ import {
   sightLost,
   sightRegained,
 } from "../../../domain/pace/transaction-pace.ts";
+import type { AlertCode } from "../../../domain/troubles/alerts.ts";
 import { type ChainTransaction, unlessSilent } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../../ports/telemetry.ts";

@@ -6,12 +6,12 @@
  * Invariants: I6 (payload, nonce and fees are committed and claimed before the node hears of them), I7.
  * A crash after sending leaves TRACKING/PENDING without a hash: the next owner looks for it before it sends anything.
  */
-import { isStarted, isTaken } from "../../../domain/answers.ts";
-import { isPrivate } from "../../../domain/attempts.ts";
+import { isStarted, isTaken } from "../../../domain/chain/answers.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { scheduled } from "../../../domain/pace/transaction-pace.ts";
 import { at, NEVER } from "../../../domain/pace/when.ts";
-import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domain/transaction.ts";
+import { isPrivate } from "../../../domain/transaction/attempts.ts";
+import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domain/transaction/transaction.ts";
 import type { NodeSubmission } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";

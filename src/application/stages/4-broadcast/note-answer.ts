@@ -6,12 +6,13 @@
  * an operator should know. Invariant I7: an unknown answer decides nothing. A crash before they are committed leaves
  * TRACKING/PENDING, sent again by the next owner, whose first send finds out again what memory has lost.
  */
-import type { AlertCode } from "../../../domain/alerts.ts";
-import { isTaken, type SubmitResult } from "../../../domain/answers.ts";
-import { sendableAttempts } from "../../../domain/attempts.ts";
+
+import { isTaken, type SubmitResult } from "../../../domain/chain/answers.ts";
 import { futureRefused, futureTaken, paid, paymentFailed } from "../../../domain/pace/lane-pace.ts";
 import { refused, sentAfresh, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../../domain/pace/when.ts";
+import { sendableAttempts } from "../../../domain/transaction/attempts.ts";
+import type { AlertCode } from "../../../domain/troubles/alerts.ts";
 import type { TransitionItem } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";

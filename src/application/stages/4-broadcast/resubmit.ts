@@ -6,8 +6,9 @@
  * bytes that may or may not have left; the next owner claims and sends them again, which a node answers "already
  * known".
  */
-import { isPrivate } from "../../../domain/attempts.ts";
+
 import { bytesRead, claimed } from "../../../domain/pace/transaction-pace.ts";
+import { isPrivate } from "../../../domain/transaction/attempts.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../../lane/lane-writer.ts";

@@ -8,12 +8,13 @@
  * the canonical chain does. A crash leaves what was there; the next owner's first answer "nonce too low" begins the
  * same look.
  */
-import { hashesOf } from "../../../domain/attempts.ts";
+
 import { checkSet, countReported } from "../../../domain/pace/count-events.ts";
 import { externalUseUnseen } from "../../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../../domain/pace/when.ts";
-import type { SignedAttempt } from "../../../domain/transaction.ts";
+import { hashesOf } from "../../../domain/transaction/attempts.ts";
+import type { SignedAttempt } from "../../../domain/transaction/transaction.ts";
 import { type ChainTransaction, ChainUnavailable, type SentContents } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";

@@ -7,10 +7,11 @@
  * error is nothing at all, goes to the tail of the queue and blocks no other look.
  * A crash before the commit leaves TRACKING; the next owner looks by hash. After it, MINED waits for finality.
  */
-import { hashesOf } from "../../../domain/attempts.ts";
+
 import { isUnsure } from "../../../domain/pace/lane-pace.ts";
 import { byTurn, isLookDue, looked, lookFailed, lookOwed } from "../../../domain/pace/transaction-pace.ts";
-import type { Receipt } from "../../../domain/transaction.ts";
+import { hashesOf } from "../../../domain/transaction/attempts.ts";
+import type { Receipt } from "../../../domain/transaction/transaction.ts";
 import type { Block, ChainTransaction } from "../../../ports/chain.ts";
 import { type ChainContext, canonicalHashes, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { sideBySide } from "../../lane/activity.ts";

@@ -5,7 +5,7 @@
  * Writes: extends the stored list, or, where its prefix changed, replaces it from the fork up and counts a new fork. Kept
  * under the fence of a lane this node decides for. A crash leaves an older list that the next pass extends.
  */
-import { type Confirmation, reviseConfirmations } from "../../../domain/confirmations.ts";
+import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import type { Ports } from "../../../ports/ports.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";

@@ -5,7 +5,7 @@
  * Writes: nothing itself; withdrawals (reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
  * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
  */
-import { type FinalityView, isFinal, watchedThrough } from "../../../domain/finality.ts";
+import { type FinalityView, isFinal, watchedThrough } from "../../../domain/chain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
 import { ChainUnavailable, unlessSilent } from "../../../ports/chain.ts";
 import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";

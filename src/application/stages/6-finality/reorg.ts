@@ -5,9 +5,10 @@
  * Reads: settled rows of the blocks that are gone. Writes: TRACKING/PENDING without receipt; the REORGED completion. A
  * crash after the commit leaves TRACKING/PENDING, which every owner looks for by hash and sends again.
  */
-import { attemptToSend } from "../../../domain/attempts.ts";
+
 import type { Hash } from "../../../domain/lane.ts";
 import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
+import { attemptToSend } from "../../../domain/transaction/attempts.ts";
 import { noteTime } from "../../lane/keep-time.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../../lane/lane-writer.ts";

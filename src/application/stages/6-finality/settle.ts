@@ -6,9 +6,9 @@
  * Reads: the endpoints. Writes: nothing itself; what is agreed on goes into the outcome's commit (stage 7), what is not in
  * its block after all is withdrawn (reorg.ts). Invariants: I7, I8. A crash leaves TRACKING/MINED, asked about anew.
  */
-import { depthNeeded } from "../../../domain/finality.ts";
+import { depthNeeded } from "../../../domain/chain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import type { Receipt } from "../../../domain/transaction.ts";
+import type { Receipt } from "../../../domain/transaction/transaction.ts";
 import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
 import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";

@@ -6,10 +6,11 @@
  * state, commit order = sequence order. A crash before the commit leaves TRACKING/MINED, decided again by the next owner;
  * after it, everything is said.
  */
-import { feeCap } from "../../../domain/fees.ts";
+
 import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
-import type { Attempt, Receipt } from "../../../domain/transaction.ts";
-import type { TransitionEvent } from "../../../domain/transitions.ts";
+import { feeCap } from "../../../domain/transaction/fees.ts";
+import type { Attempt, Receipt } from "../../../domain/transaction/transaction.ts";
+import type { TransitionEvent } from "../../../domain/transaction/transitions.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";

@@ -1,5 +1,5 @@
 import type { FencepostClient } from "../../../client/index.ts";
-import type { Transaction } from "../../../contract/transaction-schema.ts";
+import type { Transaction } from "../../../contract/schemas/transaction-schema.ts";
 import type { DevChain } from "../embedded/start-chain.ts";
 import type { Accepted } from "./callers.ts";
 

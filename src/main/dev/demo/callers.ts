@@ -1,5 +1,5 @@
 import { systemClock } from "../../../adapters/system/clock.ts";
-import type { CreatedTransaction } from "../../../contract/create.ts";
+import type { CreatedTransaction } from "../../../contract/schemas/create.ts";
 import type { NodeChild } from "./node-child.ts";
 
 export interface LoadPlan {

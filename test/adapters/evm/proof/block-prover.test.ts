@@ -5,7 +5,7 @@ import { Endpoint } from "../../../../src/adapters/evm/rpc/endpoint.ts";
 import { createTransport } from "../../../../src/adapters/evm/rpc/transport.ts";
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
 import type { Hash } from "../../../../src/domain/lane.ts";
-import type { Receipt } from "../../../../src/domain/transaction.ts";
+import type { Receipt } from "../../../../src/domain/transaction/transaction.ts";
 import { type Block, ChainUnavailable, type ReceiptVerdict } from "../../../../src/ports/chain.ts";
 import {
   type Json,

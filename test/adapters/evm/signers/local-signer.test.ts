@@ -14,7 +14,7 @@ import {
 import { BadKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 import { loadCurve } from "../../../../src/adapters/evm/signers/worker/curve.js";
 import type { Hex } from "../../../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../../../src/domain/transaction/transaction.ts";
 import type { Signer } from "../../../../src/ports/signer.ts";
 import { addressOf, describeSignerContract } from "../../../contracts/signer.contract.ts";
 

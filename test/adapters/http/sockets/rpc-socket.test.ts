@@ -1,6 +1,6 @@
 /** One connection, without a network: what is kept for it, and what of it is read. */
 import { describe, expect, it } from "vitest";
-import { HeldBytes } from "../../../../src/adapters/http/held-bytes.ts";
+import { HeldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
 import type { HeadListener } from "../../../../src/adapters/http/rpc/head-announcer.ts";
 import { type Posted, RpcSocket } from "../../../../src/adapters/http/sockets/rpc-socket.ts";
 import type { WebSocketLike } from "../../../../src/adapters/http/sockets/ws-package.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 import type { CreateRequest } from "../../../../src/application/api.ts";
 import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";

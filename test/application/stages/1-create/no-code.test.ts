@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { prepare, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
 import type { Address } from "../../../../src/domain/lane.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { prepare, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
-import type { PreparedIntent } from "../../../../src/domain/transaction.ts";
+import type { PreparedIntent } from "../../../../src/domain/transaction/transaction.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
 import { type ChainBench, type ChainBenchOptions, createChainBench } from "../../../support/chain-bench.ts";
 import { SIGNER, TO } from "../../../support/world.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCodec } from "../../../../src/adapters/evm/codec.ts";
+import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 import { TermOver } from "../../../../src/application/lane/term.ts";
 import { happened } from "../../../../src/application/lane/tracked.ts";
 import { normalise } from "../../../../src/application/requests/normalise.ts";

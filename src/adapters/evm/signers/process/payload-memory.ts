@@ -1,4 +1,3 @@
-import { type Address, type LaneKey, laneKey } from "../../../../domain/lane.ts";
 import {
   identityOf,
   isFirst,
@@ -6,7 +5,8 @@ import {
   type PayloadIdentity,
   secondPayload,
   type ToSign,
-} from "../../../../domain/signing.ts";
+} from "../../../../domain/keys/signing.ts";
+import { type Address, type LaneKey, laneKey } from "../../../../domain/lane.ts";
 
 /** Limits on memory. A forgotten nonce is signed like one that was never signed, so nothing is refused by them. */
 const MOST = { nonces: 65_536, noncesOfLane: 4_096, payloadsOfNonce: 16 };

@@ -4,7 +4,7 @@
  */
 import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
-import { beyondBounds, type SigningBounds } from "../../../../domain/signing.ts";
+import { beyondBounds, type SigningBounds } from "../../../../domain/keys/signing.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import { type SignedTransaction, type Signer, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
 import { openSigner } from "../open-signer.ts";

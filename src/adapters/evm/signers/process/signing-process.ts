@@ -4,9 +4,9 @@
  * effect: only committed bytes are sent.
  */
 import { type Duplex, PassThrough } from "node:stream";
-import { type BackoffRule, backoffMs } from "../../../../domain/backoff.ts";
+import { type BackoffRule, backoffMs } from "../../../../domain/pace/backoff.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
-import { messageOf } from "../../../../domain/thrown.ts";
+import { messageOf } from "../../../../domain/text/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import type { Entropy } from "../../../../ports/entropy.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";

@@ -3,12 +3,12 @@
  * long, and there are thousands a second.
  */
 import { deserialize, serialize } from "node:v8";
-import type { Fees } from "../../../../domain/fees.ts";
+import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/keys/signing.ts";
 import type { Address, Hash, Hex } from "../../../../domain/lane.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
-import { DECLARATIONS, type SigningBounds, type ToSign } from "../../../../domain/signing.ts";
-import { messageOf } from "../../../../domain/thrown.ts";
-import type { AccessListEntry } from "../../../../domain/transaction.ts";
+import { messageOf } from "../../../../domain/text/thrown.ts";
+import type { Fees } from "../../../../domain/transaction/fees.ts";
+import type { AccessListEntry } from "../../../../domain/transaction/transaction.ts";
 import { type SignedTransaction, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
 import { SigningFailed } from "../local-signer.ts";
 import type { SignerSources } from "../open-signer.ts";

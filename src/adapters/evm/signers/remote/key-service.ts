@@ -4,7 +4,7 @@
  */
 import { createPublicKey } from "node:crypto";
 import type { Address } from "../../../../domain/lane.ts";
-import { messageOf } from "../../../../domain/thrown.ts";
+import { messageOf } from "../../../../domain/text/thrown.ts";
 import { SignerAway } from "../../../../ports/signer.ts";
 import { addressOf, BadKey } from "../private-keys.ts";
 import { type EncodedTransaction, encodeTransaction } from "../worker/serialise.js";

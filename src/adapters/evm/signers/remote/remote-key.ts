@@ -1,7 +1,7 @@
 /** Keys outside this process: a service signs each transaction, and the signature is checked here. */
 import type { Address } from "../../../../domain/lane.ts";
-import { messageOf } from "../../../../domain/thrown.ts";
-import type { UnsignedTransaction } from "../../../../domain/transaction.ts";
+import { messageOf } from "../../../../domain/text/thrown.ts";
+import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
 import { addressOf } from "../private-keys.ts";
 import { type Curve, loadCurve } from "../worker/curve.js";

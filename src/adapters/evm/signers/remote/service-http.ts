@@ -1,5 +1,5 @@
 import { Agent, request } from "undici";
-import { codeOf } from "../../../../domain/thrown.ts";
+import { codeOf } from "../../../../domain/text/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import { SignerAway } from "../../../../ports/signer.ts";
 import type { Warn } from "../secret-file.ts";

@@ -8,13 +8,13 @@
  */
 import { parseTransaction } from "viem/utils";
 import type { Address, Hex } from "../../../../domain/lane.ts";
-import type { UnsignedTransaction } from "../../../../domain/transaction.ts";
+import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
-import { decodeTransaction } from "../../decode-transaction.ts";
+import { decodeTransaction } from "../../codec/decode-transaction.ts";
 import { openHttp } from "../../rpc/http.ts";
 import { RpcUnreachable } from "../../rpc/rpc-errors.ts";
 import { encodeCall, parseBody, readSingle } from "../../rpc/wire.ts";
-import { amountsInHex } from "../../submit-transactions.ts";
+import { amountsInHex } from "../../submit/submit-transactions.ts";
 import { keccak256 } from "../../threads/keccak.js";
 import { BadKey } from "../private-keys.ts";
 import { readSecretFile, readWhole } from "../secret-file.ts";

@@ -2,8 +2,8 @@
 import { bytes, EMPTY, integer, integerFromHex, list } from "../../threads/rlp.js";
 
 /**
- * @typedef {import("../../../../domain/transaction.ts").UnsignedTransaction} UnsignedTransaction
- * @typedef {import("../../../../domain/transaction.ts").AccessListEntry} AccessListEntry
+ * @typedef {import("../../../../domain/transaction/transaction.ts").UnsignedTransaction} UnsignedTransaction
+ * @typedef {import("../../../../domain/transaction/transaction.ts").AccessListEntry} AccessListEntry
  */
 
 /**

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PayloadMemory } from "../../../../../src/adapters/evm/signers/process/payload-memory.ts";
+import { DECLARATIONS, identityOf, type ToSign } from "../../../../../src/domain/keys/signing.ts";
 import type { Address } from "../../../../../src/domain/lane.ts";
-import { DECLARATIONS, identityOf, type ToSign } from "../../../../../src/domain/signing.ts";
 
 const SIGNERS: readonly Address[] = [`0x${"11".repeat(20)}`, `0x${"12".repeat(20)}`];
 const [SIGNER, OTHER] = SIGNERS as [Address, Address];

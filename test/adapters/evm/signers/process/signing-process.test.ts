@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { BadKey } from "../../../../../src/adapters/evm/signers/private-keys.ts";
+import type { ToSign } from "../../../../../src/domain/keys/signing.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
-import type { ToSign } from "../../../../../src/domain/signing.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../../../../src/ports/signer.ts";
 import { addressOf, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import { createManualClock, type ManualClock } from "../../../../doubles/manual-clock.ts";

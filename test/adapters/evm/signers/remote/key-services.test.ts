@@ -8,7 +8,7 @@ import { openSigner, type SignerSources } from "../../../../../src/adapters/evm/
 import { signedHeaders } from "../../../../../src/adapters/evm/signers/remote/aws-sigv4.ts";
 import { systemClock } from "../../../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../../../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../../../../src/domain/transaction/transaction.ts";
 import { addressOf, CONTRACT_KEYS, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import { AWS_KEY, derSignature, startAwsKms, startGcpKms } from "../../../../support/key-services.ts";
 import { type ServiceServer, startServiceServer } from "../../../../support/service-server.ts";

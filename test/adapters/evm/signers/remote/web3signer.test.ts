@@ -7,7 +7,7 @@ import { openSigner, type SignerSources } from "../../../../../src/adapters/evm/
 import type { RemoteSignerSource } from "../../../../../src/adapters/evm/signers/remote/web3signer.ts";
 import { systemClock } from "../../../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
-import type { UnsignedTransaction } from "../../../../../src/domain/transaction.ts";
+import type { UnsignedTransaction } from "../../../../../src/domain/transaction/transaction.ts";
 import { addressOf, CONTRACT_KEYS, describeSignerContract } from "../../../../contracts/signer.contract.ts";
 import * as certificates from "../../../../support/certificates.ts";
 import type { ServiceHandler, ServiceServer } from "../../../../support/service-server.ts";

@@ -1,0 +1,91 @@
+import { decodeErrorResult, parseAbi } from "viem/utils";
+import type { Hex } from "../../../domain/lane.ts";
+import type { Revert } from "../../../ports/chain.ts";
+import { isBytes } from "../rpc/quantities.ts";
+import type { RpcErrorAnswer } from "../rpc/rpc-errors.ts";
+
+/** Members of a JSON-RPC error object that a node may have set. */
+export type NodeError = Pick<RpcErrorAnswer, "code" | "message"> & { readonly data?: unknown };
+
+const LONGEST_TEXT = 2_000;
+const LONGEST_DETAIL = 300;
+const DEEPEST = 4;
+/** Members in which proxies and tools keep the node's own error. */
+const INNER_KEYS: readonly string[] = ["message", "data", "error", "originalError", "cause", "reason"];
+
+/** The message and every text inside `data`: gateways wrap the node's error in a -32603 of their own. */
+export function textsOf(error: NodeError): readonly string[] {
+  const texts = [error.message];
+  collect(error.data, texts, 0);
+  return texts.filter((text) => text !== "").map((text) => text.slice(0, LONGEST_TEXT));
+}
+
+function collect(value: unknown, texts: string[], depth: number): void {
+  if (depth > DEEPEST) return;
+  if (typeof value === "string" && !isBytes(value)) texts.push(value);
+  if (typeof value !== "object" || value === null) return;
+  for (const key of INNER_KEYS) collect((value as Record<string, unknown>)[key], texts, depth + 1);
+}
+
+const EMBEDDED_BYTES = /^(?:reverted )?(0x(?:[0-9a-f]{2})*)$/i;
+
+/**
+ * Return data of a reverted execution: `data` (geth, Reth, anvil), `data.data` (Hardhat, EDR), or after the word
+ * "Reverted" (OpenEthereum, Nethermind). Null if there is none. "0x" counts as none, because zkSync adds it to every
+ * error.
+ */
+export function revertDataOf(data: unknown, depth = 0): Hex | null {
+  if (depth > DEEPEST) return null;
+  if (typeof data === "string") {
+    const bytes = EMBEDDED_BYTES.exec(data.trim())?.[1]?.toLowerCase();
+    return bytes === undefined || bytes.length < 10 ? null : (bytes as Hex);
+  }
+  if (typeof data !== "object" || data === null) return null;
+  const inner = data as Record<string, unknown>;
+  return revertDataOf(inner.data, depth + 1) ?? revertDataOf(inner.originalError, depth + 1);
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must go; PostgreSQL refuses NUL in a text.
+const CONTROL = /[\u0000-\u001f\u007f]+/g;
+const LONE_SURROGATE = /\p{Surrogate}/gu;
+
+/** Cleans and shortens a node's text for storage and display. */
+export function shorten(text: string): string {
+  const clean = text.replace(CONTROL, " ").replace(LONE_SURROGATE, "\ufffd").trim();
+  const points = Array.from(clean);
+  return points.length <= LONGEST_DETAIL ? clean : `${points.slice(0, LONGEST_DETAIL - 1).join("")}…`;
+}
+
+const SOLIDITY_ERRORS = parseAbi(["error Error(string)", "error Panic(uint256)"]);
+/** Length in hex digits: prefix, 4-byte selector, one 32-byte word. */
+const PANIC_LENGTH = 2 + 8 + 64;
+
+/** Panic codes from the Solidity documentation. */
+const PANICS: Readonly<Record<string, string>> = {
+  "0": "generic panic",
+  "1": "assertion failed",
+  "17": "arithmetic overflow or underflow",
+  "18": "division or modulo by zero",
+  "33": "conversion to an enum that has no such value",
+  "34": "storage byte array is not encoded correctly",
+  "49": "pop from an empty array",
+  "50": "array index out of bounds",
+  "65": "too much memory allocated",
+  "81": "call of an uninitialised internal function",
+};
+
+/**
+ * Decodes `Error(string)` and `Panic(uint256)` to text that PostgreSQL can store: it refuses NUL, and the failing write
+ * would be retried without end. A custom error keeps its data, so that the contract's ABI can decode it.
+ */
+export function decodeRevert(data: Hex): Revert {
+  try {
+    const { errorName: name, args } = decodeErrorResult({ abi: SOLIDITY_ERRORS, data });
+    if (name === "Error") return { name, message: shorten(args[0]), data };
+    const words = PANICS[String(args[0])] ?? "unknown panic";
+    if (data.length === PANIC_LENGTH) return { name, message: `${words} (0x${args[0].toString(16)})`, data };
+  } catch {
+    // A contract may revert with any bytes.
+  }
+  return { name: null, message: null, data };
+}

@@ -1,0 +1,280 @@
+/**
+ * Compares what several endpoints answer about one block. Two equal answers decide. No endpoint is preferred for its
+ * first answer: if one fails, the next is asked.
+ */
+import type { Hash } from "../../../domain/lane.ts";
+import type { Receipt } from "../../../domain/transaction/transaction.ts";
+import {
+  type Block,
+  type BlockPlace,
+  type BlockTag,
+  type ChainTransaction,
+  ChainUnavailable,
+  type ReceiptVerdict,
+  type SecondOpinion,
+  type SentContents,
+  type Settling,
+} from "../../../ports/chain.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
+import type { Ask, Endpoints, Said } from "../rpc/endpoints.ts";
+import { read } from "../rpc/quantities.ts";
+import { fetchBlockNumber, fetchBlocks, fetchTagged } from "../rpc/read-block.ts";
+import { RpcErrorAnswer, saysOverLimit } from "../rpc/rpc-errors.ts";
+import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
+import { fetchTransaction } from "./read-sent.ts";
+
+export async function agreeOnBlock(endpoints: Endpoints, number: number): Promise<SecondOpinion> {
+  const said = await endpoints.readEach(
+    async (rpc) => (await fetchBlocks(rpc, [number]))[0]?.hash ?? null,
+    (answers) => agreedHash(answers) !== null,
+  );
+  if (said === null) return { kind: "none" };
+  const hash = agreedHash(said);
+  if (hash !== null) return { kind: "agreed", hash };
+  const shown = said.filter(({ answer }) => answer !== null);
+  if (shown.length < 2) return { kind: "behind" };
+  return { kind: "disagree", answers: shown.map(({ label, answer }) => `${label} shows ${answer}`) };
+}
+
+function agreedHash(said: readonly Said<Hash | null>[]): Hash | null {
+  return saidTwice(said.flatMap(({ answer }) => answer ?? []));
+}
+
+/**
+ * Highest block, up to `upTo`, that two endpoints have reached. If only one endpoint is up, its claim counts. Without
+ * the second endpoint, one that claims too high a head would make every receipt look deep enough.
+ */
+export async function agreeOnHeight(endpoints: Endpoints, upTo: number): Promise<number> {
+  if (endpoints.size === 1) return upTo;
+  const said = await endpoints.readEach(
+    fetchBlockNumber,
+    (answers) => answers.filter(({ answer }) => answer >= upTo).length >= 2,
+  );
+  if (said === null) return Math.min(upTo, await endpoints.read(fetchBlockNumber));
+  const [, second = -1] = said.map(({ answer }) => answer).toSorted((a, b) => b - a);
+  return Math.min(upTo, second);
+}
+
+/** Receipts of one block. They are asked for when the block is `depth` blocks deep. */
+export interface Question {
+  readonly block: BlockPlace;
+  readonly transactions: readonly Settling[];
+  readonly depth: number;
+}
+
+/** Null if fewer than two endpoints are up. */
+export async function agreeOnReceipts(endpoints: Endpoints, question: Question) {
+  const { transactions } = question;
+  const said = await endpoints.readEach(
+    (_, endpoint) => statementOf(endpoint, question),
+    (answers) => transactions.every((_, index) => agreedWord(wordsOn(answers, index)).length > 0),
+  );
+  return said === null ? null : transactions.map((_, index) => verdictOn(said, index));
+}
+
+/** Answer of one endpoint about one transaction of a block. Two answers agree if their keys are equal. */
+interface Word {
+  readonly key: string;
+  readonly text: string;
+  readonly means: Receipt | "absent" | "moved" | "withheld";
+  /** Contents of a transaction that this node did not sign. They are part of the key. */
+  readonly sent?: SentContents;
+}
+
+/** The endpoint's blocks, or its receipt index, have not reached this block yet. */
+interface Late {
+  readonly late: string;
+}
+
+/** One answer for each transaction, in the order asked. */
+type Statement = readonly (Word | Late)[];
+
+function wordsOn(said: readonly Said<Statement>[], index: number): readonly Said<Word>[] {
+  return said.flatMap(({ label, answer: { [index]: answer } }) =>
+    answer === undefined || "late" in answer ? [] : { label, answer },
+  );
+}
+
+function agreedWord(words: readonly Said<Word>[]): readonly Word[] {
+  const key = saidTwice(words.map(({ answer }) => answer.key));
+  return words.flatMap(({ answer }) => (answer.key === key ? answer : []));
+}
+
+function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerdict {
+  const words = wordsOn(said, index);
+  const [word, ...same] = agreedWord(words);
+  if (word === undefined && words.length < 2) {
+    const late = said.flatMap(({ label, answer: { [index]: each } }) =>
+      each !== undefined && "late" in each ? `${label} ${each.late}` : [],
+    );
+    return { kind: "behind", detail: late.join("; ") };
+  }
+  if (word === undefined)
+    return { kind: "disagree", answers: words.map(({ label, answer }) => `${label} ${answer.text}`) };
+  if (word.means === "moved") return { kind: "moved" };
+  const detail = `two endpoints agree: each ${word.text}`;
+  if (typeof word.means === "string") return { kind: word.means === "absent" ? "absent" : "behind", detail };
+  return { kind: "agreed", receipt: withAgreedPrice(word.means, same), ...(word.sent && { sent: word.sent }) };
+}
+
+/** The price paid decides no outcome, and not every node reports it. If endpoints differ, the price is unknown. */
+function withAgreedPrice(receipt: Receipt, same: readonly Word[]): Receipt {
+  const others = same.flatMap(({ means }) => (typeof means === "object" ? means : []));
+  const isSaid = (field: "effectiveGasPrice" | "besideGas") => others.every((each) => each[field] === receipt[field]);
+  const priced = isSaid("effectiveGasPrice") ? receipt : { ...receipt, effectiveGasPrice: null };
+  return isSaid("besideGas") ? priced : { ...priced, ...highest([receipt, ...others]) };
+}
+
+function highest(receipts: readonly Receipt[]): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
+  const amounts = receipts.map(({ besideGas = 0n }) => besideGas);
+  return { besideGas: amounts.reduce((most, each) => (each > most ? each : most), 0n), besideGasUnsure: true };
+}
+
+/**
+ * All questions leave in one tick, and so in one request. Receipts are asked for again only if a node's receipt index
+ * lags behind its blocks.
+ */
+async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<Statement> {
+  const hashes = transactions.map(({ txHash }) => txHash);
+  const [head, [shown = null], early, senders] = await Promise.all([
+    fetchBlockNumber(endpoint.rpc),
+    fetchBlocks(endpoint.rpc, [block.number]),
+    fetchShownAtOnce(endpoint, block.hash, hashes),
+    // The hash of a transaction that was signed here proves its sender, so only foreign ones are fetched.
+    Promise.all(transactions.map(({ txHash, sentBy }) => (sentBy ? fetchTransaction(endpoint.rpc, txHash) : null))),
+  ]);
+  const needed = block.number + depth;
+  if (shown === null || head < needed) {
+    const late = { late: `is at block ${head}, and block ${needed} is needed` };
+    return transactions.map(() => late);
+  }
+  if (shown.hash !== block.hash) {
+    const text = `shows block ${shown.hash} at that height`;
+    return transactions.map(() => ({ key: text, text, means: "moved" }));
+  }
+  const held = new Set(shown.transactionHashes);
+  const inIt = early.filter(({ receipt }) => standsIn(shown, receipt));
+  const isWhole = inIt.length >= hashes.filter((hash) => held.has(hash)).length;
+  const receipts = isWhole ? inIt : await fetchShownInBlock(endpoint, shown, hashes);
+  const found = new Map(receipts.map((each) => [each.receipt.txHash, each]));
+  return transactions.map((each, index) => {
+    const receipt = found.get(each.txHash);
+    if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
+    if (!held.has(each.txHash)) return NOT_IN_IT;
+    // A node may still be writing the receipt index of its newest block. For an older block the index is complete.
+    return head > block.number ? WITHHELD : { late: WITHHELD.text };
+  });
+}
+
+const NOT_IN_IT: Word = { key: "none", text: "has that block without this transaction", means: "absent" };
+const WITHHELD: Word = { key: "withheld", text: "has it in that block, but no receipt", means: "withheld" };
+
+function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransaction | null): Word {
+  if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
+    const whose = sender === null ? "does not know it" : `shows it as nonce ${sender.nonce} of ${sender.from}`;
+    return { key: whose, text: whose, means: "absent" };
+  }
+  const { receipt, json } = shown;
+  const { status, gasUsed } = receipt;
+  const logs = logsIn(json);
+  // Nodes differ in whether they report a contract address for a deployment that reverted.
+  const deploys = status === "success" && receipt.contractAddress !== null;
+  const digest = JSON.stringify(logs);
+  const outcome = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
+  const word = { key: `${status} ${gasUsed} ${deploys} ${digest}`, text: outcome, means: receipt };
+  if (sentBy === undefined || sender === null) return word;
+  // The contents decide whose transaction this is (5-receipt/external-use.ts), so two endpoints must agree on them.
+  const { to, value, data } = sender;
+  const contents = `${value} wei to ${to} with ${data}`;
+  const text = `${outcome}, ${contents.slice(0, 200)}`;
+  return { ...word, key: `${word.key} ${contents}`, text, sent: { to, value, data } };
+}
+
+/** The contents of a log without its indexes: nodes count those differently. */
+function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
+  return read.array(json.logs, "receipt.logs").map((each) => {
+    const { address, topics, data } = read.record(each, "receipt.logs[]");
+    const hashes = read.array(topics, "log.topics").map((topic) => read.hash(topic, "log.topics[]"));
+    return [read.address(address, "log.address"), hashes, read.bytes(data, "log.data")];
+  });
+}
+
+/**
+ * `safe` and `finalized`, by the agreement of several endpoints. An endpoint that has never shown a tag has no vote on
+ * it: not every node supports these tags, and nothing would become final beside one that does not. An endpoint that has
+ * shown the tag and does not now is waited for: otherwise its refusal would leave the decision to one other endpoint,
+ * which may report a false block.
+ */
+type Tag = Exclude<BlockTag, "latest">;
+
+/** Answer of one endpoint about a tag. */
+interface TagWord {
+  readonly block: Block | null;
+  readonly votes: boolean;
+  /** Why it shows no block, unless it reports that the tag does not exist. */
+  readonly trouble: string | null;
+}
+
+/**
+ * The block that two voting endpoints have reached. The answer of one decides if no other votes or is up. Null if no
+ * endpoint shows the tag.
+ */
+export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
+  const words = await askForTag(endpoints, tag);
+  const voters = words.filter(({ votes }) => votes);
+  const troubles = words.flatMap(({ trouble }) => trouble ?? []);
+  if (voters.length === 0 && troubles.length > 0) throw new ChainUnavailable(troubles.join("; "));
+  if (voters.length === 1) return voters[0]?.block ?? null;
+  const [, second = null] = shownIn(voters).toSorted((a, b) => b.number - a.number);
+  return agreedIn(voters) ?? second;
+}
+
+/** A single answer if fewer than two endpoints are up. */
+async function askForTag(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
+  const said = await endpoints.readEach(
+    asking(tag),
+    (answers) => agreedIn(answers.map(({ answer }) => answer)) !== null,
+  );
+  const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
+  return said?.map(({ answer }) => answer) ?? [await alone()];
+}
+
+function showing(tag: Tag): Ask<Block | null> {
+  return async (rpc, { shownTags }) => {
+    const block = await fetchTagged(rpc, tag);
+    if (block !== null) shownTags.add(tag);
+    return block;
+  };
+}
+
+function asking(tag: Tag): Ask<TagWord> {
+  const show = showing(tag);
+  return async (rpc, endpoint) => {
+    const knewIt = endpoint.shownTags.has(tag);
+    try {
+      const block = await show(rpc, endpoint);
+      return { block, votes: knewIt || block !== null, trouble: null };
+    } catch (error) {
+      // Nodes refuse an unknown tag with texts and codes of their own.
+      if (knewIt || !(error instanceof RpcErrorAnswer) || saysOverLimit(error)) throw error;
+      return { block: null, votes: false, trouble: error.message };
+    }
+  };
+}
+
+function shownIn(words: readonly TagWord[]): readonly Block[] {
+  return words.flatMap(({ block }) => block ?? []);
+}
+
+/** Compares number and hash: with the hash alone, one endpoint could attach a false number to a true hash. */
+function agreedIn(words: readonly TagWord[]): Block | null {
+  const shown = shownIn(words);
+  const place = ({ number, hash }: Block) => `${number} ${hash}`;
+  const agreed = saidTwice(shown.map(place));
+  return shown.find((block) => place(block) === agreed) ?? null;
+}
+
+/** The answer that two endpoints gave; null if no two are equal. */
+function saidTwice<T extends string>(said: readonly T[]): T | null {
+  return said.find((each, index) => said.indexOf(each) < index) ?? null;
+}

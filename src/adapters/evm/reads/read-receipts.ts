@@ -1,0 +1,190 @@
+import type { Hash } from "../../../domain/lane.ts";
+import type { Receipt } from "../../../domain/transaction/transaction.ts";
+import type { Block } from "../../../ports/chain.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
+import { BadAnswer, type Fields, read } from "../rpc/quantities.ts";
+import { fetchBlocks, saysNoSuchBlock } from "../rpc/read-block.ts";
+import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "../rpc/rpc-errors.ts";
+import type { RpcTransport } from "../rpc/transport.ts";
+
+/** A receipt, and the node's JSON for it. Logs are compared between endpoints and then dropped. */
+export interface ShownReceipt {
+  readonly receipt: Receipt;
+  readonly json: Fields;
+}
+
+/**
+ * Receipts by hash, in the order asked; null for one that the node does not know. Each is checked against its block.
+ */
+export async function fetchReceipts(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (Receipt | null)[]> {
+  const receipts = (await fetchByHash(rpc, hashes)).map((shown) => shown?.receipt ?? null);
+  const named = [...new Set(receipts.flatMap((receipt) => receipt?.blockHash ?? []))];
+  const blocks = await fetchBlocks(rpc, named);
+  for (const receipt of receipts.filter((each) => each !== null)) {
+    const block = blocks[named.indexOf(receipt.blockHash)] ?? null;
+    if (block === null) throw new BadAnswer("it has a receipt of a block that it does not have");
+    if (!standsIn(block, receipt)) throw new BadAnswer("its receipt contradicts its block");
+  }
+  return receipts;
+}
+
+async function fetchByHash(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (ShownReceipt | null)[]> {
+  const replies = await rpc.batch(hashes.map((hash) => ({ method: "eth_getTransactionReceipt", params: [hash] })));
+  return replies.map((reply, index) => {
+    const shown = readShown(resultOf(reply));
+    if (shown !== null && shown.receipt.txHash !== hashes[index]) {
+      throw new BadAnswer("it answered with another receipt");
+    }
+    return shown;
+  });
+}
+
+/** Largest value of the database column. */
+const LAST_PLACE = 2 ** 31 - 1;
+
+/**
+ * True if the block contains the receipt's transaction at the receipt's number and hash. A wrong block number would
+ * falsify depths and reorg handling. The index decides nothing: chains with system transactions count it differently.
+ */
+export function standsIn({ hash, number, transactionHashes }: Block, receipt: Receipt): boolean {
+  const { blockHash, blockNumber, transactionIndex, txHash } = receipt;
+  if (blockHash !== hash || blockNumber !== number || transactionIndex > LAST_PLACE) return false;
+  return transactionHashes[transactionIndex] === txHash || transactionHashes.includes(txHash);
+}
+
+/**
+ * If at most this share of a block's transactions is wanted, single receipts are fewer bytes than all receipts of the
+ * block.
+ */
+const FEW = 2 / 3;
+/** Upper limit on single requests: calls count against rate limits, and some endpoints take no batches. */
+const FEW_CALLS = 10;
+
+/** Receipts of one block among `hashes`, fetched in one of three ways. Every receipt is checked against the block. */
+export async function fetchShownInBlock(
+  endpoint: Endpoint,
+  block: Block,
+  hashes: readonly Hash[],
+): Promise<readonly ShownReceipt[]> {
+  const asked = new Set(hashes);
+  const wanted = block.transactionHashes.filter((hash) => asked.has(hash));
+  if (wanted.length === 0) return [];
+  const areFew = wanted.length <= Math.min(FEW_CALLS, FEW * block.transactionHashes.length);
+  if (areFew && endpoint.blockReceipts !== "unsupported") {
+    const found = await fetchIndexed(endpoint.rpc, wanted);
+    if (areOf(block, found)) return found;
+  }
+  const all = await fetchBlockReceipts(endpoint, block.hash);
+  if (all === "gone") return [];
+  if (typeof all !== "string" && isListOf(block, all)) {
+    const found = all.filter((receipt) => asked.has(hashIn(receipt))).map(readShown);
+    if (areOf(block, found)) return found;
+  }
+  const found = (await fetchByHash(endpoint.rpc, wanted)).filter((shown) => shown?.receipt.blockHash === block.hash);
+  if (!areOf(block, found)) throw new BadAnswer("its receipt contradicts its block");
+  return found;
+}
+
+/**
+ * Receipts by block hash, without fetching the block first: one round trip instead of two. The list may contain
+ * receipts of other blocks, and lack those that the node has not indexed yet.
+ */
+export async function fetchShownAtOnce(endpoint: Endpoint, blockHash: Hash, hashes: readonly Hash[]) {
+  const list = hashes.length > FEW_CALLS ? await fetchBlockReceipts(endpoint, blockHash) : "unsupported";
+  if (typeof list === "string") return (await fetchIndexed(endpoint.rpc, hashes)).filter((shown) => shown !== null);
+  const asked = new Set(hashes);
+  return list.flatMap((each) => (each !== null && asked.has(hashIn(each)) ? (readShown(each) ?? []) : []));
+}
+
+function areOf(block: Block, receipts: readonly (ShownReceipt | null)[]): receipts is readonly ShownReceipt[] {
+  return receipts.every((shown) => shown !== null && standsIn(block, shown.receipt));
+}
+
+/** True if there is one receipt for each transaction of the block: a receipt listed twice would hide a missing one. */
+function isListOf({ transactionHashes }: Block, list: readonly unknown[]): boolean {
+  if (list.length !== transactionHashes.length || list.includes(null)) return false;
+  const listed = new Set(list.map(hashIn));
+  return transactionHashes.every((hash) => listed.has(hash));
+}
+
+/** If the node's transaction index lags behind its blocks or fails, the receipts are asked for in another way. */
+async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise<readonly (ShownReceipt | null)[]> {
+  try {
+    return await fetchByHash(rpc, hashes);
+  } catch (error) {
+    if (error instanceof RpcErrorAnswer) return [null];
+    throw error;
+  }
+}
+
+/** Only the hash is read: receipts that were not asked for are not validated. */
+function hashIn(receipt: unknown): Hash {
+  return read.hash(read.record(receipt, "the receipt").transactionHash, "receipt.transactionHash");
+}
+
+/** `eth_getBlockReceipts` with the parameter form that this node takes; the form is remembered. */
+export async function fetchBlockReceipts(
+  endpoint: Endpoint,
+  hash: Hash,
+): Promise<readonly unknown[] | "gone" | "withheld" | "unsupported"> {
+  while (endpoint.blockReceipts !== "unsupported") {
+    const parameter = endpoint.blockReceipts === "byHash" ? hash : { blockHash: hash };
+    try {
+      const result = await endpoint.rpc.request("eth_getBlockReceipts", [parameter]);
+      return result === null ? "gone" : read.array(result, "the block's receipts");
+    } catch (error) {
+      // Reth and Besu report an orphaned block with an error, geth with null.
+      if (saysNoSuchBlock(error)) return "gone";
+      const lacksMethod = saysMethodUnsupported(error);
+      if (!lacksMethod && !refusesParameter(error)) {
+        if (withholds(error)) return "withheld";
+        throw error;
+      }
+      endpoint.blockReceipts = lacksMethod || endpoint.blockReceipts === "byObject" ? "unsupported" : "byObject";
+    }
+  }
+  return "unsupported";
+}
+
+const refusesParameter = saying([-32602]);
+
+/** Null also for a receipt without a block: some rollups return one for a pre-confirmed transaction. */
+function readShown(value: unknown): ShownReceipt | null {
+  if (value === null) return null;
+  const json = read.record(value, "the receipt");
+  return json.blockHash === null || json.blockNumber === null ? null : { receipt: readReceipt(json), json };
+}
+
+export function readReceipt(receipt: Fields): Receipt {
+  return {
+    txHash: read.hash(receipt.transactionHash, "receipt.transactionHash"),
+    blockNumber: read.number(receipt.blockNumber, "receipt.blockNumber"),
+    blockHash: read.hash(receipt.blockHash, "receipt.blockHash"),
+    transactionIndex: read.number(receipt.transactionIndex, "receipt.transactionIndex"),
+    status: readStatus(receipt.status),
+    gasUsed: read.gas(receipt.gasUsed, "receipt.gasUsed"),
+    effectiveGasPrice: read.optional(read.bigint, receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
+    contractAddress: read.optional(read.address, receipt.contractAddress, "receipt.contractAddress"),
+    ...readBeside(receipt),
+  };
+}
+
+/** More than the total supply of wei: no transaction can have paid it, so it is not added to the costs. */
+const MOST_WEI = 2n ** 128n;
+
+/** Costs besides gas: the blob fields of EIP-4844, and `l1Fee` of OP Stack rollups. */
+function readBeside(receipt: Fields): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
+  const optional = (name: "blobGasUsed" | "blobGasPrice" | "l1Fee") =>
+    read.optional(read.bigint, receipt[name], `receipt.${name}`);
+  const [blobGas, blobPrice, forData] = [optional("blobGasUsed") ?? 0n, optional("blobGasPrice"), optional("l1Fee")];
+  const besideGas = blobGas * (blobPrice ?? 0n) + (forData ?? 0n);
+  if (besideGas > MOST_WEI) return { besideGas: 0n, besideGasUnsure: true };
+  if (blobGas > 0n && blobPrice === null) return { besideGas, besideGasUnsure: true };
+  return besideGas === 0n ? {} : { besideGas };
+}
+
+function readStatus(value: unknown): Receipt["status"] {
+  const status = read.number(value, "receipt.status");
+  if (status > 1) throw new BadAnswer("receipt.status is neither 0 nor 1");
+  return status === 1 ? "success" : "reverted";
+}

@@ -1,0 +1,158 @@
+import { numberToHex } from "viem/utils";
+import type { Address, Hash } from "../../../domain/lane.ts";
+import type { Fees } from "../../../domain/transaction/fees.ts";
+import type { ChainTransaction } from "../../../ports/chain.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
+import { BadAnswer, type Fields, read } from "../rpc/quantities.ts";
+import { type Batch, callOne, saysNoSuchBlock } from "../rpc/read-block.ts";
+import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "../rpc/rpc-errors.ts";
+import type { RpcTransport } from "../rpc/transport.ts";
+import type { RpcCall } from "../rpc/wire.ts";
+
+/** Transaction count at a block; null if the node has pruned that state. */
+export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: number): Promise<number | null> {
+  const count = await callOne(rpc, { method: COUNT, params: [address, numberToHex(blockNumber)] }, saysStateGone);
+  return count === undefined ? null : read.number(count, COUNT);
+}
+
+/**
+ * Transactions of one address in a block. Those of other senders are not decoded: a rollup may have transaction types
+ * that are unknown here.
+ */
+export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber: number) {
+  const call = { method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] };
+  const fields = read.optional(read.record, await callOne(rpc, call, saysNoSuchBlock), "the block");
+  if (fields === null) return null;
+  const block = { number: read.number(fields.number, "block.number"), hash: read.hash(fields.hash, "block.hash") };
+  if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
+  return read
+    .array(fields.transactions, "block.transactions")
+    .map((each) => read.record(each, "block.transactions[]"))
+    .filter((each) => read.address(each.from, "transaction.from") === address)
+    .map((each) => ({ ...readTransaction(each), block }));
+}
+
+/** Erigon, Reth and newer geth find a transaction by sender and nonce; most nodes do not. */
+export async function fetchBySenderAndNonce(rpc: Batch, address: Address, nonce: number) {
+  const result = await callOne(rpc, bySenderAndNonce(address, nonce), saysMethodUnsupported);
+  return result === undefined ? "unsupported" : askedFor(result, { from: address, nonce });
+}
+
+export async function fetchTransaction(rpc: Batch, txHash: Hash): Promise<ChainTransaction | null> {
+  return askedFor(await callOne(rpc, { method: "eth_getTransactionByHash", params: [txHash] }), { txHash });
+}
+
+function bySenderAndNonce(address: Address, nonce: number): RpcCall {
+  return { method: "eth_getTransactionBySenderAndNonce", params: [address, numberToHex(nonce)] };
+}
+
+function askedFor(result: unknown, asked: Partial<ChainTransaction>): ChainTransaction | null {
+  if (result === null) return null;
+  const found = readTransaction(read.record(result, "the transaction"));
+  const { txHash = found.txHash, from = found.from, nonce = found.nonce } = asked;
+  if (found.txHash === txHash && found.from === from && found.nonce === nonce) return found;
+  throw new BadAnswer("it answered with another transaction");
+}
+
+function readTransaction(fields: Fields): ChainTransaction {
+  const blockHash = read.optional(read.hash, fields.blockHash, "transaction.blockHash");
+  return {
+    txHash: read.hash(fields.hash, "transaction.hash"),
+    from: read.address(fields.from, "transaction.from"),
+    nonce: read.number(fields.nonce, "transaction.nonce"),
+    to: read.optional(read.address, fields.to, "transaction.to"),
+    value: read.bigint(fields.value, "transaction.value"),
+    data: read.bytes(fields.input ?? fields.data, "transaction.input"),
+    gas: read.gas(fields.gas, "transaction.gas"),
+    fees: readFees(fields),
+    block: blockHash && { number: read.number(fields.blockNumber, "transaction.blockNumber"), hash: blockHash },
+  };
+}
+
+function readFees(fields: Fields): Fees {
+  const maxFeePerGas = read.optional(read.bigint, fields.maxFeePerGas, "transaction.maxFeePerGas");
+  if (maxFeePerGas !== null) {
+    const maxPriorityFeePerGas = read.bigint(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas");
+    return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas };
+  }
+  const type = fields.type === "0x1" ? "eip2930" : "legacy";
+  return { type, gasPrice: read.bigint(fields.gasPrice, "transaction.gasPrice") };
+}
+
+/**
+ * An error that means "state is pruned". geth: "missing trie node", "historical state … is not available"; Erigon: "old
+ * data not available due to pruning"; Reth: "state at block … is pruned"; Nethermind: "No state available"; Besu:
+ * "World state unavailable"; gateways: "archive". Only texts about state match: an unknown block is not pruned state.
+ */
+const saysStateGone = saying(
+  [],
+  /missing trie node|(historical |world |no )?state.*(not |un)available|no state available|prun(ed|ing)|archive/i,
+);
+
+const COUNT = "eth_getTransactionCount";
+const HEAD = "eth_blockNumber";
+
+type CountTag = "latest" | "pending";
+
+export async function fetchCount(rpc: RpcTransport, address: Address, tag: CountTag): Promise<number> {
+  return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
+}
+
+/** A request that collects calls until the end of the current tick. */
+interface Gathering {
+  readonly calls: RpcCall[];
+  readonly replies: Promise<readonly RpcReply[]>;
+}
+
+/**
+ * Reads transaction counts together with the head of the endpoint. All counts asked of one endpoint in one tick share
+ * one `eth_blockNumber`. It is the first call of the request; if the calls need several requests, it is answered before
+ * the others leave. A head read after a count would vouch for blocks that the count does not include.
+ */
+export class CountsAtHead {
+  readonly #gathering = new Map<Endpoint, Gathering>();
+
+  /** A refused call fails alone; the other calls of the request are answered. */
+  async ask(endpoint: Endpoint, address: Address, tag: CountTag) {
+    const { calls, replies } = this.#gather(endpoint);
+    const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
+    const answers = await replies;
+    return { head: read.number(resultOf(answers[0]), HEAD), count: read.number(resultOf(answers[at]), COUNT) };
+  }
+
+  #gather(endpoint: Endpoint): Gathering {
+    const open = this.#gathering.get(endpoint);
+    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce) return open;
+    const calls: RpcCall[] = [{ method: HEAD, params: [] }];
+    const replies = Promise.resolve().then(() => {
+      if (this.#gathering.get(endpoint)?.calls === calls) this.#gathering.delete(endpoint);
+      return endpoint.rpc.readInOrder(calls);
+    });
+    this.#gathering.set(endpoint, { calls, replies });
+    return { calls, replies };
+  }
+}
+
+/**
+ * Hashes of one sender's transactions in the node's pool, by nonce. geth and Reth serve `txpool_contentFrom`; Erigon
+ * and some rollups `eth_getTransactionBySenderAndNonce`. Null if the node serves neither, which is common for hosted
+ * nodes.
+ */
+export async function fetchPooled(rpc: Batch, address: Address, nonces: readonly number[]) {
+  const shown = await callOne(rpc, { method: "txpool_contentFrom", params: [address] }, saysMethodUnsupported);
+  if (shown !== undefined) return fromContent(shown, nonces);
+  const replies = await rpc.batch(nonces.map((nonce) => bySenderAndNonce(address, nonce)));
+  const found = replies.map((reply) => resultOf(reply, saysMethodUnsupported));
+  return found.includes(undefined) ? null : found.map(hashOf);
+}
+
+function fromContent(content: unknown, nonces: readonly number[]): readonly (Hash | null)[] {
+  const { pending, queued } = read.record(content, "txpool_contentFrom");
+  const byNonce = { ...Object(queued), ...Object(pending) } as Fields;
+  return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
+}
+
+function hashOf(transaction: unknown): Hash | null {
+  const fields = read.optional(read.record, transaction, "a pooled transaction");
+  return fields && read.hash(fields.hash, "a pooled transaction's hash");
+}

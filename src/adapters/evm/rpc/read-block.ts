@@ -1,0 +1,109 @@
+import { numberToHex } from "viem/utils";
+import type { Hash } from "../../../domain/lane.ts";
+import type { Block, BlockTag, ChainIdentity } from "../../../ports/chain.ts";
+import { NotEncodable } from "../proof/worker/fields.js";
+import { headerHash } from "../proof/worker/header.js";
+import { BadAnswer, type Fields, read } from "./quantities.ts";
+import { RpcErrorAnswer, type RpcReply, resultOf, saying } from "./rpc-errors.ts";
+import type { RpcTransport } from "./transport.ts";
+import type { RpcCall } from "./wire.ts";
+
+export type Batch = Pick<RpcTransport, "batch">;
+
+/** One call. Undefined if `saysNone` matches its error; throws any other error. */
+export async function callOne(rpc: Batch, call: RpcCall, saysNone?: (error: unknown) => boolean): Promise<unknown> {
+  return resultOf((await rpc.batch([call]))[0], saysNone);
+}
+
+export async function fetchChainId(rpc: Pick<RpcTransport, "request">): Promise<number> {
+  return read.number(await rpc.request("eth_chainId", []), "eth_chainId");
+}
+
+/** A block with transaction hashes; null if the node has none. Throws `BadAnswer` for any other value. */
+export function readBlock(value: unknown): Block | null {
+  if (value === null) return null;
+  const block = read.record(value, "the block");
+  const hash = read.hash(block.hash, "block.hash");
+  return {
+    number: read.number(block.number, "block.number"),
+    hash,
+    parentHash: read.hash(block.parentHash, "block.parentHash"),
+    transactionHashes: read
+      .array(block.transactions, "block.transactions")
+      .map((hash) => read.hash(hash, "block.transactions[]")),
+    baseFeePerGas: read.optional(read.bigint, block.baseFeePerGas, "block.baseFeePerGas"),
+    gasLimit: read.bigint(block.gasLimit, "block.gasLimit"),
+    headerHolds: hashesTo(block, hash),
+  };
+}
+
+/** False also for a chain that has additional header fields. */
+function hashesTo(block: Fields, hash: Hash): boolean {
+  try {
+    return headerHash(block) === hash;
+  } catch (error) {
+    if (error instanceof NotEncodable) return false;
+    throw error;
+  }
+}
+
+/**
+ * Reads the block and checks that it is the one asked for: an endpoint that answers with another block is faulty or
+ * malicious.
+ */
+function blockFrom(reply: RpcReply | undefined, asked: number | Hash): Block | null {
+  const block = readBlock(resultOf(reply, saysNoSuchBlock) ?? null);
+  if (block === null || block.number === asked || block.hash === asked) return block;
+  throw new BadAnswer("it answered with another block");
+}
+
+export async function fetchBlockNumber(rpc: Pick<RpcTransport, "request">): Promise<number> {
+  return read.number(await rpc.request("eth_blockNumber", []), "eth_blockNumber");
+}
+
+/** Null if the node does not know the tag. */
+export async function fetchTagged(rpc: Pick<RpcTransport, "request">, tag: BlockTag): Promise<Block | null> {
+  try {
+    const block = readBlock(await rpc.request("eth_getBlockByNumber", [tag, false]));
+    if (block === null && tag === "latest") throw new BadAnswer("it has no latest block");
+    return block;
+  } catch (error) {
+    if (tag !== "latest" && (saysNoSuchBlock(error) || refusesTag(error))) return null;
+    throw error;
+  }
+}
+
+/** Blocks by hash, or canonical blocks by number, in the order asked; null for a block that the node does not have. */
+export async function fetchBlocks(rpc: Batch, asked: readonly (number | Hash)[]): Promise<readonly (Block | null)[]> {
+  const replies = await rpc.batch(asked.map(blockCall));
+  return asked.map((each, index) => blockFrom(replies[index], each));
+}
+
+function blockCall(asked: number | Hash): RpcCall {
+  if (typeof asked === "string") return { method: "eth_getBlockByHash", params: [asked, false] };
+  return { method: "eth_getBlockByNumber", params: [numberToHex(asked), false] };
+}
+
+/** Chain id and genesis hash: two chains with the same id have different genesis blocks. */
+export async function fetchIdentity(rpc: Batch): Promise<ChainIdentity> {
+  const [chainId, genesis] = await rpc.batch([{ method: "eth_chainId", params: [] }, blockCall(0)]);
+  // A node that expired old history (EIP-4444) refuses block 0 with a text of its own. Then only the chain id is
+  // compared.
+  const refused = genesis?.ok === false && genesis.error instanceof RpcErrorAnswer;
+  return {
+    chainId: read.number(resultOf(chainId), "eth_chainId"),
+    genesisHash: refused ? null : (blockFrom(genesis, 0)?.hash ?? null),
+  };
+}
+
+/**
+ * An error that means "no such block": -39001 (execution-apis), -32001 (EIP-1474, Reth), "finalized block not found"
+ * (geth).
+ */
+export const saysNoSuchBlock = saying([-39001, -32001], /(block|header) not found|unknown block/i);
+
+/**
+ * An error that means "unknown tag": nodes from before the merge, and rollups without finality tags, refuse `safe` and
+ * `finalized`.
+ */
+const refusesTag = saying([-32602, -32601, -32004]);

@@ -1,0 +1,67 @@
+/**
+ * Budget of memory that callers occupy: request bodies, messages and filters of WebSockets. Bytes are reserved before
+ * use, per key and per node: sixty announced bodies of 8 MiB that never end would cost half a GiB.
+ */
+import { FencepostError } from "../../../domain/errors.ts";
+import { KeyCounts } from "./key-counts.ts";
+
+const MIB = 1024 * 1024;
+
+export interface ByteLimits {
+  readonly ofKey: number;
+  readonly ofNode: number;
+}
+
+/** One key gets four bodies of maximum size, so that no key alone fills the node. */
+export const CALLERS_BYTES: ByteLimits = { ofKey: 32 * MIB, ofNode: 128 * MIB };
+
+/** Bytes sent to WebSockets and not read yet: the answer to a batch has up to 32 MiB. */
+export const BACKLOG_BYTES: ByteLimits = { ofKey: 64 * MIB, ofNode: 256 * MIB };
+
+export const BYTES_RULE = "bodyBytes";
+
+export interface Held {
+  /**
+   * Reserves more bytes, or returns some if negative. Throws QUOTA_EXCEEDED or QUEUE_FULL if the budget is used up;
+   * earlier reservations stay.
+   */
+  grow(bytes: number): void;
+  release(): void;
+}
+
+export class HeldBytes {
+  private readonly limits: ByteLimits;
+  private readonly counts = new KeyCounts();
+
+  constructor(limits: ByteLimits) {
+    this.limits = limits;
+  }
+
+  /** `name` null: no API keys are required, so only the node's limit applies. */
+  by(name: string | null): Held {
+    let held = 0;
+    return {
+      grow: (bytes) => {
+        this.refuseOver(name, bytes);
+        this.counts.add(name, bytes);
+        held += bytes;
+      },
+      release: () => {
+        this.counts.add(name, -held);
+        held = 0;
+      },
+    };
+  }
+
+  private refuseOver(name: string | null, more: number): void {
+    const { ofKey, ofNode } = this.limits;
+    if (name !== null && this.counts.of(name) + more > ofKey) {
+      const detail = `the requests of this API key may occupy at most ${ofKey / MIB} MiB of a node at a time; nothing was accepted`;
+      const extras = { rule: BYTES_RULE, limit: ofKey, retryAfterSeconds: 1 };
+      throw new FencepostError("QUOTA_EXCEEDED", detail, extras);
+    }
+    if (this.counts.total + more <= ofNode) return;
+    const detail = "too many bytes of requests wait to be read and answered on this node; nothing was accepted";
+    throw new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
+  }
+}

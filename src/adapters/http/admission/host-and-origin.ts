@@ -1,0 +1,113 @@
+/**
+ * Checks the Host and Origin headers. A web page can resolve its own name to 127.0.0.1 (DNS rebinding) or post across
+ * origins. A page cannot choose these headers, so on a node without API keys they alone distinguish its requests from
+ * the developer's.
+ */
+import { isIP } from "node:net";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
+
+export interface WireOptions {
+  /**
+   * Accepted hosts. A name without a port matches every port. "own": these addresses and those of this machine.
+   * "any": unchecked.
+   */
+  readonly hosts: readonly string[] | { readonly own: readonly string[] } | "any";
+  /** Origins of pages that may call this node, as browsers send them: `https://wallet.example`. */
+  readonly origins: readonly string[];
+}
+
+/** Properties of a route that matter here. */
+export interface Entry {
+  /** Needs no key, and returns nothing that a page must not see. */
+  readonly open: boolean;
+  /** Called by probes under any host name, or by other nodes with their own secret. */
+  readonly anyHost: boolean;
+}
+
+/** Throws FORBIDDEN if the request is not allowed. Returns false if it answered a CORS preflight itself. */
+export type Wire = (request: FastifyRequest, reply: FastifyReply, entry: Entry) => boolean;
+
+const WILDCARDS = new Set(["0.0.0.0", "::", "[::]"]);
+const PREFLIGHT = {
+  "access-control-allow-methods": "GET, POST, PUT, DELETE",
+  "access-control-allow-headers": "authorization, content-type, idempotency-key",
+  "access-control-max-age": "600",
+};
+const EXPOSED = "location, retry-after, ratelimit, ratelimit-policy, fencepost-owner, www-authenticate";
+
+export function wire({ hosts, origins }: WireOptions): Wire {
+  const isKnown = hosts === "any" ? () => true : hostCheck(hosts);
+  const listed = new Set(origins);
+  return ({ headers, method }, reply, { open, anyHost }) => {
+    const { host = "", origin } = headers;
+    if (!anyHost && !isKnown(host)) {
+      throw forbidden("host", `this node does not accept the host ${quoted(host)}: see FENCEPOST_ALLOWED_HOSTS`);
+    }
+    if (listed.size > 0) reply.header("vary", "origin");
+    if (origin === undefined) return true;
+    if (listed.has(origin)) {
+      reply.headers({ "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED });
+      if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) return true;
+      void reply.code(204).headers(PREFLIGHT).send();
+      return false;
+    }
+    if (open || isSame(origin, host)) return true;
+    throw forbidden("origin", `pages of ${quoted(origin)} may not use this node: see FENCEPOST_ALLOWED_ORIGINS`);
+  };
+}
+
+/**
+ * Throws INVALID_REQUEST for two Host headers (RFC 9112, 3.2), even if they are equal: a proxy may check one of them
+ * and Node use the other.
+ */
+export function refuseTwoHosts(rawHeaders: readonly string[]): void {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] as string;
+    if (name.length === 4 && name.toLowerCase() === "host" && ++hosts > 1) throw invalid("host", "is given twice");
+  }
+}
+
+/** The page is from the host that it calls. The scheme is ignored: a proxy may terminate TLS. */
+function isSame(origin: string, host: string): boolean {
+  if (!URL.canParse(origin)) return false;
+  const { protocol, host: own } = new URL(origin);
+  return own !== "" && own === hostOf(host, protocol)?.host;
+}
+
+function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) => boolean {
+  const names = "own" in hosts ? ["localhost", "127.0.0.1", "[::1]", ...hosts.own] : hosts;
+  const known = new Set(names.map((name) => hostOf(name)?.host));
+  // An IP address cannot be rebound. So a node that listens on a wildcard accepts any IP address as host.
+  const anyAddress = "own" in hosts && hosts.own.some((name) => WILDCARDS.has(name));
+  const isKnown = (given: string): boolean => {
+    const url = hostOf(given);
+    if (url === null) return false;
+    if (known.has(url.hostname) || known.has(url.host)) return true;
+    if ("own" in hosts && url.hostname.endsWith(".localhost")) return true;
+    return anyAddress && isIP(url.hostname.replace(/^\[|\]$/g, "")) !== 0;
+  };
+  // Callers use the same host for many requests: the last one is cached.
+  let last = "";
+  return (given) => {
+    if (given !== "" && given === last) return true;
+    if (!isKnown(given)) return false;
+    last = given;
+    return true;
+  };
+}
+
+/** The host as browsers spell it, without the default port. */
+function hostOf(host: string, protocol = "http:"): URL | null {
+  const url = URL.canParse(`${protocol}//${host}`) ? new URL(`${protocol}//${host}`) : null;
+  return url !== null && url.username === "" && url.pathname === "/" && host !== "" ? url : null;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 100));
+}
+
+function forbidden(rule: string, detail: string): FencepostError {
+  return new FencepostError("FORBIDDEN", detail, { rule });
+}

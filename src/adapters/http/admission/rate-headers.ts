@@ -1,0 +1,32 @@
+/**
+ * Reports an API key's quotas before they are exceeded: `RateLimit-Policy` (the limit) and `RateLimit` (the rest, and
+ * when it renews), structured fields of draft-ietf-httpapi-ratelimit-headers-10. Each policy has the name of the rule
+ * that a refusal names.
+ */
+import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
+import { type KeyRates, RATE_RULE } from "../../../application/key-rates.ts";
+import type { FencepostError } from "../../../domain/errors.ts";
+
+/** Adds the headers to counted routes, if the key has a rate. */
+export function rateHeaders(rates: Pick<KeyRates, "left">): onSendHookHandler {
+  return ({ principal }: FastifyRequest, reply, payload, done) => {
+    const left = principal === null ? null : rates.left(principal);
+    if (left !== null)
+      addHeaders(reply, `"${RATE_RULE}";q=${principal.createsPerSecond};w=1`, `"${RATE_RULE}";r=${left};t=1`);
+    done(null, payload);
+  };
+}
+
+/** Adds the headers of an exceeded quota. The rate has them already. */
+export function quotaHeaders(reply: FastifyReply, { extras }: FencepostError): void {
+  const { rule, limit, retryAfterSeconds = 1 } = extras;
+  if (rule === undefined || limit === undefined || rule === RATE_RULE) return;
+  addHeaders(reply, `"${rule}";q=${limit}`, `"${rule}";r=0;t=${Math.ceil(retryAfterSeconds)}`);
+}
+
+function addHeaders(reply: FastifyReply, policy: string, left: string): void {
+  for (const [name, item] of [["ratelimit-policy", policy] as const, ["ratelimit", left] as const]) {
+    const others = reply.getHeader(name);
+    reply.header(name, others === undefined ? item : `${others}, ${item}`);
+  }
+}

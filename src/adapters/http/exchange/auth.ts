@@ -1,0 +1,83 @@
+import { hash } from "node:crypto";
+import type { RouteOptions } from "fastify";
+import type { CallScope } from "../../../contract/calls/call.ts";
+import { ROUTE_SCOPES } from "../../../contract/scopes.ts";
+import { FencepostError } from "../../../domain/errors.ts";
+import { ANYBODY, forbidden, NO_QUOTAS, type Principal, USUAL_SCOPES } from "../../../domain/keys/principal.ts";
+import type { ApiKey, HttpServerOptions } from "./options.ts";
+
+/** Returns the owner of the secret in the header. Throws UNAUTHENTICATED if it is unknown. */
+export type Authenticate = (authorization: string | undefined) => Principal;
+
+const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
+
+/**
+ * Looks keys up by the SHA-256 digest of their secret. The timing may reveal a common prefix of digests, which is
+ * useless: nobody can choose a secret by its digest.
+ */
+export function authenticator(
+  apiKeys: readonly ApiKey[] | "none",
+  liveKeys?: HttpServerOptions["liveKeys"],
+): Authenticate {
+  if (apiKeys === "none") return () => ANYBODY;
+  const principals = new Map(apiKeys.map((key) => [hash("sha256", key.secret, "hex"), principalOf(key)]));
+  return (authorization) => {
+    const given = BEARER.exec(authorization ?? "")?.[1];
+    if (given === undefined) throw unauthenticated("send the secret of an API key as Authorization: Bearer <secret>");
+    const offered = hash("sha256", given, "hex");
+    const principal = principals.get(offered) ?? liveKeys?.find(offered) ?? null;
+    if (principal === null) throw unauthenticated("this API key is not known");
+    return principal;
+  };
+}
+
+function principalOf({ name, secret: _, scopes = USUAL_SCOPES, signers, chains, ...quotas }: ApiKey): Principal {
+  const limit = <T>(to: readonly T[] | undefined) => (to === undefined ? null : new Set(to));
+  return { name, scopes: new Set(scopes), signers: limit(signers), chains: limit(chains), ...NO_QUOTAS, ...quotas };
+}
+
+/**
+ * Throws FORBIDDEN unless the key has the route's scope, an equivalent one, or one that suffices for its own
+ * resources.
+ */
+export function authorise({ scopes }: Principal, { scope, or, own }: CallScope): void {
+  if ([scope, or, own].some((enough) => enough !== undefined && scopes.has(enough))) return;
+  throw forbidden(
+    `scope:${scope}`,
+    `this API key does not have the scope ${or === undefined ? scope : `${scope} or ${or}`}`,
+  );
+}
+
+/** Suffix of routes with the key in the path; they require the scope of the route without it. */
+export const KEY_AT_END = "/key/:secret";
+
+/** A key in a path may be logged anywhere. So it may only read and send. */
+export const inPath = rememberedFor((principal: Principal): Principal => {
+  return { ...principal, scopes: new Set(USUAL_SCOPES.filter((scope) => principal.scopes.has(scope))) };
+});
+
+/** The scope that a route requires. A route without one is a programming error, found before the node listens. */
+export function scopeOf({ method, url }: Pick<RouteOptions, "method" | "url">): CallScope {
+  const [verb = ""] = [method].flat();
+  const path = url.replace(KEY_AT_END, "").replace(/:(\w+)/g, "{$1}");
+  const at = `${verb === "HEAD" ? "get" : verb.toLowerCase()} ${path}`;
+  const scope = ROUTE_SCOPES[at];
+  if (scope === undefined) throw new Error(`the route ${at} has no scope in src/contract/scopes.ts`);
+  return scope;
+}
+
+/** Caches a value per key. */
+export function rememberedFor<T>(make: (principal: Principal) => T): (principal: Principal) => T {
+  const made = new WeakMap<Principal, T>();
+  return (principal) => {
+    const known = made.get(principal);
+    if (known !== undefined) return known;
+    const first = make(principal);
+    made.set(principal, first);
+    return first;
+  };
+}
+
+function unauthenticated(detail: string): FencepostError {
+  return new FencepostError("UNAUTHENTICATED", detail);
+}

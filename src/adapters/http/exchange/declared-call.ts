@@ -1,0 +1,134 @@
+/** A declared call as HTTP and the process that embeds a node ask for it: read by its schemas, and given to the application. */
+import { Type } from "typebox";
+import type { FencepostApi } from "../../../application/operations/calls.ts";
+import { type Call, methodOf } from "../../../contract/calls/call.ts";
+import type { DeclaredCall } from "../../../contract/calls/index.ts";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { asObject } from "./json-body.ts";
+import { queryReader } from "./query.ts";
+
+export interface Asked {
+  /** Of the path, by name. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Texts, as in a URL. */
+  readonly query: unknown;
+  readonly body?: unknown;
+  /** Who acts, for the audit: `operator:<name>`. */
+  readonly actor: string;
+  readonly idempotencyKey?: string;
+}
+
+/** Read and sound: what the application is asked. */
+export interface ReadCall {
+  /** How long its answer may be held. */
+  readonly waitMs: number;
+  /** With a signal, the answer is held; without one, it is what there is. */
+  perform(api: FencepostApi, signal?: AbortSignal): Promise<unknown>;
+}
+
+type MethodOf<C> = C extends { readonly does: infer D } ? D : C extends { readonly face: infer F } ? F : never;
+/** A declared call that the application does not perform does not compile. */
+type Performing = Pick<
+  FencepostApi,
+  MethodOf<Extract<DeclaredCall, { readonly face: string } | { readonly does: string }>>
+>;
+type Members = Readonly<Record<string, unknown>>;
+type Method = (...given: readonly unknown[]) => Promise<unknown>;
+
+export function callReader(call: Call): (asked: Asked) => ReadCall {
+  const readQuery = queryReader(call.query ?? Type.Object({}));
+  const method = methodOf(call) as keyof Performing;
+  const unsaid = defaultsOf(call);
+  return (asked) => {
+    const request = { ...asked, params: readParams(asked.params), body: readBody(call, asked.body) };
+    const { wait = 0, ...query } = { ...unsaid, ...(readQuery(asked.query) as Members) };
+    refuseNone(call, query);
+    // An answer that has a revision is held while it still is of the one that the caller has seen.
+    const isHeld = query.revision !== undefined || call.query?.properties.revision === undefined;
+    const waitMs = isHeld ? Math.round(Number(wait) * 1000) : 0;
+    return {
+      waitMs,
+      perform: async (api, signal) => {
+        const given = argumentsOf(call, request, signal === undefined ? query : { ...query, waitMs, signal });
+        // What has no result of its own answers with what was asked.
+        return (await (api[method] as Method)(...given)) ?? { ...request.params, ...query };
+      },
+    };
+  };
+}
+
+/** Beginnings and flags are always given; every other default is the application's. */
+function defaultsOf({ query }: Call): Members {
+  const parameters = Object.entries(query?.properties ?? {}) as [string, { readonly default?: unknown }][];
+  const always = parameters.filter(([, { default: usual }]) => usual === 0 || usual === "false");
+  return Object.fromEntries(always.map(([name, { default: usual }]) => [name, usual === 0 ? 0 : false]));
+}
+
+function refuseNone({ needs = [] }: Call, query: Members): void {
+  const [first, ...others] = needs;
+  if (first === undefined || needs.some((name) => query[name] !== undefined)) return;
+  throw invalid(first, `is required, or ${others.join(", ")}`);
+}
+
+/** As the database writes them. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Text that is not a UUID names no transaction; the database is not asked to parse it. */
+function readParams(params: Asked["params"]): Asked["params"] {
+  if (params.txId === undefined) return params;
+  const txId = params.txId.toLowerCase();
+  if (!UUID.test(txId)) throw new FencepostError("NOT_FOUND", "there is no transaction with this id");
+  return { ...params, txId };
+}
+
+/** An action validates its own body, which may be absent. */
+function readBody(call: Call, body: unknown): unknown {
+  if (isAction(call)) return body;
+  if (call.body !== undefined) return asObject(body);
+  const [unknown] = Object.keys(body === undefined ? {} : asObject(body));
+  if (unknown !== undefined) throw invalid(unknown, "is not a known field: this takes none");
+  return undefined;
+}
+
+function isAction({ action, takes }: Call): boolean {
+  return action !== undefined || takes?.[0] === "action";
+}
+
+function argumentsOf(call: Call, asked: Asked, query: Members): readonly unknown[] {
+  const { params, body, actor } = asked;
+  if (isAction(call)) return [actionOf(call, asked)];
+  if (call.takes !== undefined) return named(call.takes, asked, query);
+  return [
+    ...Object.values(params),
+    ...(call.query === undefined ? [] : [query]),
+    ...(call.body === undefined ? [] : [body]),
+    ...(call.audited === true ? [actor] : []),
+  ];
+}
+
+/** An action whose path names nothing is about every signer. */
+function actionOf({ action }: Call, { params, body, actor, idempotencyKey }: Asked) {
+  const subject = Object.keys(params).length === 0 ? { signer: null } : params;
+  return {
+    ...(action !== undefined && { action }),
+    ...subject,
+    request: body,
+    actor,
+    ...(idempotencyKey !== undefined && { idempotencyKey }),
+  };
+}
+
+function named(takes: readonly string[], { params, body, actor }: Asked, query: Members) {
+  const members: Members = { ...params, ...query, ...(body as object) };
+  const rest = (given: unknown) =>
+    Object.fromEntries(Object.entries(given as object).filter(([name]) => !takes.includes(name)));
+  return takes.map((name) => {
+    if (name === "actor") return actor;
+    if (name === "query") return rest(query);
+    if (name === "body") return rest(body);
+    if (name === "include") return query.include === undefined ? [] : String(query.include).split(",");
+    if (body !== undefined && name in Object(body) && typeof members[name] !== "string")
+      throw invalid(name, "must be text");
+    return members[name];
+  });
+}

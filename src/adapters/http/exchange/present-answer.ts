@@ -1,0 +1,124 @@
+/**
+ * From the application's records to the contract's JSON, by the schema of the answer: wei as digits, addresses as EIP-55,
+ * dates as ISO 8601. Members that the schema does not name stay inside.
+ */
+import type { TSchema } from "typebox";
+import type { SignerView } from "../../../application/api.ts";
+import type { OverviewView } from "../../../application/sight-api.ts";
+import { Address as AddressSchema } from "../../../contract/schemas/scalars.ts";
+import type { Address } from "../../../domain/lane.ts";
+import type { Checksum } from "../../../domain/text/checksum.ts";
+import type { LeaseRecord } from "../../../ports/lease-store.ts";
+import { completionsView, transactionView } from "./views.ts";
+
+export interface Presenting {
+  readonly checksum: Checksum;
+  readonly now: Date;
+}
+
+type Present = (value: unknown, how: Presenting) => unknown;
+type Members = Readonly<Record<string, unknown>>;
+
+interface AnswerSchema {
+  readonly title?: string;
+  readonly properties?: Readonly<Record<string, AnswerSchema>>;
+  readonly additionalProperties?: unknown;
+  readonly items?: AnswerSchema;
+  readonly pattern?: string;
+}
+
+/** Members that the schema of this title has and the record has not, or has in another form. Undefined: it is left out. */
+const DERIVED: Readonly<Record<string, (record: never, now: Date) => object | undefined>> = {
+  SignerLane: (view: SignerView, now) => ({
+    ...view,
+    oldestPendingAgeSeconds: view.oldestPendingAt && ageSeconds(view.oldestPendingAt, now),
+    suspended: view.suspendedBy !== null,
+    lease: view.owner && { token: view.token, acquiredAt: view.acquiredAt, expiresAt: view.owner.expiresAt },
+  }),
+  Overview: ({ oldestPending: oldest, ...view }: OverviewView) => ({
+    ...view,
+    oldestPending: oldest && { ...oldest, ageSeconds: ageSeconds(oldest.createdAt, view.asOf) },
+  }),
+  // Without an owner there is no lease, only the last token.
+  LaneLease: ({ owner, acquiredAt, ...lease }: LeaseRecord) =>
+    owner === null || acquiredAt === null ? undefined : { ...owner, ...lease, acquiredAt },
+  NonceReservation: (record: { readonly reservation?: object }) => record.reservation ?? record,
+  RevokedKey: ({ name, secret = null }: { readonly name: string; readonly secret?: string | null }) => ({
+    name,
+    secretId: secret,
+  }),
+};
+
+/** Written member by member: transactions and the feed are read all the time. */
+const WHOLE: Readonly<Record<string, (record: never, checksum: Checksum) => unknown>> = {
+  Transaction: transactionView,
+  CompletionsPage: completionsView,
+};
+
+const ADDRESS = (AddressSchema as AnswerSchema).pattern;
+const compiled = new WeakMap<object, Present>();
+
+export function present(schema: TSchema, record: unknown, how: Presenting): unknown {
+  const { properties } = schema as AnswerSchema;
+  const isList = Array.isArray(record) && properties?.items !== undefined;
+  return presenterOf(schema as AnswerSchema)(isList ? { items: record } : record, how);
+}
+
+function presenterOf(schema: AnswerSchema): Present {
+  const known = compiled.get(schema) ?? compile(schema);
+  compiled.set(schema, known);
+  return known;
+}
+
+function compile(schema: AnswerSchema): Present {
+  const { title = "", properties, additionalProperties, items, pattern } = schema;
+  const whole = WHOLE[title];
+  if (whole !== undefined) return (record, { checksum }) => whole(record as never, checksum);
+  if (items !== undefined) return listOf(presenterOf(items));
+  if (properties !== undefined && additionalProperties !== true) return membersOf(title, properties);
+  return pattern === ADDRESS ? address : plain;
+}
+
+function listOf(each: Present): Present {
+  return (list, how) =>
+    list && (list as readonly unknown[]).map((item) => each(item, how)).filter((item) => item !== undefined);
+}
+
+function membersOf(title: string, properties: NonNullable<AnswerSchema["properties"]>): Present {
+  const members = Object.entries(properties).map(([name, schema]) => [name, presenterOf(schema)] as const);
+  const derive = DERIVED[title];
+  return (value, how) => {
+    if (value === null || value === undefined) return value;
+    const record = derive === undefined ? value : derive(value as never, how.now);
+    if (record === undefined) return undefined;
+    const shown: Record<string, unknown> = {};
+    for (const [name, show] of members) {
+      const member = show(memberOf(record as Members, name), how);
+      if (member !== undefined) shown[name] = member;
+    }
+    return shown;
+  };
+}
+
+/** Inside, chain and signer are one `lane`, and the fencing token is a `token`. */
+function memberOf(record: Members, name: string): unknown {
+  const own = record[name];
+  if (own !== undefined) return own;
+  if (name === "fencingToken") return record.token;
+  if ((name !== "chainId" && name !== "signer") || record.lane === undefined) return undefined;
+  return (record.lane as Members | null)?.[name] ?? null;
+}
+
+function address(value: unknown, { checksum }: Presenting): unknown {
+  return typeof value === "string" ? checksum(value as Address) : value;
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === "bigint") return value.toString();
+  return value instanceof Date ? value.toISOString() : value;
+}
+
+/** Never negative: the database's clock and ours may differ. */
+function ageSeconds(since: Date, now: Date): number {
+  return Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000));
+}

@@ -1,0 +1,120 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type Problem, problemDocument } from "../../../contract/schemas/problem.ts";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { type Mask, maskOfShapes, maskTexts } from "../../../domain/text/mask.ts";
+import { quotaHeaders } from "../admission/rate-headers.ts";
+import type { HttpLogger, HttpServerOptions } from "./options.ts";
+
+declare module "fastify" {
+  interface FastifyInstance {
+    mask: Mask;
+  }
+}
+
+const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
+const HEADER_VALUE = /^[\x20-\x7e]+$/;
+
+/** Masks the texts: they may quote others, or the caller's path and field names. */
+export function problemOf({ code, message, extras }: FencepostError, mask: Mask): Problem {
+  const { path, revert } = extras;
+  return {
+    ...problemDocument(code, mask(message)),
+    ...extras,
+    ...(path === undefined ? {} : { path: mask(path) }),
+    ...(revert === undefined ? {} : { revert: maskTexts(mask, revert) as typeof revert }),
+  };
+}
+
+type Audit = Pick<HttpServerOptions, "logger" | "mask" | "onRefused">;
+
+/** Records the refusal of a request, or of one item of a batch. */
+export function noteRefusal(
+  onRefused: NonNullable<Audit["onRefused"]>,
+  { principal, method, pattern }: FastifyRequest,
+  { code, extras }: FencepostError,
+): void {
+  const rule = code === "UNAUTHENTICATED" ? "apiKey" : extras.rule;
+  if (rule === undefined) return;
+  if (code !== "UNAUTHENTICATED" && code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED") return;
+  onRefused({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
+}
+
+/** Must run before any route is added, so that no route uses Fastify's own error answers. */
+export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
+  const convert = errorConverter(audit);
+  app.decorate("mask", audit.mask);
+  app.setErrorHandler((error, request, reply) => {
+    // Fastify closes the connection of a caller that still sends a refused body, and the reset discards the answer.
+    // Without that header Node reads the rest, within the request timeout.
+    reply.removeHeader("connection");
+    return sendProblem(reply, convert(error, request));
+  });
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, noSuchRoute(request)));
+}
+
+/** Converts an error to the caller's error, and records it for the audit. */
+export function errorConverter({ logger, onRefused }: Omit<Audit, "mask">) {
+  return (error: unknown, request: FastifyRequest): FencepostError => {
+    const known = toFencepostError(error, request, logger);
+    if (onRefused !== undefined) noteRefusal(onRefused, request, known);
+    return known;
+  };
+}
+
+export function noSuchRoute(request: FastifyRequest): FencepostError {
+  return new FencepostError("NOT_FOUND", `there is no route ${request.method} ${pathOf(request)}`);
+}
+
+export function sendProblem(reply: FastifyReply, error: FencepostError): FastifyReply {
+  const { retryAfterSeconds, ownerUrl } = error.extras;
+  reply.code(error.status).header("content-type", PROBLEM_TYPE).header("cache-control", "no-store");
+  if (retryAfterSeconds !== undefined) reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
+  if (ownerUrl && HEADER_VALUE.test(ownerUrl)) reply.header("fencepost-owner", ownerUrl);
+  if (error.code === "QUOTA_EXCEEDED") quotaHeaders(reply, error);
+  if (error.code === "UNAUTHENTICATED") reply.header("www-authenticate", 'Bearer realm="fencepost"');
+  return reply.send(JSON.stringify(problemOf(error, reply.server.mask)));
+}
+
+/** Malformed HTTP never reaches the router: the answer is written by hand. */
+export function rawProblem(error: FencepostError): string {
+  const body = JSON.stringify(problemOf(error, maskOfShapes));
+  const head = [
+    `HTTP/1.1 ${error.status} Bad Request`,
+    `content-type: ${PROBLEM_TYPE}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    "connection: close",
+  ];
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
+}
+
+/** Any other error is a fault of ours: logged here, and hidden from the caller. */
+function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined): FencepostError {
+  if (error instanceof FencepostError) return error;
+  const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);
+  if (refused !== undefined) return refused();
+  // The caller disconnected in the middle of its body: nobody is left to answer.
+  if (request.raw.readableAborted && !request.raw.complete) return invalid("", "ended before it was complete");
+  const route = request.routeOptions.url ?? null;
+  logger?.error({ err: error, method: request.method, route }, "a request failed with an unexpected error");
+  return new FencepostError("INTERNAL", "an unexpected error occurred; see the node's log");
+}
+
+/** Errors of Fastify itself, by code. */
+const REFUSED = new Map<unknown, () => FencepostError>([
+  [
+    "FST_ERR_CTP_BODY_TOO_LARGE",
+    () => new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes"),
+  ],
+  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", () => invalid("content-type", "must be application/json")],
+  // For methods that require a body, such as QUERY, even without a route.
+  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", () => invalid("content-type", "must be application/json")],
+  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", () => invalid("content-length", "is not the length of the body")],
+]);
+
+/** Masks keys in paths, even if the node accepts none there: they must not reach a log. */
+const KEY_IN_PATH = /^(\/rpc\/(?:[^/]*\/)?key\/).*$/i;
+
+function pathOf(request: FastifyRequest): string {
+  const path = request.url.split("?", 1)[0]?.slice(0, 200) ?? "";
+  return path.replace(KEY_IN_PATH, "$1***");
+}

@@ -1,0 +1,83 @@
+/**
+ * Reserves memory for a request body, after authentication and before reading: by its Content-Length, or chunk by
+ * chunk. It is released with the answer: until then the body and its parsed form are in memory.
+ */
+import type { Readable } from "node:stream";
+import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from "fastify";
+import { type Held, HeldBytes } from "../admission/held-bytes.ts";
+import { noSuchRoute } from "./problems.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Reservation of its body; null: no body, or not read. */
+    held: Held | null;
+  }
+}
+
+const WITHOUT_BODY = new Set(["GET", "HEAD", "OPTIONS"]);
+const MIB = 1024 * 1024;
+/** Budget of other nodes, which forward admitted requests. It is separate, so that callers cannot use it up. */
+const PEERS_BYTES = { ofKey: Number.POSITIVE_INFINITY, ofNode: 256 * MIB };
+/** A kill request is smaller than this, and is read even if the budget is used up. */
+const URGENT_BYTES = 16 * 1024;
+
+/** Must run before any route is added. */
+export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
+  const peers = new HeldBytes(PEERS_BYTES);
+  app.decorateRequest("held", null);
+  app.addHook("onRequest", (request, _, done) => {
+    // Without a route Fastify would read the body, unauthenticated.
+    done(request.is404 && lengthOf(request) !== 0 ? noSuchRoute(request) : undefined);
+  });
+  app.addHook("onRoute", (route) => {
+    if ([route.method].flat().every((method) => WITHOUT_BODY.has(method))) return;
+    const { peer, urgent, open } = route.config ?? {};
+    if (open === true) return;
+    const most = route.bodyLimit ?? (app.initialConfig.bodyLimit as number);
+    const reserve = reserving(peer === true ? peers : callers, most, urgent === true ? URGENT_BYTES : 0);
+    route.preParsing = [reserve, ...[route.preParsing ?? []].flat()];
+  });
+  app.addHook("onSend", (request, _, payload, done) => {
+    request.held?.release();
+    request.held = null;
+    done(null, payload);
+  });
+}
+
+/** Bodies up to `free` bytes need no reservation. */
+function reserving(bytes: HeldBytes, most: number, free: number): preParsingHookHandler {
+  return (request, _, payload, done) => {
+    const length = lengthOf(request);
+    // A body that is too large by its Content-Length is refused without being read.
+    if (length === 0 || (length !== null && (length <= free || length > most))) return done();
+    const held = bytes.by(request.principal?.name ?? null);
+    request.held = held;
+    try {
+      if (length === null) growWith(payload as unknown as Readable, held);
+      else held.grow(length);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+}
+
+/** Null: unknown (chunked). */
+function lengthOf({ headers }: FastifyRequest): number | null {
+  if (headers["transfer-encoding"] !== undefined) return null;
+  return Number(headers["content-length"] ?? 0);
+}
+
+function growWith(body: Readable, held: Held): void {
+  const grow = (chunk: Buffer): void => {
+    try {
+      held.grow(chunk.length);
+    } catch (error) {
+      body.off("data", grow);
+      // The body's reader fails with this error. The rest is read and dropped, so that the caller receives the
+      // answer.
+      body.emit("error", error);
+    }
+  };
+  body.on("data", grow);
+}

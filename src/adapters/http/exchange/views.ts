@@ -1,0 +1,106 @@
+import type { CompletionsPage as ApiPage, ChainLook, Created, TransactionView } from "../../../application/api.ts";
+import type { Completion, CompletionsPage } from "../../../contract/schemas/completions.ts";
+import type { CreatedTransaction } from "../../../contract/schemas/create.ts";
+import type { Transaction } from "../../../contract/schemas/transaction-schema.ts";
+import { defined } from "../../../domain/defined.ts";
+import type { Address } from "../../../domain/lane.ts";
+import type { Checksum } from "../../../domain/text/checksum.ts";
+import type { Payload } from "../../../domain/transaction/transaction.ts";
+import { isSettled } from "../../../domain/transaction/transitions.ts";
+import type { CompletionRecord, HistoryRecord } from "../../../ports/query-store.ts";
+
+/**
+ * Transactions and completions in the contract's JSON, written by hand because they are read all the time; every other
+ * answer is presented by its schema (`present.ts`). Members that the contract does not name stay inside: an answer is
+ * written by the schema of its route.
+ */
+
+type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
+
+/** The record in JSON's terms, with these members beside its own or instead of them. */
+function told<T extends object, M extends object>(record: T, members: M): Omit<Plain<T>, keyof M> & M {
+  const copy = { ...record } as Record<string, unknown>;
+  for (const name in copy) {
+    const value = copy[name];
+    if (typeof value === "bigint") copy[name] = value.toString();
+    else if (value instanceof Date) copy[name] = value.toISOString();
+  }
+  // Not by spreading: V8 adds members to what was spread some ten times slower.
+  return Object.assign(copy as Plain<T>, members);
+}
+
+function plain<T extends object>(record: T): Plain<T> {
+  return told(record, {}) as Plain<T>;
+}
+
+export function createdView({ txId, lane, nonce, state, requestId }: Created, checksum: Checksum): CreatedTransaction {
+  return { txId, chainId: lane.chainId, signer: checksum(lane.signer), nonce, state, requestId };
+}
+
+export function transactionView(view: TransactionView, checksum: Checksum): Transaction {
+  const { lane, payload, attempts, receipt, history, confirmations, onChain, awaiting, worstCost, ...rest } = view;
+  const contract = receipt?.contractAddress ?? null;
+  const known = told(rest, {
+    chainId: lane.chainId,
+    signer: checksum(lane.signer),
+    payload: payloadView(payload, checksum),
+    attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
+    // In another casing it is an address still.
+    receipt:
+      receipt &&
+      told(receipt, {
+        contractAddress: contract && (checksum(contract) as Address),
+        verified: isSettled(view.state),
+      }),
+    validUntil: view.validUntil?.toISOString() ?? null,
+    heldSince: view.heldSince?.toISOString() ?? null,
+    ...(awaiting && { approval: approvalView(awaiting, worstCost) }),
+  });
+  if (history === undefined && confirmations === undefined && onChain === undefined) return known;
+  const asked = {
+    history: history?.map(historyView),
+    confirmations: confirmations && [...confirmations],
+    onChain: onChain && onChainView(onChain, checksum),
+  };
+  return { ...known, ...defined(asked) };
+}
+
+function approvalView({ rule, expiresAt }: NonNullable<TransactionView["awaiting"]>, worstCost: bigint | undefined) {
+  return { rule, expiresAt: expiresAt.toISOString(), worstCost: worstCost?.toString() ?? null };
+}
+
+function onChainView({ logs, revert, ...look }: ChainLook, checksum: Checksum): NonNullable<Transaction["onChain"]> {
+  const shown = logs.map(({ address, topics, event, ...log }) => ({
+    ...log,
+    address: checksum(address),
+    topics: [...topics],
+    event: event && { name: event.name, args: event.args.map((arg) => ({ ...arg })) },
+  }));
+  return { ...plain(look), logs: shown, revert: revert && { ...revert } };
+}
+
+function payloadView({ accessList, to, ...payload }: Payload, checksum: Checksum): Transaction["payload"] {
+  const known = told(payload, { to: to && checksum(to) });
+  if (accessList === undefined) return known;
+  const entries = accessList.map(({ address, storageKeys }) => {
+    return { address: checksum(address), storageKeys: [...storageKeys] };
+  });
+  return { ...known, accessList: entries };
+}
+
+function historyView({ token, decision, ...step }: HistoryRecord): NonNullable<Transaction["history"]>[number] {
+  return told(step, { actor: decision?.actor ?? null, audit: decision?.audit ?? null, fencingToken: token });
+}
+
+export function completionsView({ items, ...page }: ApiPage, checksum: Checksum): CompletionsPage {
+  return { ...page, items: items.map((item) => completionView(item, checksum)) };
+}
+
+/** Member by member, unlike the others: pages of the feed are long, and read all the time. */
+function completionView(record: CompletionRecord, checksum: Checksum): Completion {
+  const { seq, epoch, txId, lane, requestId, nonce, state, subState, settled, txHash } = record;
+  const { chainId } = lane;
+  const signer = checksum(lane.signer);
+  const at = record.at.toISOString();
+  return { seq, epoch, txId, chainId, signer, requestId, nonce, state, subState, settled, txHash, at };
+}

@@ -1,0 +1,94 @@
+/**
+ * The policy document in force: read here, changed here, and proved by every commit (commit/commit.ts).
+ *
+ * A change locks the document's row, then the lane table, and puts its stamp on every lane. Lock order: document → lanes;
+ * no commit ever waits for the document, so that there is no circle.
+ */
+import { randomUUID } from "node:crypto";
+import { inForce, KnownPolicy, type PolicyInForce, type PolicyRecord } from "../../../domain/policy/in-force.ts";
+import type { PolicyWords } from "../../../domain/policy/parse.ts";
+import { StoreUnavailable } from "../../../ports/lane-store.ts";
+import type { PolicyChange, PolicyChanged } from "../../../ports/policy-store.ts";
+import { ask, type Reading } from "../session/connections.ts";
+import { type DurableRuntime, durably } from "../session/durably.ts";
+import { lockLaneTable } from "../statements/lane.ts";
+import { changePolicy, lockPolicy, readPolicy, stampLanes } from "../statements/policy.ts";
+
+const BETWEEN_TRIES_MS = 50;
+
+export class PolicyBook extends KnownPolicy {
+  private readonly reading: Reading;
+  private readonly words: PolicyWords;
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(reading: Reading, words: PolicyWords) {
+    super();
+    this.reading = reading;
+    this.words = words;
+  }
+
+  /** One after the other: an answer that was read earlier never takes the place of a later one. */
+  read(): Promise<PolicyInForce> {
+    const reading = this.last.then(async () => {
+      const [record] = await ask(this.reading, readPolicy);
+      return this.take(this.parsed(record));
+    });
+    this.last = reading.catch(() => undefined);
+    return reading;
+  }
+
+  /** Read again where another document is in force than the one that is known. */
+  async follow(stamp: string): Promise<void> {
+    if (stamp !== this.current.stamp) await this.read();
+  }
+
+  /** A commit that holds a lane for long is waited for, and the change tried again, for as long as any write is. */
+  async change(runtime: DurableRuntime, change: PolicyChange): Promise<PolicyChanged> {
+    const { clock, patienceMs } = runtime;
+    const deadlineMs = clock.monotonicMs() + patienceMs;
+    for (;;) {
+      try {
+        const outcome = await this.changeOnce(runtime, change);
+        return { outcome, inForce: await this.read() };
+      } catch (error) {
+        const isBusy = error instanceof StoreUnavailable && error.busy;
+        if (!isBusy || clock.monotonicMs() >= deadlineMs) throw error;
+        await clock.sleep(BETWEEN_TRIES_MS);
+      }
+    }
+  }
+
+  private changeOnce(
+    runtime: DurableRuntime,
+    { policies, actor, reason, nodeId, expectedVersion }: PolicyChange,
+  ): Promise<PolicyChanged["outcome"]> {
+    return durably<PolicyInForce, PolicyChanged["outcome"]>(runtime, {
+      statements: 3,
+      waits: 2,
+      // Read behind the lock by a statement of its own: the one that waited joins with rows from before its wait.
+      find: async (run) => {
+        const [, , [record]] = await Promise.all([run(lockPolicy, []), run(lockLaneTable, []), run(readPolicy, [])]);
+        return this.parsed(record);
+      },
+      decide: ({ version, policies: before }) => {
+        const nothing = { commands: [], rollback: true };
+        // First: a change that is repeated because its answer was lost finds its own version.
+        if (before?.hash === policies.hash) return { ...nothing, result: "unchanged" };
+        if (expectedVersion !== null && expectedVersion !== version) return { ...nothing, result: "conflict" };
+        const stamp = randomUUID();
+        const document = JSON.stringify(policies.document);
+        const values = [nodeId, policies.hash, document, version + 1, actor, reason, stamp];
+        const commands = [
+          { statement: changePolicy, values },
+          { statement: stampLanes, values: [stamp] },
+        ];
+        return { commands, result: "changed" };
+      },
+    });
+  }
+
+  private parsed(record: PolicyRecord | undefined): PolicyInForce {
+    if (record === undefined) throw new StoreUnavailable("the database has no row for its policy document");
+    return inForce(record, this.words);
+  }
+}

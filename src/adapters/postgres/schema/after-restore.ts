@@ -1,0 +1,36 @@
+/**
+ * A copy of the data directory, a volume's snapshot above all, comes back as the very server it was: same system, same
+ * timeline, same tables, and a WAL position that goes on from where it stood. Where no node ran to remember more, nothing in
+ * the database shows that it was restored. So whoever restores says it (`fencepost migrate --after-restore`).
+ */
+import type pg from "pg";
+import { BEGIN, PINNED_PATH } from "../session/opening.ts";
+
+/**
+ * No server has this for its identifier: the next node to register finds another history, begins an epoch, and leaves
+ * every lane to an operator (session/judge-history.ts).
+ */
+const UNLIKE_ANY = "restored";
+
+/**
+ * Registrations take turns, and this one with them. A node that runs all the same has its heartbeat row ended: it can write
+ * nothing more, and has to register.
+ */
+const STATEMENTS = [
+  "SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))",
+  "UPDATE fencepost.node_instance AS n SET dead = true WHERE NOT n.dead",
+  `UPDATE fencepost.database_history AS h SET system_identifier = '${UNLIKE_ANY}'
+   WHERE h.ordinal = (SELECT max(newest.ordinal) FROM fencepost.database_history AS newest)`,
+] as const;
+
+/** Safe to repeat. A database that no node ever ran on has no history, and nothing to wait for. */
+export async function markRestored(client: pg.Client): Promise<void> {
+  await client.query(`${BEGIN}; SET LOCAL ${PINNED_PATH}`);
+  try {
+    for (const statement of STATEMENTS) await client.query(statement);
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}

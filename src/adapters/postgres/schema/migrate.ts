@@ -1,0 +1,340 @@
+/**
+ * The migrations runner. Numbered SQL files beside this one are applied in order, all pending ones in one transaction
+ * under an advisory transaction lock, so that several nodes may start at once; indexes on tables in use are built before it
+ * (build-indexes.ts). A file never changes after it was applied anywhere: its checksum is recorded, and a difference is
+ * refused.
+ */
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { DEFAULT_SCHEMA, speakingIn } from "../rows/schema-name.ts";
+import { type Applied, leftBehind, type RunningNode, suits, tooNew, worksWithOf } from "../rows/schema-skew.ts";
+import { BEGIN, PINNED_PATH } from "../session/opening.ts";
+import { markRestored } from "./after-restore.ts";
+import { buildIndexes, inTransaction } from "./build-indexes.ts";
+
+export interface Migration {
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+export type SchemaProblem = "changed" | "newer" | "inUse" | "noRole" | "badName";
+
+/** One line for an operator; the schema and this program do not belong together. */
+export class SchemaMismatch extends Error {
+  readonly problem: SchemaProblem;
+
+  constructor(problem: SchemaProblem, message: string) {
+    super(message);
+    this.name = "SchemaMismatch";
+    this.problem = problem;
+  }
+}
+
+export interface SchemaOptions {
+  readonly databaseUrl: string;
+  /** Unset: `fencepost`. */
+  readonly schema?: string;
+  /** A role that nodes run as, and that may change no table: it gets the rights that they need. */
+  readonly grant?: string;
+  /** The database was restored from a backup: every lane waits for an operator. */
+  readonly afterRestore?: boolean;
+  /** Another set than the one that ships with this program. */
+  readonly migrations?: readonly Migration[];
+}
+
+/**
+ * While a migration waits for a table's lock, every running node queues behind it, heartbeats included. So where another
+ * transaction holds the table, a backup say, the wait is short, and all locks are released before the next try.
+ */
+const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
+/** Outside a transaction functions are named in full: nothing pins the search path there, and a pooler would keep a SET. */
+const PAUSE = "SELECT pg_catalog.pg_sleep(1)";
+const MOST_WAITS = 40;
+/** A lock that was not to be had in time, and a ring of waits that the server broke at our cost. */
+const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
+/**
+ * Locked before the first file, in the order in which nodes lock: a lane first. A file that takes `transaction` before
+ * `lane` would else hold what every writer needs, and wait for what every writer holds.
+ */
+const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"] as const;
+type OurTable = (typeof WRITERS_ORDER)[number] | "fencepost.migration" | "fencepost.node_instance";
+/** A host that swallows packets would else keep us for as long as the operating system tries: minutes. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Any number; the same for every Fencepost, so that two runners on one database take turns. */
+const MIGRATION_LOCK = "4711824603921";
+
+const LEDGER = `
+  CREATE SCHEMA IF NOT EXISTS fencepost;
+  CREATE TABLE IF NOT EXISTS fencepost.migration (
+    name text PRIMARY KEY,
+    checksum text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    works_with text
+  );
+  ALTER TABLE fencepost.migration ADD COLUMN IF NOT EXISTS works_with text`;
+
+/** A registering node waits, and then sees the migrated schema: none starts between the look at who runs and COMMIT. */
+const LOCK_REGISTRATION = "SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))";
+
+const RUNNING = `
+  SELECT node_id, version, knows FROM (
+    SELECT n.node_id, n.version, to_jsonb(n) ->> 'knows_migration' AS knows FROM fencepost.node_instance AS n
+    WHERE NOT n.dead AND n.expires_at > clock_timestamp()
+  ) AS running WHERE knows IS NOT NULL ORDER BY knows, node_id`;
+
+/** Brings the schema up to this program. Safe to run at every start, by any number of nodes at once. */
+export async function migrate(options: SchemaOptions): Promise<{ readonly applied: readonly string[] }> {
+  const migrations = options.migrations ?? (await shippedMigrations());
+  return withClient(options, async (client) => {
+    const schema = options.schema ?? DEFAULT_SCHEMA;
+    await refuseUnquotable(client, schema);
+    const applied = await applyPatiently(client, migrations);
+    if (applied.length > 0) await analyse(client);
+    if (options.afterRestore === true) await markRestored(client);
+    if (options.grant !== undefined) await grantTo(client, schema, options.grant);
+    return { applied };
+  });
+}
+
+export interface SchemaState {
+  /** How many migrations the database has; 0: no schema yet. */
+  readonly applied: number;
+  /** What `migrate` would apply. */
+  readonly pending: readonly string[];
+  /** Why it would not; null: it would. */
+  readonly problem: string | null;
+}
+
+/** What `migrate` would do; nothing is done. */
+export async function schemaState(options: SchemaOptions): Promise<SchemaState> {
+  const migrations = options.migrations ?? (await shippedMigrations());
+  return withClient(options, async (client) => {
+    const ledger = await ledgerIfAny(client);
+    try {
+      const pending = pendingOf(migrations, ledger).map(({ name }) => name);
+      return { applied: ledger.size, pending, problem: null };
+    } catch (error) {
+      if (!(error instanceof SchemaMismatch)) throw error;
+      return { applied: ledger.size, pending: [], problem: error.message };
+    }
+  });
+}
+
+const FOLDER = new URL("../migrations/", import.meta.url);
+
+async function shippedNames(): Promise<readonly string[]> {
+  return (await readdir(fileURLToPath(FOLDER))).filter((name) => name.endsWith(".sql")).sort();
+}
+
+/** The newest migration that this program knows. */
+export async function newestMigration(): Promise<string> {
+  return (await shippedNames()).at(-1) as string;
+}
+
+export async function shippedMigrations(): Promise<readonly Migration[]> {
+  return Promise.all(
+    (await shippedNames()).map(async (name) => {
+      const sql = await readFile(new URL(name, FOLDER), "utf8");
+      return { name, sql, checksum: checksumOf(sql) };
+    }),
+  );
+}
+
+/** Line endings take no part: a checkout on another system is the same migration. */
+export function checksumOf(sql: string): string {
+  return createHash("sha256").update(sql.replaceAll("\r\n", "\n")).digest("hex");
+}
+
+async function applyPatiently(client: pg.Client, migrations: readonly Migration[]): Promise<readonly string[]> {
+  for (let waits = 1; ; waits++) {
+    try {
+      return await applyPending(client, migrations);
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError) || !LET_OTHERS_PASS.has(error.code ?? "")) throw error;
+      if (waits >= MOST_WAITS)
+        throw new SchemaMismatch("inUse", `another session keeps migrations out: ${error.message}`);
+      await client.query(PAUSE);
+    }
+  }
+}
+
+async function applyPending(client: pg.Client, migrations: readonly Migration[]): Promise<readonly string[]> {
+  await buildIndexes(client, pendingOf(migrations, await ledgerIfAny(client)));
+  await client.query(`${BEGIN}; SET LOCAL ${PINNED_PATH}`);
+  try {
+    await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+    const pending = pendingOf(migrations, await ledgerIfAny(client));
+    if (pending.length > 0) {
+      await refuseWhileInUse(client, pending);
+      await client.query(LIMIT_WAITS);
+      await client.query(LEDGER);
+      await keepWritersOut(client);
+    }
+    for (const migration of pending) await apply(client, migration);
+    await client.query("COMMIT");
+    return pending.map((migration) => migration.name);
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}
+
+async function keepWritersOut(client: pg.Client): Promise<void> {
+  for (const table of WRITERS_ORDER) {
+    if (await exists(client, table)) await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+  }
+}
+
+async function apply(client: pg.Client, { name, sql, checksum }: Migration): Promise<void> {
+  await client.query(inTransaction(sql));
+  await client.query("INSERT INTO fencepost.migration (name, checksum, works_with) VALUES ($1, $2, $3)", [
+    name,
+    checksum,
+    worksWithOf(sql),
+  ]);
+}
+
+/** A node that runs goes on while the schema moves under it: by one release at most. */
+async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]): Promise<void> {
+  if (!(await exists(client, "fencepost.node_instance"))) return;
+  await client.query(LOCK_REGISTRATION);
+  const { rows } = await client.query<{ node_id: string; version: string; knows: string }>(RUNNING);
+  const running = rows.map(({ node_id, version, knows }): RunningNode => ({ nodeId: node_id, version, knows }));
+  const steps = pending.map(({ name, sql }): Applied => ({ name, worksWith: worksWithOf(sql) }));
+  const problem = leftBehind(steps, running);
+  if (problem !== null) throw new SchemaMismatch("inUse", problem);
+}
+
+type LedgerEntry = Applied & Pick<Migration, "checksum">;
+type Ledger = ReadonlyMap<string, LedgerEntry>;
+
+function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Migration[] {
+  const pending = migrations.filter(({ name }) => !ledger.has(name));
+  refuseChanged(migrations, ledger);
+  refuseNewer(migrations, pending, ledger);
+  return pending;
+}
+
+/** What this program does not know it can only work with as a whole release ahead: above everything of its own. */
+function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger): void {
+  const known = new Set(migrations.map(({ name }) => name));
+  const newest = migrations.at(-1)?.name ?? "";
+  for (const entry of ledger.values()) {
+    if (known.has(entry.name)) continue;
+    if (entry.name < newest || pending.length > 0) {
+      throw new SchemaMismatch(
+        "newer",
+        `the database has migration ${entry.name}, which this version does not know: upgrade`,
+      );
+    }
+    if (!suits(entry, newest)) throw new SchemaMismatch("newer", tooNew(entry, newest));
+  }
+}
+
+function refuseChanged(migrations: readonly Migration[], ledger: Ledger): void {
+  for (const { name, checksum } of migrations) {
+    const recorded = ledger.get(name)?.checksum;
+    if (recorded !== undefined && recorded !== checksum) {
+      throw new SchemaMismatch("changed", `migration ${name} is not the one that was applied: restore the file`);
+    }
+  }
+}
+
+/** A ledger from before migrations said what they work with has no such column; the row as JSON is read all the same. */
+async function ledgerIfAny(client: pg.Client): Promise<Ledger> {
+  if (!(await exists(client, "fencepost.migration"))) return new Map();
+  const { rows } = await client.query<LedgerEntry>(
+    `SELECT m.name, m.checksum, pg_catalog.to_jsonb(m) ->> 'works_with' AS "worksWith" FROM fencepost.migration AS m ORDER BY m.name`,
+  );
+  return new Map(rows.map((row) => [row.name, row]));
+}
+
+/**
+ * Read from the catalog, which shows what is committed when the statement begins. `to_regclass` answers from a cache that
+ * a session brings up to date only when it locks a table: asked before and after another runner's commit, it says no twice.
+ */
+const existing = (table: string) => `
+  SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+  WHERE pg_catalog.format('%s.%s', n.nspname, c.relname) OPERATOR(pg_catalog.=) '${table}'`;
+
+async function exists(client: pg.Client, table: OurTable): Promise<boolean> {
+  const { rowCount } = await client.query(existing(table));
+  return rowCount !== 0;
+}
+
+/** A table that was never analysed is planned as if it were tiny, and stays so in prepared plans. */
+async function analyse(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    "SELECT pg_catalog.format('%I.%I', schemaname, tablename) AS name FROM pg_catalog.pg_tables WHERE schemaname = 'fencepost' ORDER BY 1",
+  );
+  await client.query(`ANALYZE ${rows.map((row) => row.name).join(", ")}`);
+}
+
+/**
+ * What a node needs to run, and nothing that changes a table. Tables of later migrations as well, where the same role
+ * applies them. In one transaction: a role with half of the rights would start, and fail later.
+ */
+async function grantTo(client: pg.Client, schema: string, role: string): Promise<void> {
+  const { rowCount } = await client.query("SELECT FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) $1", [
+    role,
+  ]);
+  if (rowCount === 0)
+    throw new SchemaMismatch("noRole", `there is no role ${role} to grant anything to: create it first`);
+  const to = `TO ${client.escapeIdentifier(role)}`;
+  const ours = `IN SCHEMA ${schema}`;
+  const later = `ALTER DEFAULT PRIVILEGES ${ours} GRANT`;
+  const text = `
+    BEGIN;
+    GRANT USAGE ON SCHEMA ${schema} ${to};
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES ${ours} ${to};
+    GRANT USAGE ON ALL SEQUENCES ${ours} ${to};
+    GRANT EXECUTE ON ALL FUNCTIONS ${ours} ${to};
+    ${later} SELECT, INSERT, UPDATE, DELETE ON TABLES ${to};
+    ${later} USAGE ON SEQUENCES ${to};
+    ${later} EXECUTE ON FUNCTIONS ${to};
+    COMMIT`;
+  // Not as a string, in which every `fencepost` would become the schema: the role may be called that, too.
+  await client.query({ text });
+}
+
+/** Removes everything Fencepost keeps in this database. For `dev`, whose chain starts anew each time. */
+export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "schema">): Promise<number> {
+  return withClient(options, async (client) => {
+    const isThere = "SELECT to_regclass('fencepost.transaction') IS NOT NULL AS there";
+    const { rows } = await client.query<{ there: boolean }>(isThere);
+    const counted = "SELECT count(*)::int AS transactions FROM fencepost.transaction";
+    const before = rows[0]?.there === true ? await client.query<{ transactions: number }>(counted) : null;
+    await client.query("DROP SCHEMA IF EXISTS fencepost CASCADE");
+    return before?.rows[0]?.transactions ?? 0;
+  });
+}
+
+/** Names stand in statements as they are: a word of SQL, `user` say, would be read as that word. */
+async function refuseUnquotable(client: pg.Client, schema: string): Promise<void> {
+  const asked = "SELECT pg_catalog.quote_ident($1) OPERATOR(pg_catalog.=) $1 AS plain";
+  const { rows } = await client.query<{ plain: boolean }>(asked, [schema]);
+  if (rows[0]?.plain !== true) throw new SchemaMismatch("badName", `${schema} is a word of SQL: choose another schema`);
+}
+
+export async function withClient<T>(
+  { databaseUrl, schema = DEFAULT_SCHEMA }: Pick<SchemaOptions, "databaseUrl" | "schema">,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    application_name: "fencepost migrate",
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
+  // A client without a listener ends the process when its connection breaks; the query itself rejects anyway.
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    return await work(speakingIn(client, schema));
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,77 @@
+/** SessionLock as an advisory lock of PostgreSQL, on a session of its own. */
+import type pg from "pg";
+import type { BackoffRule } from "../../../domain/pace/backoff.ts";
+import type { LockSession, SessionLock } from "../../../ports/session-lock.ts";
+import { listMissingLocks, type SessionLockRow, takeSessionLock } from "../statements/node-instance.ts";
+import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";
+
+/**
+ * Neither end may keep a session that the other has left. The server looks after a client that says nothing for three
+ * seconds, and takes a machine that vanished for gone three seconds later: within a lease of ordinary length.
+ */
+const KEEP = `
+  SET idle_session_timeout TO 0;
+  SET tcp_keepalives_idle TO 3; SET tcp_keepalives_interval TO 1; SET tcp_keepalives_count TO 3`;
+
+/** Soon: while nothing is held, nothing is sent before the heartbeat has said so. */
+const RECONNECT: BackoffRule = { firstMs: 50, mostMs: 1_000 };
+
+const KEYS = 2 ** 32;
+
+export class PostgresSessionLock implements SessionLock {
+  private readonly options: DirectSessionOptions;
+  private readonly session: DirectSession;
+  private listener: (held: LockSession | null) => void = () => undefined;
+  private current: LockSession | null = null;
+  private sessions = 0;
+
+  constructor(options: DirectSessionOptions) {
+    this.options = options;
+    this.session = new DirectSession(options, {
+      name: "fencepost session lock",
+      reconnect: RECONNECT,
+      begun: (client) => this.take(client),
+      lost: () => this.change(null),
+      pooled: () => options.telemetry.emit({ type: "instance.lock", state: "pooled" }),
+    });
+  }
+
+  get held(): LockSession | null {
+    return this.current;
+  }
+
+  hear(listener: (held: LockSession | null) => void): void {
+    this.listener = listener;
+    if (this.current !== null) listener(this.current);
+  }
+
+  startOver(): void {
+    this.change(null);
+    this.session.drop();
+  }
+
+  close(): Promise<void> {
+    this.listener = () => undefined;
+    return this.session.close();
+  }
+
+  /** Waits neither for a key that another session holds nor for the schema: the next session draws another key. */
+  private async take(client: pg.Client): Promise<void> {
+    const isFirst = this.sessions++ === 0;
+    const key = Math.floor(this.options.entropy.random() * KEYS) - KEYS / 2;
+    await client.query(KEEP);
+    const { rows } = await client.query<SessionLockRow>(takeSessionLock.sql, [key]);
+    const [row] = rows as [SessionLockRow];
+    if (row.taken !== true) throw new Error(`the session lock ${key} cannot be had`);
+    const missing = await client.query<{ instanceId: string; counter: number }>(listMissingLocks.sql);
+    const heardMs = this.options.clock.monotonicMs();
+    const missed = missing.rows.map((each) => ({ ...each, heardMs }));
+    this.change({ key, session: row.session, serverUpMs: row.serverUpMs, isFirst, missed });
+  }
+
+  private change(held: LockSession | null): void {
+    if (held === null && this.current === null) return;
+    this.current = held;
+    this.listener(held);
+  }
+}

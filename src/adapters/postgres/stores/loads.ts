@@ -1,0 +1,228 @@
+/** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
+import { compareLanes, type Lane, laneKey } from "../../../domain/lane.ts";
+import { standing } from "../../../domain/policy/charges.ts";
+import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../../ports/lane-store.ts";
+import { chainIds, signers } from "../commit/lookup.ts";
+import type { PolicyBook } from "../commit/policies.ts";
+import { attemptOf, groupByTransaction, holeOf, receiptsOf, timed } from "../commit/rows.ts";
+import { inLane, inPool, requestOf, SpentRequests } from "../commit/spent-requests.ts";
+import { laneOf, recordset, rowsOf, withLane } from "../rows/columns.ts";
+import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
+import { ask, type Reading } from "../session/connections.ts";
+import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "../statements/attempt.ts";
+import { readHoles } from "../statements/hole.ts";
+import { findWaitingRequests, type IntakeIntentRow, loadIntake } from "../statements/intake.ts";
+import { readLane, readQueues } from "../statements/lane.ts";
+import { type PayloadRow, readPayloads, readQueuedChanges } from "../statements/payload.ts";
+import { readCharges } from "../statements/policy.ts";
+import { findPooled } from "../statements/pool-choice.ts";
+import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "../statements/receipt.ts";
+import { findOpenReservations } from "../statements/reservation.ts";
+import { findSpent } from "../statements/spent-request.ts";
+import {
+  findRequests,
+  findWatched,
+  readAllocated,
+  readExpiring,
+  readOpenOf,
+  readSettledBelow,
+  readTracked,
+  type TrackedRow,
+} from "../statements/transaction.ts";
+
+type LaneLoads = Pick<
+  LaneStore,
+  "loadLane" | "loadAllocated" | "loadExpiring" | "loadWatched" | "openOf" | "settledBelow"
+>;
+
+export function loadsFrom(reading: Reading, policy: PolicyBook | null = null): Omit<LaneStore, "commit"> {
+  return { ...laneLoads(reading, policy), ...requestLoads(reading), ...otherLoads(reading) };
+}
+
+function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
+  return {
+    async loadLane({ lane, instanceId, token }) {
+      const key = [lane.chainId, lane.signer];
+      const [[state], tracked, attempts, receipts, watched, holes, reservations] = await reading.read((run) =>
+        Promise.all([
+          run(readLane, [...key, instanceId, token]),
+          run(readTracked, key),
+          run(readTrackedAttempts, key),
+          run(readTrackedReceipts, key),
+          run(readWatchedBlocks, key),
+          run(readHoles, [[lane.signer], [lane.chainId]]),
+          run(findOpenReservations, [[lane.signer], [lane.chainId]]),
+        ]),
+      );
+      if (state === undefined) return null;
+      const { policyStamp, ...known } = state;
+      // Whoever signs for the lane re-checks it by the document that its last owner allocated by, or a newer one.
+      await policy?.follow(policyStamp);
+      return {
+        ...known,
+        tracking: trackedRecords(tracked, attempts, receipts),
+        watched,
+        holes: holes.map(holeOf),
+        reservations: reservations.map(({ reservationId, nonce, leftMs }) => ({ reservationId, nonce, leftMs })),
+      };
+    },
+    async loadAllocated({ chainId, signer }, fromNonce, limit) {
+      const rows = await ask(reading, readAllocated, [chainId, signer, fromNonce, limit]);
+      if (rows.length === 0) return [];
+      const changes = await ask(reading, readQueuedChanges, [rows.map((row) => row.txId)]);
+      const changeOf = new Map(changes.map((row) => [row.txId, row]));
+      const counted = policy?.current.policies ? rows.map((row) => row.txId) : [];
+      const chargesOf = groupByTransaction(counted.length === 0 ? [] : await ask(reading, readCharges, [counted]));
+      return rows.map((row) => {
+        const { gasLimit, pinned, ...record } = timed(withPayload(row));
+        const change = changeOf.get(row.txId);
+        const charges = chargesOf.get(row.txId);
+        return {
+          ...record,
+          gas: gasLimit,
+          ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
+          ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
+          ...(pinned && { pinned }),
+        };
+      });
+    },
+    loadExpiring: ({ chainId, signer }, limit) => ask(reading, readExpiring, [chainId, signer, limit]),
+    async loadWatched({ chainId, signer }, blockHashes) {
+      const rows = await ask(reading, findWatched, [chainId, signer, blockHashes]);
+      if (rows.length === 0) return [];
+      const ids = rows.map((row) => row.txId);
+      const [attempts, receipts] = await reading.read((run) =>
+        Promise.all([run(readAttempts, [ids]), run(readReceipts, [ids])]),
+      );
+      return trackedRecords(rows, attempts, receipts);
+    },
+    openOf: ({ chainId, signer }, owner) => ask(reading, readOpenOf, [chainId, signer, owner]),
+    settledBelow: async ({ chainId, signer }) =>
+      (await ask(reading, readSettledBelow, [chainId, signer]))[0]?.settledBelow ?? 0,
+  };
+}
+
+type RequestLoads = Pick<LaneStore, "findByRequestIds" | "findPooled">;
+
+function requestLoads(reading: Reading): RequestLoads {
+  return {
+    /** A transaction, kept or not, wins over an intake row of the same request id, the earlier of two intake rows over the later. */
+    async findByRequestIds(asked) {
+      const requests = asked.flatMap(({ lane, requestIds }) =>
+        requestIds.map((requestId) => requestOf(lane, requestId)),
+      );
+      if (requests.length === 0) return [];
+      const wanted = new Set(requests.map((each) => requestKey(each, each.requestId)));
+      const ids = [...new Set(requests.map(({ requestId }) => requestId))];
+      const [stored, waiting, gone] = await reading.read((run) =>
+        Promise.all([
+          run(findRequests, rowsOf(findRequests, requests)),
+          run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
+          run(findSpent, rowsOf(findSpent, requests.map(inLane))),
+        ]),
+      );
+      // A transaction that was here has its id for good, also before what waits under it now.
+      const spent = new SpentRequests(gone);
+      const left = requests.filter((request) => spent.of(inLane(request)) !== null);
+      // Each key is deleted as it is found: the first row of it wins.
+      const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
+      return [
+        ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),
+        ...left
+          .filter((request) => isFirst(request, request.requestId))
+          .map((request) => ({ spent: true as const, ...withLane(request) })),
+        ...waiting.filter((row) => isFirst(row, row.requestId)).map(withLane),
+      ];
+    },
+    async findPooled(asked) {
+      if (asked.length === 0) return [];
+      const [rows, gone] = await reading.read((run) =>
+        Promise.all([run(findPooled, rowsOf(findPooled, asked)), run(findSpent, rowsOf(findSpent, asked.map(inPool)))]),
+      );
+      const spent = new SpentRequests(gone);
+      const left = asked.filter((each) => spent.of(inPool(each)) !== null);
+      return [
+        ...rows.map(withLane),
+        ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId })),
+      ];
+    },
+  };
+}
+
+function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoads | keyof RequestLoads> {
+  return {
+    async loadPayloads(txIds) {
+      if (txIds.length === 0) return [];
+      const [rows, changes] = await reading.read((run) =>
+        Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
+      );
+      const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
+      return txIds.map((txId) => {
+        const row = rowOf.get(txId);
+        if (row === undefined) throw new Error(`there is no payload of ${txId}`);
+        return storedPayload(row);
+      });
+    },
+    async loadRawTransactions(keys) {
+      if (keys.length === 0) return [];
+      const rows = await ask(reading, readRawTransactions, [[...new Set(keys.map(({ txId }) => txId))]]);
+      const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
+      return keys.map(({ txId, ordinal }) => {
+        const found = bytes.get(`${txId}:${ordinal}`);
+        if (found === undefined) throw new Error(`transaction ${txId} has no bytes of an attempt ${ordinal}`);
+        return found;
+      });
+    },
+    async queues(lanes) {
+      if (lanes.length === 0) return [];
+      const wanted = new Set(lanes.map(laneKey));
+      const rows = await ask(reading, readQueues, [signers(lanes), chainIds(lanes)]);
+      return rows.map(withLane).filter(({ lane }) => wanted.has(laneKey(lane)));
+    },
+    async loadIntake(lanes, limit, resting = []) {
+      if (lanes.length === 0) return [];
+      const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit, resting]);
+      return rows.map(intakeRow);
+    },
+  };
+}
+
+function intakeRow({ intakeId, awaits, expiresAt, approved, lapsed, unanswered, ...row }: IntakeIntentRow): IntakeRow {
+  const { allowNoCode, ...said } = withPayload(withLane(withoutNulls(row, ...OPTIONAL)));
+  const intent = allowNoCode ? { ...said, allowNoCode } : said;
+  const waiting = { intakeId, intent, ...(unanswered && { unanswered: true as const }) };
+  if (lapsed) return { ...waiting, lapsed: true };
+  if (unanswered || awaits === null || expiresAt === null) return waiting;
+  return { ...waiting, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
+}
+
+function requestKey(lane: Lane, requestId: string): string {
+  return `${laneKey(lane)}/${requestId}`;
+}
+
+function storedPayload(row: PayloadRow): StoredPayload {
+  return { payload: withPayload(row).payload, gas: row.gasLimit };
+}
+
+/** As JSON; ascending, the one lock order. */
+export function laneKeys(lanes: readonly Lane[]): string {
+  return recordset([...lanes].sort(compareLanes).map(laneOf));
+}
+
+function trackedRecords(
+  rows: readonly TrackedRow[],
+  attempts: readonly AttemptRow[],
+  receipts: readonly ReceiptRow[],
+): readonly TrackedRecord[] {
+  const attemptsOf = groupByTransaction(attempts);
+  const receiptOf = receiptsOf(receipts);
+  return rows.map((row) => {
+    const own = attemptsOf.get(row.txId) ?? [];
+    return {
+      ...withoutNulls(timed(row), "lostSightAt"),
+      attempts: own.map(attemptOf),
+      receipt: receiptOf.get(row.txId) ?? null,
+      firstSentAt: own[0]?.firstSentAt ?? null,
+    };
+  });
+}

@@ -1,0 +1,340 @@
+/** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
+import { reservationAt } from "../../../domain/ledger/index.ts";
+import { UNUSED, within } from "../../../domain/policy/use.ts";
+import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
+import type {
+  Census,
+  FirstHash,
+  HistoryRecord,
+  LaneRecord,
+  ListFilter,
+  QueryStore,
+  TransactionRecord,
+} from "../../../ports/query-store.ts";
+import type { PolicyBook } from "../commit/policies.ts";
+import {
+  ACCEPTED,
+  attemptRecord,
+  chargeOf,
+  groupByTransaction,
+  holeOf,
+  only,
+  receiptsOf,
+  reservationOf,
+  useOf,
+} from "../commit/rows.ts";
+import { laneOf, rowsOf, withLane, withOwner } from "../rows/columns.ts";
+import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
+import { ask, type Reading, type Run } from "../session/connections.ts";
+import { findByHash, readAttempts, readFirstHashes } from "../statements/attempt.ts";
+import { readCensus } from "../statements/census.ts";
+import { readConfirmations } from "../statements/confirmation.ts";
+import { readCompletions, readFeed } from "../statements/feed.ts";
+import { type HistoryRow, readHistory } from "../statements/history.ts";
+import { type HoleRow, listHoles } from "../statements/hole.ts";
+import { type IntakeRecordRow, readIntakeRecords } from "../statements/intake.ts";
+import { type LaneListRow, listLanes, readLaneDecisions } from "../statements/lane.ts";
+import { readLeft } from "../statements/left-intent.ts";
+import { findOrderKeys } from "../statements/order-key.ts";
+import {
+  listKeyUse,
+  listLaneUse,
+  readCharges,
+  readKeyUse,
+  readLaneUse,
+  readPolicyClock,
+} from "../statements/policy.ts";
+import { readPoolOf } from "../statements/pool-choice.ts";
+import { readReceipts } from "../statements/receipt.ts";
+import { readReservation } from "../statements/reservation.ts";
+import { ping } from "../statements/session.ts";
+import { findByNonce, findByRequest, type RecordRow, readRecords } from "../statements/transaction.ts";
+import {
+  pageFinal,
+  pageFinalOfSigner,
+  pageIntake,
+  pageIntakeOfSigner,
+  pageLive,
+  pageLiveOfSigner,
+  pageLiveState,
+  pageLiveStateOfSigner,
+  pageTransactions,
+  preferOrder,
+} from "../statements/transaction-page.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Signers are `0x` and lower-case hex: above the first, below the second. */
+const BEFORE_ALL = { signer: "", chainId: 0 };
+const BEYOND_ALL = "1";
+
+export function queriesFrom(
+  reading: Reading,
+  policy: PolicyBook | null = null,
+): Omit<QueryStore, "transactionByRequest"> {
+  const transaction: QueryStore["transaction"] = async (txId) => {
+    if (!UUID.test(txId)) return null;
+    const { records, aliases } = await recordsOf(reading, [txId]);
+    const aliased = aliases.get(txId.toLowerCase());
+    return aliased === undefined ? (records.get(txId.toLowerCase()) ?? null) : transaction(aliased);
+  };
+  const history: QueryStore["history"] = async (txId) => {
+    if (!UUID.test(txId)) return [];
+    const [rows, [intake]] = await reading.read((run) =>
+      Promise.all([run(readHistory, [txId]), run(readIntakeRecords, [[txId]])]),
+    );
+    if (rows.length > 0 || intake === undefined) return rows.map(historyRecord);
+    return intake.aliasOf === null
+      ? [{ ...ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
+      : history(intake.aliasOf);
+  };
+  return {
+    ...policyReads(reading, policy),
+    ...laneReads(reading),
+    transaction,
+    history,
+    async poolOf(txId) {
+      const [row] = UUID.test(txId) ? await ask(reading, readPoolOf, [txId]) : [];
+      return row?.pool ?? null;
+    },
+    async transactionAt({ chainId, signer }, nonce) {
+      const [found] = await ask(reading, findByNonce, [chainId, signer, nonce]);
+      return found === undefined ? null : transaction(found.txId);
+    },
+    firstHashes: (txIds) => firstHashesOf(reading, txIds),
+    async transactions(filter) {
+      const ids = await findPage(reading, filter);
+      if (ids.length === 0) return [];
+      const { records } = await recordsOf(reading, isNarrow(filter) ? ids : ids.slice(0, filter.limit));
+      const page = ids.flatMap((id) => records.get(id) ?? []);
+      return isNarrow(filter) ? page.filter((record) => matches(record, filter)).slice(0, filter.limit) : page;
+    },
+    confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations, [chainId, aboveBlock + 1, limit]),
+    async feed(after, limit) {
+      const [counters, items] = await reading.read((run) =>
+        Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
+      );
+      return { ...only(counters), items: items.map(withLane) };
+    },
+    async reservation(reservationId) {
+      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
+      return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
+    },
+    census: () => census(reading),
+    ping: async () => void (await ask(reading, ping)),
+  };
+}
+
+async function census(reading: Reading): Promise<Census> {
+  const row = only(await ask(reading, readCensus));
+  const { created, allocated, tracking, stuck, confirmed, failed, liveConfirmed, liveFailed } = row;
+  return {
+    states: {
+      CREATED: created,
+      ALLOCATED: allocated,
+      TRACKING: tracking,
+      STUCK: stuck,
+      CONFIRMED: confirmed,
+      FAILED_FINAL: failed,
+    },
+    watched: { CONFIRMED: liveConfirmed, FAILED_FINAL: liveFailed },
+    oldestPendingAgeMs: row.oldestAgeMs === null ? null : Math.max(0, row.oldestAgeMs),
+    unownedLanes: row.unowned,
+    suspendedLanes: row.suspended,
+  };
+}
+
+/** An id without a row of its own may be another name of a transaction. */
+async function firstHashesOf(reading: Reading, txIds: readonly string[]): Promise<readonly FirstHash[]> {
+  const found = await ask(reading, readFirstHashes, [txIds]);
+  const known = new Set(found.map(({ txId }) => txId));
+  const others = txIds.filter((txId) => !known.has(txId));
+  const names = others.length === 0 ? [] : await ask(reading, readLeft, [others]);
+  const aliases = names.flatMap(({ txId, aliasOf }) => (aliasOf === null ? [] : [{ txId, aliasOf }]));
+  if (aliases.length === 0) return found;
+  const named = await ask(reading, readFirstHashes, [aliases.map(({ aliasOf }) => aliasOf)]);
+  const byId = new Map(named.map((row) => [row.txId, row]));
+  return [
+    ...found,
+    ...aliases.flatMap(({ txId, aliasOf }) => {
+      const row = byId.get(aliasOf);
+      return row === undefined ? [] : [{ ...row, txId }];
+    }),
+  ];
+}
+
+function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carriedOut" | "lanes" | "lanesAfter"> {
+  return {
+    laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
+    async carriedOut(lane, order) {
+      const [row] = await ask(reading, findOrderKeys, rowsOf(findOrderKeys, [{ ...order, ...lane }]));
+      return row?.fingerprint ?? null;
+    },
+    async lanes(signer) {
+      const [rows, holes] = await reading.read((run) =>
+        Promise.all([lanesIn(run, [signer, 0, signer, null, null, null, null]), run(listHoles, [signer, signer])]),
+      );
+      return rows.map((row) => laneRecord(row, holes));
+    },
+    async lanesAfter(after, limit, { chainId: chain = null, owner = null, needsAttention = null } = {}) {
+      const { signer, chainId } = after ?? BEFORE_ALL;
+      const values = [signer, chainId, BEYOND_ALL, limit, chain, owner, needsAttention];
+      const rows = await reading.read((run) => lanesIn(run, values));
+      const [first, last] = [rows[0], rows.at(-1)];
+      if (first === undefined || last === undefined) return [];
+      const holes = await ask(reading, listHoles, [first.signer, last.signer]);
+      return rows.map((row) => laneRecord(row, holes));
+    },
+  };
+}
+
+function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QueryStore, "policyUse" | "allPolicyUse"> {
+  return {
+    async policyUse(lane, { txId, owner }) {
+      const txIds = txId === undefined ? [] : [txId];
+      const [[row], clocks, charges, [key]] = await reading.read((run) =>
+        Promise.all([
+          run(readLaneUse, [[lane.signer], [lane.chainId]]),
+          run(readPolicyClock, [txIds]),
+          run(readCharges, [txIds]),
+          run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
+        ]),
+      );
+      const { at, stamp, owner: itsOwner } = only(clocks);
+      await policy?.follow(stamp);
+      return {
+        lane,
+        at,
+        owner: owner ?? itsOwner,
+        signer: row === undefined ? UNUSED : useOf(row),
+        key: key === undefined ? UNUSED : useOf(key),
+        charges: charges.map(chargeOf),
+      };
+    },
+    async allPolicyUse() {
+      const [clocks, lanes, keys] = await reading.read((run) =>
+        Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
+      );
+      const { at } = only(clocks);
+      return {
+        at,
+        signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),
+        keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(useOf(row), at) })),
+      };
+    },
+  };
+}
+
+async function lanesIn(run: Run, values: readonly unknown[]): Promise<readonly LaneListRow[]> {
+  const [, rows] = await Promise.all([run(preferOrder, []), run(listLanes, values)]);
+  return rows;
+}
+
+/** What these ids name: transactions, waiting intake rows, and which ids are other names. */
+async function recordsOf(reading: Reading, ids: readonly string[]) {
+  const [rows, intake, attempts, receipts] = await reading.read((run) =>
+    Promise.all([
+      run(readRecords, [ids]),
+      run(readIntakeRecords, [ids]),
+      run(readAttempts, [ids]),
+      run(readReceipts, [ids]),
+    ]),
+  );
+  const attemptsOf = groupByTransaction(attempts);
+  const receiptOf = receiptsOf(receipts);
+  const records = new Map<string, TransactionRecord>();
+  const aliases = new Map<string, string>();
+  for (const { aliasOf, intakeId, awaits, expiresAt, ...row } of intake) {
+    const approval = approvalOf({ intakeId, awaits, expiresAt, subState: row.subState });
+    if (aliasOf !== null) aliases.set(row.txId, aliasOf);
+    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, intakeId, ...approval });
+  }
+  for (const row of rows) {
+    const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
+    records.set(row.txId, { ...transactionRecord(row), attempts, receipt: receiptOf.get(row.txId) ?? null });
+  }
+  return { records, aliases };
+}
+
+type Awaits = Pick<IntakeRecordRow, "intakeId" | "awaits" | "expiresAt" | "subState">;
+
+function approvalOf({
+  intakeId,
+  awaits,
+  expiresAt,
+  subState,
+}: Awaits): Pick<TransactionRecord, "awaiting" | "approved"> {
+  if (awaits === null || expiresAt === null) return {};
+  return subState === null ? { approved: { intakeId } } : { awaiting: { intakeId, rule: awaits, expiresAt } };
+}
+
+function transactionRecord(row: RecordRow): Omit<TransactionRecord, "attempts" | "receipt"> {
+  const { gasLimit: gas, ...record } = withPayload(withLane(withoutNulls(row, ...OPTIONAL, "heldSince", "expiredAt")));
+  return { ...record, gas };
+}
+
+function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {
+  return actor === null ? row : { ...row, decision: { actor, audit } };
+}
+
+function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly HoleRow[]): LaneRecord {
+  return {
+    ...withOwner(withLane(row)),
+    holes: holes.filter((hole) => hole.signer === row.signer && hole.chainId === row.chainId).map(holeOf),
+    headOfLine: head && { ...head, createdAt: new Date(head.createdAt) },
+  };
+}
+
+type Id = { readonly txId: string };
+
+/** The states in which a transaction is no longer followed. */
+const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
+
+/**
+ * Ids of the page, in the order asked for: a keyset page over transaction ids. Each shape of filter has a statement of its
+ * own, with the index that answers it: what is over by outcome, what is live, and what waits in the intake table, of all or
+ * some chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
+ */
+export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
+  const [, ...parts] = await reading.read((run) =>
+    Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
+  );
+  const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();
+  return filter.order === "newest" ? ids.reverse() : ids;
+}
+
+function partsOf(run: Run, filter: ListFilter): readonly Promise<readonly Id[]>[] {
+  const { signer, state, chainId = null } = filter;
+  const page = [filter.order, filter.after ?? null, filter.limit];
+  const of = [...page, chainId];
+  if (filter.txHash !== undefined) return [run(findByHash, [filter.txHash])];
+  if (filter.requestId !== undefined) return [run(findByRequest, [filter.requestId])];
+  const intake = () => (signer === undefined ? run(pageIntake, of) : run(pageIntakeOfSigner, [...of, signer]));
+  if (state === "CREATED") return [intake()];
+  const over = (outcome: State) =>
+    signer === undefined ? run(pageFinal, [...of, outcome]) : run(pageFinalOfSigner, [...of, outcome, signer]);
+  const live = (state: State) =>
+    signer === undefined ? run(pageLiveState, [...of, state]) : run(pageLiveStateOfSigner, [...of, state, signer]);
+  if (state !== undefined) return isSettled(state) ? [over(state), live(state)] : [live(state)];
+  if (signer !== undefined) return [...OUTCOMES.map(over), run(pageLiveOfSigner, [...of, signer]), intake()];
+  if (chainId !== null) return [...OUTCOMES.map(over), run(pageLive, of), intake()];
+  return [run(pageTransactions, page), intake()];
+}
+
+/** True where `findPage` has looked at the leading filter alone. */
+function isNarrow(filter: ListFilter): boolean {
+  return filter.txHash !== undefined || filter.requestId !== undefined;
+}
+
+/** The filters that a narrow look-up has left out. */
+function matches(record: TransactionRecord, filter: ListFilter): boolean {
+  const beyond = filter.after === undefined || (filter.order === "newest") === record.txId < filter.after;
+  return (
+    beyond &&
+    record.txId !== filter.after &&
+    (filter.chainId === undefined || record.lane.chainId === filter.chainId) &&
+    (filter.signer === undefined || record.lane.signer === filter.signer) &&
+    (filter.state === undefined || record.state === filter.state) &&
+    (filter.requestId === undefined || record.requestId === filter.requestId)
+  );
+}

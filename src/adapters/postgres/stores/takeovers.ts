@@ -1,0 +1,191 @@
+/**
+ * How lanes are taken: new ones, released ones, those of the dead. Each is judged and taken under the lock that every
+ * write of it holds to COMMIT, so a takeover waits for the last write before it, and only for that.
+ *
+ * Transactions that share a row lock (FOR SHARE) are let in past one that waits to have it alone, and sixteen of them can
+ * keep a takeover waiting for a minute. A takeover that has waited too long therefore queues for the lock of the table,
+ * which is granted in order. All writes of all lanes then wait behind it: so this is done only for lanes without an owner,
+ * for a moment, and seldom.
+ */
+import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
+import { StoreUnavailable } from "../../../ports/lane-store.ts";
+import { type Acquisition, InstanceOver } from "../../../ports/lease-store.ts";
+import { chainIds, signers } from "../commit/lookup.ts";
+import { laneOf, withOwner } from "../rows/columns.ts";
+import { ask, type Run } from "../session/connections.ts";
+import type { DurableRuntime } from "../session/durably.ts";
+import { insertTakeovers } from "../statements/cluster-past.ts";
+import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "../statements/lane.ts";
+import { findFreeLanes, type LeaseRow, type PickedRow, pickLanes, readLease, takeLanes } from "../statements/lease.ts";
+import { readInstance } from "../statements/node-instance.ts";
+import type { Command } from "../statements/statement.ts";
+import { writeLease, writeRows } from "./leases.ts";
+import { laneKeys } from "./loads.ts";
+
+export type Held = Extract<Acquisition, { fence: Fence }>;
+
+interface Claim {
+  readonly lanes: readonly Lane[];
+  readonly instanceId: string;
+  readonly limit: number;
+}
+
+interface Claimed {
+  readonly held: readonly Held[];
+  /** Free, but locked by another transaction at that moment. */
+  readonly passedOver: readonly Lane[];
+}
+
+/** For one lane, and longer where a stalled owner may hold it longer: leaves time for a second try. */
+const WAIT_MS = 350;
+const OUTLAST_MS = 20;
+/** A claim that passes lanes over looks again so often: most who lock a free lane are about to take it. */
+const LOOKS = 3;
+const LOOK_EVERY_MS = 50;
+const INSIST_AT_MOST_MS = 300;
+const INSIST_EVERY_MS = 5_000;
+
+export class Takeovers {
+  private readonly runtime: DurableRuntime;
+  private insistAgainAtMs: number | null = null;
+
+  constructor(runtime: DurableRuntime) {
+    this.runtime = runtime;
+  }
+
+  async acquire(lane: Lane, instanceId: string): Promise<Acquisition> {
+    try {
+      return await this.acquireOnce(lane, instanceId, false);
+    } catch (error) {
+      const isBusy = error instanceof StoreUnavailable && error.busy;
+      if (!isBusy || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
+      return this.acquireOnce(lane, instanceId, true);
+    }
+  }
+
+  async claim(lanes: readonly Lane[], instanceId: string, limit: number): Promise<readonly Held[]> {
+    if (lanes.length === 0 || limit <= 0) return [];
+    await this.ensure(lanes);
+    const held: Held[] = [];
+    let wanted = lanes;
+    for (let look = 1; wanted.length > 0 && held.length < limit; look++) {
+      if (look > 1) await this.runtime.clock.sleep(LOOK_EVERY_MS);
+      const insists = look > LOOKS;
+      if (insists && !this.mayInsist()) break;
+      const claim = { lanes: wanted, instanceId, limit: limit - held.length };
+      const claimed = await this.claimOnce(claim, insists).catch((error) => nothingMore(error, held));
+      held.push(...claimed.held);
+      wanted = insists ? [] : claimed.passedOver;
+    }
+    return held;
+  }
+
+  /** Whether it is free is read without a lock: who insists holds all lanes up. */
+  private async isFree(lane: Lane): Promise<boolean> {
+    const values = [laneKeys([lane]), [lane.chainId], [lane.signer]];
+    return (await ask(this.runtime.connections, findFreeLanes, values)).length > 0;
+  }
+
+  private mayInsist(): boolean {
+    const nowMs = this.runtime.clock.monotonicMs();
+    if (this.insistAgainAtMs !== null && nowMs < this.insistAgainAtMs) return false;
+    this.insistAgainAtMs = nowMs + INSIST_EVERY_MS;
+    return true;
+  }
+
+  private get waitMs(): number {
+    return Math.max(WAIT_MS, this.runtime.limits.idleMs + OUTLAST_MS);
+  }
+
+  private acquireOnce(lane: Lane, instanceId: string, insists: boolean): Promise<Acquisition> {
+    const keys = laneKeys([lane]);
+    return writeLease(this.runtime, {
+      statements: insists ? 5 : 4,
+      waits: insists ? 3 : 2,
+      waitAtMostMs: insists ? INSIST_AT_MOST_MS : this.waitMs,
+      // The lane is locked before its owner is read: what is found then stays true until COMMIT.
+      find: async (run) => {
+        const [, , , leases, claimant] = await Promise.all([
+          insists ? run(lockLaneTable, []) : null,
+          run(ensureLanes, [keys]),
+          run(lockLanesByKey, [keys, [lane.chainId], [lane.signer]]),
+          run(readLease, [lane.chainId, lane.signer]),
+          run(readInstance, [instanceId]),
+        ]);
+        return { lease: leases[0] as LeaseRow, alive: claimant[0]?.alive === true };
+      },
+      decide: ({ lease, alive }) => {
+        if (!alive) throw new InstanceOver(instanceId);
+        const result = judge(lease, instanceId);
+        const taken = result.result === "acquired" || result.result === "takenOver";
+        return { commands: taken ? take([lane], instanceId) : [], result, rollback: !taken };
+      },
+    });
+  }
+
+  private claimOnce(claim: Claim, insists: boolean): Promise<Claimed> {
+    return writeLease(this.runtime, {
+      statements: insists ? 4 : 3,
+      waits: insists ? 2 : 1,
+      ...(insists ? { waitAtMostMs: INSIST_AT_MOST_MS } : {}),
+      find: (run) => look(run, claim, insists),
+      decide: ({ picked, free, alive }) => {
+        if (!alive) throw new InstanceOver(claim.instanceId);
+        const taken = picked.filter((row) => !row.kept).map(laneOf);
+        const keys = new Set(taken.map(laneKey));
+        const passedOver = picked.length < claim.limit ? free.filter((lane) => !keys.has(laneKey(lane))) : [];
+        const result = { held: picked.map((row) => heldBy(row, claim.instanceId)), passedOver };
+        const commands = taken.length === 0 ? [] : take(taken, claim.instanceId);
+        return { commands, result, rollback: taken.length === 0 };
+      },
+    });
+  }
+
+  /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
+  private async ensure(lanes: readonly Lane[]): Promise<void> {
+    const known = await ask(this.runtime.connections, findLanes, [chainIds(lanes), signers(lanes)]);
+    const keys = new Set(known.map((row) => laneKey(laneOf(row))));
+    const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
+    if (missing.length > 0) await writeRows(this.runtime, ensureLanes, [laneKeys(missing)]);
+  }
+}
+
+async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean) {
+  const keys = laneKeys(lanes);
+  const [, picked, free, claimant] = await Promise.all([
+    insists ? run(lockLaneTable, []) : null,
+    run(pickLanes, [keys, instanceId, chainIds(lanes), signers(lanes), limit]),
+    run(findFreeLanes, [keys, chainIds(lanes), signers(lanes)]),
+    run(readInstance, [instanceId]),
+  ]);
+  return { picked, free: free.map(laneOf), alive: claimant[0]?.alive === true };
+}
+
+/** Lanes already taken must be reported; the rest is claimed again at the next look. */
+function nothingMore(error: unknown, held: readonly Held[]): Claimed {
+  if (held.length === 0 || !(error instanceof StoreUnavailable)) throw error;
+  return { held: [], passedOver: [] };
+}
+
+function heldBy(row: PickedRow, instanceId: string): Held {
+  const token = row.kept ? row.token : row.token + 1;
+  const fence = { lane: laneOf(row), instanceId, token };
+  return { result: row.kept ? "kept" : token === 1 ? "acquired" : "takenOver", fence };
+}
+
+function judge(lease: LeaseRow, instanceId: string): Acquisition {
+  const { owner } = withOwner(lease);
+  if (owner === null) return heldBy({ ...lease, kept: false }, instanceId);
+  return owner.instanceId === instanceId
+    ? heldBy({ ...lease, kept: true }, instanceId)
+    : { result: "notLeader", owner };
+}
+
+/** With who had them, for people. */
+function take(lanes: readonly Lane[], instanceId: string): readonly Command[] {
+  const values = [laneKeys(lanes), instanceId, chainIds(lanes), signers(lanes)];
+  return [
+    { statement: insertTakeovers, values },
+    { statement: takeLanes, values: [...values, lanes.length] },
+  ];
+}

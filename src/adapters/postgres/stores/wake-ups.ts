@@ -1,0 +1,87 @@
+/**
+ * WakeUps through LISTEN and NOTIFY, over one session that is used for nothing else.
+ *
+ * A transaction that notifies takes a lock of the whole server at its COMMIT, so no transaction that does work ever does:
+ * hints are collected and leave a few times a second, in transactions of their own that do not wait for the disk. Where
+ * there is no session to listen on, that is said once, and nothing is listened to.
+ */
+import type pg from "pg";
+import type { BackoffRule } from "../../../domain/pace/backoff.ts";
+import { WAKE_UPS, type WakeUp, type WakeUps } from "../../../ports/wake-ups.ts";
+import { processIdOf } from "../session/connections.ts";
+import { DirectSession, type DirectSessionOptions } from "../session/direct-session.ts";
+import { notify } from "../statements/session.ts";
+
+const CHANNEL = "fencepost";
+/** At most so often does a process notify, however much happens. */
+const PAUSE_MS = 20;
+const RECONNECT: BackoffRule = { firstMs: 200, mostMs: 5_000 };
+
+export class PostgresWakeUps implements WakeUps {
+  private readonly options: DirectSessionOptions;
+  private readonly untold = new Set<WakeUp>();
+  private listener: (wakeUp: WakeUp) => void = () => undefined;
+  private listening: pg.Client | null = null;
+  private cancelTelling: (() => void) | null = null;
+  private readonly session: DirectSession;
+
+  constructor(options: DirectSessionOptions) {
+    this.options = options;
+    this.session = new DirectSession(options, {
+      name: "fencepost wake-ups",
+      reconnect: RECONNECT,
+      begun: (client) => this.listen(client),
+      lost: () => {
+        this.listening = null;
+      },
+      pooled: () => {
+        const message =
+          "the database is behind a pooler, through which LISTEN does not work: nodes poll for news instead";
+        options.telemetry.emit({ type: "alert", severity: "WARNING", code: "NOTIFICATIONS_NEED_DIRECT_URL", message });
+      },
+    });
+  }
+
+  get hears(): boolean {
+    return this.listening !== null;
+  }
+
+  tell(wakeUp: WakeUp): void {
+    this.untold.add(wakeUp);
+    this.cancelTelling ??= this.options.clock.after(PAUSE_MS, () => void this.flush());
+  }
+
+  hear(listener: (wakeUp: WakeUp) => void): void {
+    this.listener = listener;
+  }
+
+  async close(): Promise<void> {
+    await this.flush();
+    this.listening = null;
+    await this.session.close();
+  }
+
+  /** A hint that cannot be sent is dropped: NOTIFY only makes polling sooner (docs/many-nodes.md). */
+  private async flush(): Promise<void> {
+    this.cancelTelling?.();
+    this.cancelTelling = null;
+    const words = [...this.untold];
+    this.untold.clear();
+    if (words.length > 0) await this.listening?.query(notify.sql, [words.join(" ")]).catch(() => undefined);
+  }
+
+  private async listen(client: pg.Client): Promise<void> {
+    client.on("notification", ({ processId, payload = "" }) => {
+      // The server sends a session its own notifications too.
+      if (processId !== processIdOf(client)) this.wake(payload.split(" "));
+    });
+    // A notification that a crash swallows is a hint that was lost; waiting for the disk would hold the lock for longer.
+    await client.query(`SET synchronous_commit TO off; LISTEN ${CHANNEL}`);
+    this.listening = client;
+    this.wake(WAKE_UPS);
+  }
+
+  private wake(words: readonly string[]): void {
+    for (const wakeUp of WAKE_UPS) if (words.includes(wakeUp)) this.listener(wakeUp);
+  }
+}

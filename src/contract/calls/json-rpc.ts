@@ -1,0 +1,50 @@
+import { Type } from "typebox";
+import { named, query } from "../schemas/shapes.ts";
+import { declared } from "./call.ts";
+
+const Call = named("JsonRpcCall", {
+  jsonrpc: Type.String({ pattern: "^2\\.0$" }),
+  id: Type.Union([Type.String(), Type.Integer()]),
+  method: Type.String({ description: "As an Ethereum node has them; docs/rpc.md says which are answered here." }),
+  params: Type.Optional(Type.Array(Type.Any())),
+});
+
+const Answer = named("JsonRpcAnswer", {
+  jsonrpc: Type.String({ pattern: "^2\\.0$" }),
+  id: Type.Union([Type.String(), Type.Integer(), Type.Null()]),
+  result: Type.Optional(Type.Any()),
+  error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Any()) })),
+});
+
+export const JsonRpcQuery = query({
+  nonce: Type.String({ enum: ["ignore"], description: "Pass over the nonce that a transaction names." }),
+  noCode: Type.String({
+    enum: ["allow"],
+    description: "Take call data to addresses without code, as `allowNoCode: true` of a transaction does.",
+  }),
+  repeat: Type.String({
+    enum: ["merge"],
+    description: "Sends without request id and nonce that are alike and less than a minute apart are one transaction.",
+  }),
+});
+
+const REQUEST_ID = "The request id of the transaction sent; in a batch, with `:` and the call's place behind it.";
+
+/** Enough to come in: each call of a packet is asked for its own scope. */
+const jsonRpc = {
+  scope: { scope: "read", or: "submit" },
+  description:
+    "For clients that speak Ethereum's JSON-RPC: viem, ethers, web3.py, web3.js, cast. Sends and accounts are answered here, all else by the chain's endpoints. One call, or a batch of up to 1,000. Up to 8 MiB.",
+  headers: { "Idempotency-Key": REQUEST_ID, "X-Fencepost-Request-Id": "The same, for clients that reserve the other." },
+  query: JsonRpcQuery,
+  body: Type.Union([Call, Type.Array(Call)]),
+  answers: {
+    200: { description: "An answer to each call, errors too.", schema: Type.Union([Answer, Type.Array(Answer)]) },
+  },
+  errors: ["INVALID_REQUEST", "QUEUE_FULL"],
+} as const;
+
+export const jsonRpcCalls = declared({
+  jsonRpc: { at: "post /rpc", summary: "Ethereum's JSON-RPC, of the only chain", ...jsonRpc },
+  jsonRpcOfChain: { at: "post /rpc/{chainId}", summary: "Ethereum's JSON-RPC, of one chain", ...jsonRpc },
+});

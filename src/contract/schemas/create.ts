@@ -1,0 +1,168 @@
+import { type Static, Type } from "typebox";
+import { STATES } from "../../domain/transaction/transitions.ts";
+import { Problem } from "./problem.ts";
+import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, TxId } from "./scalars.ts";
+import { closed, nullable, oneOf, optional } from "./shapes.ts";
+
+/** What POST /tx and POST /tx/batch take and answer. The create stage validates it in depth; this is its description and its type. */
+
+export const FeeType = oneOf(["legacy", "eip2930", "eip1559"]);
+
+const AccessList = Type.Unsafe<readonly { readonly address: string; readonly storageKeys: readonly string[] }[]>(
+  Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }), {
+    description: "EIP-2930 access list.",
+  }),
+);
+
+const pricing = optional({
+  value: Quantity,
+  gas: Quantity,
+  maxFeePerGas: Quantity,
+  maxPriorityFeePerGas: Quantity,
+  gasPrice: Quantity,
+  accessList: AccessList,
+  type: FeeType,
+});
+
+const Arguments = Type.Unsafe<readonly unknown[]>(Type.Array(Type.Unknown()));
+const Abi = Type.Unsafe<readonly unknown[]>(
+  Type.Array(Type.Unknown(), { description: "JSON, or human-readable lines." }),
+);
+
+const transfer = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1000000000000000" };
+
+const RawPayload = closed(
+  "RawPayload",
+  { to: Address, data: Type.Optional(HexInput), ...pricing },
+  { description: "A transfer, or a call whose data is already encoded.", examples: [transfer] },
+);
+export type RawPayload = Static<typeof RawPayload>;
+
+const CallPayload = closed(
+  "CallPayload",
+  {
+    to: Address,
+    function: Type.Unsafe<string | readonly unknown[]>({
+      anyOf: [{ type: "string" }, { type: "array" }],
+      description:
+        "Human-readable signature, or an ABI in which exactly one function fits. Beside `abi`: the name of one of its functions, or the signature where there are several of that name.",
+    }),
+    abi: Type.Optional(Abi),
+    args: Arguments,
+    ...pricing,
+  },
+  {
+    description: "A contract call that Fencepost encodes.",
+    examples: [
+      {
+        to: "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+        function: "transfer(address,uint256)",
+        args: [transfer.to, "250"],
+      },
+    ],
+  },
+);
+export type CallPayload = Static<typeof CallPayload>;
+
+const DeployPayload = closed(
+  "DeployPayload",
+  { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
+  { description: "A contract creation.", examples: [{ bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" }] },
+);
+export type DeployPayload = Static<typeof DeployPayload>;
+
+export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
+
+const Metadata = Type.Record(Type.String(), Type.Unknown(), {
+  description: "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.",
+});
+
+const Pool = closed(
+  "SignerPool",
+  {
+    pool: PoolName,
+    stickyKey: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: "Transactions with the same one get the same signer of the pool, always, and so keep their order.",
+      }),
+    ),
+  },
+  {
+    description:
+      "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
+    examples: [{ pool: "payouts" }],
+  },
+);
+
+export const AllowNoCode = Type.Boolean({
+  description:
+    "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
+});
+
+const ValidUntil = Type.String({
+  format: "date-time",
+  description:
+    "Not mined by then, it is cancelled and ends as FAILED_FINAL/EXPIRED. An instant of ISO 8601 with its offset, in the future by the database's clock and at most 366 days ahead. Compared between repeats.",
+  examples: ["2026-11-02T09:45:00Z"],
+});
+
+const ExactNonce = Type.Unsafe<number>({
+  ...Nonce,
+  description:
+    "For callers whose guard against a double is a nonce of their own: given exactly, or refused as CONFLICT with `nextNonce`. Leave it out and Fencepost gives the next one. Not compared between repeats.",
+});
+
+export const CreateTransaction = closed(
+  "CreateTransaction",
+  {
+    chainId: Type.Optional(ChainId),
+    signer: Type.Union([Address, Pool]),
+    nonce: Type.Optional(ExactNonce),
+    requestId: Type.Optional(RequestId),
+    payload: Payload,
+    allowNoCode: Type.Optional(AllowNoCode),
+    validUntil: Type.Optional(ValidUntil),
+    metadata: Type.Optional(Metadata),
+  },
+  { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },
+);
+export type CreateTransaction = Static<typeof CreateTransaction>;
+
+const created = {
+  txId: TxId,
+  chainId: ChainId,
+  signer: Address,
+  nonce: nullable(Nonce),
+  state: oneOf(STATES, {
+    description: "CREATED, without a nonce: it waits, for approval where a policy asks for that.",
+  }),
+  requestId: nullable(RequestId),
+};
+
+export const CreatedTransaction = closed("CreatedTransaction", created);
+export type CreatedTransaction = Static<typeof CreatedTransaction>;
+
+const CreatedItem = closed("CreatedItem", {
+  status: Type.Unsafe<200 | 202>({
+    type: "integer",
+    enum: [202, 200],
+    description: "202 accepted; 200 the same request had been accepted before.",
+  }),
+  ...created,
+});
+
+export const BATCH_ITEMS_LIMIT = 1_000;
+
+export const CreateBatch = closed("CreateBatch", {
+  transactions: Type.Array(CreateTransaction, { maxItems: BATCH_ITEMS_LIMIT }),
+});
+export type CreateBatch = Static<typeof CreateBatch>;
+
+export const BatchResults = closed("BatchResults", {
+  results: Type.Array(Type.Union([CreatedItem, Problem]), {
+    description: "One per transaction, in order. Partial success is normal: look at each status.",
+  }),
+});
+export type BatchResults = Static<typeof BatchResults>;

@@ -1,0 +1,56 @@
+import { type Static, Type } from "typebox";
+import { SPAN_KINDS } from "../../domain/nonces/nonce-spans.ts";
+import { Address, ChainId, Nonce, TxId } from "./scalars.ts";
+import { named, nullable, oneOf, optional, query } from "./shapes.ts";
+
+const Span = named(
+  "NonceSpan",
+  {
+    from: Nonce,
+    to: Nonce,
+    kind: oneOf(SPAN_KINDS),
+    ...optional({
+      txId: TxId,
+      reservationId: Type.String({ format: "uuid" }),
+      detail: Type.String(),
+    }),
+  },
+  {
+    description:
+      "Neighbours of one kind are one span, both ends included; those that somebody may have to look at stand alone, with their id.",
+  },
+);
+
+export const NonceRuler = named("NonceRuler", {
+  chainId: ChainId,
+  signer: Address,
+  from: Nonce,
+  to: Type.Integer({ minimum: 0, description: "The last nonce that is shown." }),
+  cursor: nullable(
+    Type.Integer({ minimum: 0, description: "The next nonce to be given; null while the lane is unused." }),
+  ),
+  mined: nullable(
+    Type.Integer({
+      minimum: 0,
+      description: "How many the chain counts as mined, as this node was last told; null: it has not asked.",
+    }),
+  ),
+  final: Type.Integer({ minimum: 0, description: "Every nonce below this one is over, or was not ours." }),
+  spans: Type.Array(Span, { description: "Ascending; nonces from the cursor on are in none." }),
+});
+export type NonceRuler = Static<typeof NonceRuler>;
+
+export const NonceRulerQuery = query({
+  chainId: ChainId,
+  from: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "Without it, a little below what is not final.",
+  }),
+  to: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "At most 2,000 nonces at once. Without it, up to the cursor.",
+  }),
+});
+export type NonceRulerQuery = Static<typeof NonceRulerQuery>;

@@ -1,0 +1,75 @@
+import { Type } from "typebox";
+import { POOL_NAME } from "../../domain/nonces/pool.ts";
+
+export const Address = Type.String({
+  pattern: "^0x[0-9a-fA-F]{40}$",
+  description: "Account address; EIP-55 in answers, any casing without a wrong checksum in requests.",
+  examples: ["0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"],
+});
+
+export const Hash = Type.String({
+  pattern: "^0x[0-9a-f]{64}$",
+  description: "32 bytes, lower-case hex.",
+  examples: ["0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c"],
+});
+
+/** The same in answers, typed as wallet libraries take them. */
+export const AnsweredAddress = Type.Unsafe<`0x${string}`>(Address);
+export const AnsweredHash = Type.Unsafe<`0x${string}`>(Hash);
+
+export const Hex = Type.String({ pattern: "^0x([0-9a-f]{2})*$", description: "Bytes, lower-case hex." });
+
+/** As requests may bring them. */
+export const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
+
+/** What answers carry wherever a number may outgrow a double. */
+export const Decimal = Type.String({
+  pattern: "^(0|[1-9][0-9]*)$",
+  description: "Unsigned integer in decimal digits; amounts are in wei.",
+  examples: ["1000000000000000"],
+});
+
+/** What requests may carry for the same. The SDK writes a bigint as its decimal digits. */
+export const Quantity = Type.Unsafe<string | number | bigint>({
+  anyOf: [
+    { type: "string", pattern: "^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$" },
+    { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+  ],
+  description: "Decimal string, 0x hex, or an integer up to 2^53 - 1.",
+  examples: ["1000000000000000"],
+});
+
+export const Timestamp = Type.String({
+  format: "date-time",
+  description: "ISO 8601, UTC.",
+  examples: ["2026-11-02T09:30:00.000Z"],
+});
+
+export const ChainId = Type.Integer({
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
+  description: "EIP-155 chain id.",
+  examples: [31337],
+});
+
+export const Nonce = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, examples: [7] });
+
+export const TxId = Type.String({
+  format: "uuid",
+  description: "Fencepost's own id of a transaction (UUID version 7).",
+  examples: ["019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d"],
+});
+
+export const Owner = Type.String({
+  description: "The name of the API key that asked for it; null where no key is asked for.",
+  examples: ["checkout"],
+});
+
+export const RequestId = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: "The caller's own id: printable, one transaction per lane, and per pool.",
+  examples: ["order-42"],
+});
+
+export const PoolName = Type.String({ pattern: POOL_NAME.source, description: "A pool of the configuration." });

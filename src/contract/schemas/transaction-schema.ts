@@ -1,0 +1,256 @@
+import { type Static, Type } from "typebox";
+import { SCOPES } from "../../domain/keys/principal.ts";
+import { ATTEMPT_KINDS } from "../../domain/transaction/transaction.ts";
+import {
+  STATES,
+  SUB_STATES,
+  type SubState,
+  TRANSITIONS,
+  type TransitionEvent,
+} from "../../domain/transaction/transitions.ts";
+import { OFFERED_ACTIONS } from "../../domain/troubles/situation.ts";
+import { CAUSE_CODES, HELP_CODES } from "../../domain/troubles/table.ts";
+import { FeeType } from "./create.ts";
+import { OnChain } from "./on-chain.ts";
+import {
+  Address,
+  AnsweredAddress,
+  AnsweredHash,
+  ChainId,
+  Decimal,
+  Hash,
+  Hex,
+  Nonce,
+  Owner,
+  PoolName,
+  RequestId,
+  Timestamp,
+  TxId,
+} from "./scalars.ts";
+import { named, nullable, oneOf, optional, query } from "./shapes.ts";
+
+const LIST_LIMIT = 1_000;
+
+const State = oneOf(STATES);
+export const SubStateWord = oneOf(Object.values(SUB_STATES).flat() as SubState[], {
+  description: "How far it has come, or why it ended.",
+});
+
+const fees = optional({ gasPrice: Decimal, maxFeePerGas: Decimal, maxPriorityFeePerGas: Decimal });
+
+const NormalisedPayload = named(
+  "NormalisedPayload",
+  {
+    to: nullable(Address),
+    data: Hex,
+    value: Decimal,
+    ...optional({ gas: Decimal, type: FeeType }),
+    ...fees,
+    accessList: Type.Optional(Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }))),
+  },
+  { description: "What the caller asked for, in one form. `to` is null for a deployment." },
+);
+
+const Attempt = named(
+  "Attempt",
+  {
+    ordinal: Type.Integer({ minimum: 1 }),
+    kind: oneOf(ATTEMPT_KINDS),
+    txHash: nullable(AnsweredHash),
+    gas: Decimal,
+    type: FeeType,
+    ...fees,
+    createdAt: Timestamp,
+    firstSentAt: nullable(Timestamp),
+    private: Type.Optional(
+      Type.Boolean({ description: "Only private endpoints (`send: only`) were given it, and it is not disclosed." }),
+    ),
+  },
+  {
+    description:
+      "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
+  },
+);
+
+const Receipt = named("Receipt", {
+  txHash: AnsweredHash,
+  blockNumber: Type.Integer({ minimum: 0 }),
+  blockHash: AnsweredHash,
+  transactionIndex: Type.Integer({ minimum: 0 }),
+  status: oneOf(["success", "reverted"]),
+  verified: Type.Optional(
+    Type.Boolean({
+      description:
+        "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
+    }),
+  ),
+  gasUsed: Decimal,
+  effectiveGasPrice: nullable(Decimal),
+  contractAddress: nullable(AnsweredAddress),
+});
+
+const HistoryEntry = named("HistoryEntry", {
+  ordinal: Type.Integer(),
+  event: oneOf(Object.keys(TRANSITIONS) as TransitionEvent[]),
+  fromState: nullable(State),
+  state: State,
+  subState: nullable(SubStateWord),
+  nodeId: nullable(Type.String()),
+  fencingToken: nullable(Type.Integer()),
+  reason: nullable(Type.String()),
+  actor: nullable(
+    Type.String({
+      description:
+        "Where this step was decided: `operator:<name of the API key>`, `hook`, `policy`, or `caller` for what its `validUntil` asked for.",
+    }),
+  ),
+  audit: nullable(
+    Type.Object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
+  ),
+  count: Type.Integer({ minimum: 1, description: "Repeats of one event are one entry." }),
+  firstAt: Timestamp,
+  lastAt: Timestamp,
+});
+
+const Confirmation = named(
+  "Confirmation",
+  { number: Type.Integer({ minimum: 0 }), hash: Hash },
+  { description: "A canonical block on top of the receipt's." },
+);
+
+const AwaitedApproval = named(
+  "AwaitedApproval",
+  {
+    rule: Type.String({
+      description: "The bound of a policy that asked for it.",
+      examples: ["signers.*.maxValue.perTransaction"],
+    }),
+    expiresAt: Timestamp,
+    worstCost: nullable(
+      Type.Unsafe<string>({
+        ...Decimal,
+        description:
+          "The most that it can cost in wei under the ceilings of the node that answers, value included; null: that node does not serve the chain.",
+      }),
+    ),
+  },
+  { description: "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`." },
+);
+
+export const Transaction = named(
+  "Transaction",
+  {
+    txId: TxId,
+    chainId: ChainId,
+    signer: Address,
+    requestId: nullable(RequestId),
+    owner: nullable(Owner),
+    nonce: nullable(Nonce),
+    state: State,
+    subState: nullable(SubStateWord),
+    txHash: nullable(AnsweredHash),
+    payload: NormalisedPayload,
+    gas: nullable(Decimal),
+    metadata: nullable(Type.Object({}, { additionalProperties: true })),
+    validUntil: nullable(Timestamp),
+    heldSince: nullable(Timestamp),
+    attempts: Type.Array(Attempt),
+    receipt: nullable(Receipt),
+    lastError: nullable(Type.String()),
+    submitAttempts: Type.Integer({ minimum: 0 }),
+    lastSubmittedAt: nullable(Timestamp),
+    nextResubmitAt: nullable(Timestamp),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    confirmedAt: nullable(Timestamp),
+    ...optional({
+      approval: AwaitedApproval,
+      history: Type.Array(HistoryEntry),
+      confirmations: Type.Array(Confirmation),
+      onChain: OnChain,
+    }),
+  },
+  {
+    description:
+      "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
+  },
+);
+export type Transaction = Static<typeof Transaction>;
+
+export const TransactionPage = named("TransactionPage", {
+  items: Type.Array(Transaction),
+  next: nullable(Type.String({ description: "The `after` of the next page; null at the end." })),
+});
+export type TransactionPage = Static<typeof TransactionPage>;
+
+const include = Type.Unsafe<string>({
+  type: "string",
+  pattern: "^(history|confirmations|logs)(,(history|confirmations|logs))*$",
+  description: "Comma-separated: history, confirmations, logs. With logs the chain is asked, for `onChain`.",
+  examples: ["history,confirmations"],
+});
+
+export const TransactionQuery = query({ include });
+
+export const ByRequestQuery = Type.Object(
+  { requestId: RequestId, ...optional({ signer: Address, pool: PoolName, chainId: ChainId, include }) },
+  { additionalProperties: false, description: "By the signer, or by the pool that was asked." },
+);
+
+export const TransactionListQuery = query({
+  signer: Address,
+  chainId: ChainId,
+  state: State,
+  requestId: RequestId,
+  txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
+  order: oneOf(["newest", "oldest"], { default: "newest" }),
+  after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
+  limit: Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 50 }),
+});
+export type TransactionListQuery = Static<typeof TransactionListQuery>;
+
+const Cause = Type.Object({
+  code: oneOf(CAUSE_CODES),
+  text: Type.String(),
+  since: Type.Optional(Timestamp),
+  data: Type.Optional(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Null()]), {
+      description: "The figures of the text; wei as decimal strings.",
+    }),
+  ),
+});
+
+const OfferedAction = named(
+  "OfferedAction",
+  {
+    action: oneOf(OFFERED_ACTIONS),
+    code: oneOf(HELP_CODES, { description: "The help that it is." }),
+    label: Type.String({ description: "For a button." }),
+    method: oneOf(["POST", "DELETE"]),
+    path: Type.String(),
+    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+      description: "Complete; `reason` may be put in better words.",
+    }),
+    scope: oneOf(SCOPES, { description: "What the API key needs. Its own maker may cancel with `submit`." }),
+  },
+  { description: "One request that helps, and would be accepted now." },
+);
+
+export const Explanation = named("Explanation", {
+  summary: Type.String({ description: "What is wrong, what that holds up, and what helps: for a person in a hurry." }),
+  causes: Type.Array(Cause, { description: "What decides first." }),
+  blockedBy: Type.Optional(
+    Type.Object(
+      { txId: Type.Optional(TxId), nonce: Nonce },
+      {
+        description:
+          "What it waits for. Without an id where no transaction holds that nonce, and for a key that is limited to signers or chains.",
+      },
+    ),
+  ),
+  help: Type.Array(Type.Object({ code: oneOf(HELP_CODES), text: Type.String() }), {
+    description: "What helps now, most useful first; nothing that would be refused, or would change nothing.",
+  }),
+  actions: Type.Array(OfferedAction, { description: "Of that, what a request does." }),
+});
+export type Explanation = Static<typeof Explanation>;

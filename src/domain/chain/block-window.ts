@@ -1,0 +1,100 @@
+import type { Hash } from "../lane.ts";
+
+export interface BlockRef {
+  readonly number: number;
+  readonly hash: Hash;
+  readonly parentHash: Hash;
+}
+
+export interface WindowChange<B extends BlockRef> {
+  readonly window: BlockWindow;
+  /** New on the canonical chain, ascending. */
+  readonly added: readonly B[];
+  /** No longer canonical, descending. */
+  readonly removed: readonly BlockRef[];
+}
+
+/**
+ * The most recent canonical blocks, contiguous and hash-linked. Immutable: its holder has a frozen view with one hash
+ * per height, however long its work takes.
+ */
+export class BlockWindow {
+  static readonly empty = new BlockWindow([]);
+  private readonly blocks: readonly BlockRef[];
+
+  private constructor(blocks: readonly BlockRef[]) {
+    this.blocks = blocks;
+  }
+
+  /**
+   * Throws if the blocks are not ascending, contiguous and linked: an inconsistent window would cause wrong decisions.
+   */
+  static of(blocks: readonly BlockRef[]): BlockWindow {
+    assertLinked(blocks);
+    return new BlockWindow(blocks.map(({ number, hash, parentHash }) => ({ number, hash, parentHash })));
+  }
+
+  get tip(): BlockRef | null {
+    return this.blocks.at(-1) ?? null;
+  }
+
+  get oldest(): BlockRef | null {
+    return this.blocks[0] ?? null;
+  }
+
+  get size(): number {
+    return this.blocks.length;
+  }
+
+  /** Null if the height is outside the window. */
+  hashAt(number: number): Hash | null {
+    const first = this.blocks[0];
+    if (first === undefined) return null;
+    return this.blocks[number - first.number]?.hash ?? null;
+  }
+
+  contains(block: Pick<BlockRef, "number" | "hash">): boolean {
+    return this.hashAt(block.number) === block.hash;
+  }
+
+  /**
+   * True if the block may be on the followed chain, and is not above it. Below the window this cannot be checked: true.
+   */
+  mayStandOn(block: Pick<BlockRef, "number" | "hash">): boolean {
+    return this.oldest !== null && (block.number < this.oldest.number || this.contains(block));
+  }
+
+  /** Blocks above `number`, ascending. */
+  above(number: number): readonly BlockRef[] {
+    const first = this.blocks[0];
+    if (first === undefined) return [];
+    return this.blocks.slice(Math.max(0, number + 1 - first.number));
+  }
+
+  /**
+   * Appends linked blocks to their parent in the window; blocks above that parent are removed. Null if the parent is
+   * not in the window: the fork is deeper.
+   */
+  extend<B extends BlockRef>(added: readonly B[], capacity: number): WindowChange<B> | null {
+    const first = added[0];
+    if (first === undefined) return { window: this, added, removed: [] };
+    assertLinked(added);
+    if (!this.contains({ number: first.number - 1, hash: first.parentHash })) return null;
+    const kept = this.blocks.filter((block) => block.number < first.number);
+    const removed = this.blocks.filter((block) => block.number >= first.number).reverse();
+    const fresh = added.map(({ number, hash, parentHash }) => ({ number, hash, parentHash }));
+    return { window: new BlockWindow([...kept, ...fresh].slice(-capacity)), added, removed };
+  }
+}
+
+/** Ascending, contiguous, each the parent of the next. */
+export function isLinked(blocks: readonly BlockRef[]): boolean {
+  return blocks.every((block, index) => {
+    const parent = blocks[index - 1];
+    return parent === undefined || (block.number === parent.number + 1 && block.parentHash === parent.hash);
+  });
+}
+
+function assertLinked(blocks: readonly BlockRef[]): void {
+  if (!isLinked(blocks)) throw new Error(`blocks ${blocks.map((block) => block.number).join(", ")} are not one chain`);
+}

@@ -1,0 +1,101 @@
+/**
+ * Notices: single events that a person must look at, kept until they are acknowledged. A foreign use of a key may mean
+ * a stolen key; a vanished node may have left its keys behind. The event is over at once, the danger is not. Pure.
+ */
+import type { Hash, Hex, Lane } from "../lane.ts";
+
+export const NOTICE_KINDS = ["EXTERNAL_KEY_USE", "NODE_VANISHED"] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** Nonces of a lane that were used by a transaction from elsewhere. */
+export interface ForeignUse {
+  readonly nonce: number;
+  /** Last nonce, if the chain's count passed several at once. */
+  readonly through: number;
+  /** Null if the chain counts it, but no endpoint showed the transaction. */
+  readonly txHash: Hash | null;
+  /** Our transaction that lost the nonce; null if it had none. */
+  readonly txId: string | null;
+}
+
+/** One event of either kind. */
+export interface NoticeEvidence extends Partial<ForeignUse> {
+  readonly at: Date;
+  readonly instanceId?: string;
+  /** Evidence of the instance's end. */
+  readonly why?: string;
+  /** Lanes that it held at that time. */
+  readonly lanes?: number;
+}
+
+export interface Acknowledgement {
+  readonly by: string;
+  readonly at: Date;
+  readonly why: string;
+}
+
+export interface Notice {
+  readonly noticeId: string;
+  readonly kind: NoticeKind;
+  /** Set for EXTERNAL_KEY_USE. */
+  readonly lane: Lane | null;
+  /** Set for NODE_VANISHED. */
+  readonly nodeId: string | null;
+  readonly firstSeenAt: Date;
+  readonly lastSeenAt: Date;
+  /** Number of events: repeats before an acknowledgement belong to the same notice, later ones to a new one. */
+  readonly times: number;
+  /** The last events, newest first. */
+  readonly evidence: readonly NoticeEvidence[];
+  /** When the node was back; null if it is not, or for another kind of notice. */
+  readonly overAt: Date | null;
+  readonly acknowledged: Acknowledgement | null;
+}
+
+export const MOST_EVIDENCE = 20;
+/** Number of acknowledged notices kept per lane or node. */
+export const MOST_ACKNOWLEDGED = 100;
+
+export function isOpen({ acknowledged, overAt }: Pick<Notice, "acknowledged" | "overAt">): boolean {
+  return acknowledged === null && overAt === null;
+}
+
+export function timesOf({ nonce, through }: Pick<ForeignUse, "nonce" | "through">): number {
+  return through - nonce + 1;
+}
+
+/** A node that was shutting down with no lanes left did not vanish. */
+export function isVanished({ draining, lanes }: { readonly draining: boolean; readonly lanes: number }): boolean {
+  return !draining || lanes > 0;
+}
+
+/** An operator's acknowledgement. */
+export interface AcknowledgeOrder {
+  readonly noticeId: string;
+  readonly by: string;
+  readonly why: string;
+  /** Number of events that the operator has seen; null: not given. */
+  readonly times: number | null;
+  /** Idempotency key of the caller, and fingerprint of the request; null: none. */
+  readonly order: { readonly key: string; readonly fingerprint: Hex } | null;
+}
+
+export type KeptOrder = NonNullable<AcknowledgeOrder["order"]>;
+
+/**
+ * `acknowledge`: write it. `stands`: the same action was already carried out. `reused`: another action has this key.
+ * `taken`: somebody else acknowledged it. `grown`: it happened again since the operator looked.
+ */
+export type AcknowledgeVerdict = "acknowledge" | "stands" | "reused" | "taken" | "grown";
+
+export function judgeAcknowledgement(
+  { acknowledged, times }: Pick<Notice, "acknowledged" | "times">,
+  kept: KeptOrder | null,
+  asked: AcknowledgeOrder,
+): AcknowledgeVerdict {
+  if (acknowledged === null) return asked.times === null || asked.times === times ? "acknowledge" : "grown";
+  const isSameKey = asked.order !== null && kept?.key === asked.order.key;
+  if (isSameKey) return kept?.fingerprint === asked.order?.fingerprint ? "stands" : "reused";
+  const isSame = asked.order === null && acknowledged.by === asked.by && acknowledged.why === asked.why;
+  return isSame ? "stands" : "taken";
+}

@@ -1,0 +1,112 @@
+import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "../lane.ts";
+import { affinity } from "../nonces/rendezvous.ts";
+
+/** A live instance, with the facts that placement uses. */
+export interface Member {
+  readonly instanceId: string;
+  readonly nodeId: string;
+  /** Empty if it is embedded in another process and cannot be reached. */
+  readonly url: string;
+  readonly mode: "basic" | "worker-queue";
+  /** Chains that it reaches now. */
+  readonly chains: ReadonlySet<number>;
+  readonly signers: ReadonlySet<Address>;
+  /** It is shutting down and takes no lanes. */
+  readonly draining: boolean;
+  /** It lost its lanes because it was silent: it takes only lanes that no other member serves. */
+  readonly standsBack: boolean;
+  /** Signers whose key it could not sign with; null if its release does not report them. */
+  readonly keysAway: ReadonlySet<Address> | null;
+}
+
+export function serves(member: Member, lane: Lane): boolean {
+  return !member.draining && member.chains.has(lane.chainId) && member.signers.has(lane.signer);
+}
+
+/** It has the key, whichever chains it reaches now. */
+export function holdsKey(member: Member, lane: Lane): boolean {
+  return member.signers.has(lane.signer);
+}
+
+/** It reports that it could not sign with the key. */
+export function findsKeyAway({ keysAway }: Member, { signer }: Lane): boolean {
+  return keysAway?.has(signer) === true;
+}
+
+export function isReachable(member: Member): boolean {
+  return member.url !== "";
+}
+
+/** The members that match, or all if none does. */
+function preferring(isPreferred: (member: Member) => boolean, members: readonly Member[]): readonly Member[] {
+  const preferred = members.filter(isPreferred);
+  return preferred.length > 0 ? preferred : members;
+}
+
+/** It did not lose its lanes by silence. */
+function isSteady({ standsBack }: Member): boolean {
+  return !standsBack;
+}
+
+/**
+ * Assigns lanes to members: each lane goes to its favourite by rendezvous hashing, unless that one has its fair share
+ * already. Every node with the same members computes the same result without asking others, and a member that joins or
+ * leaves moves few other lanes. It is advice: the fence decides who writes.
+ */
+export function place(lanes: readonly Lane[], members: readonly Member[]): ReadonlyMap<LaneKey, Member> {
+  const takers = members.filter((member) => !member.draining);
+  const share = Math.ceil(lanes.length / Math.max(1, preferring(isSteady, preferring(isReachable, takers)).length));
+  const load = new Map<string, number>();
+  const placement = new Map<LaneKey, Member>();
+  const choices = [...lanes]
+    .sort(compareLanes)
+    .map((lane) => ({ lane, ranked: preferring(isSteady, rank(lane, takers)) }));
+  // Lanes with the fewest candidates first: otherwise the only holder of a key could be full of lanes that others can
+  // serve.
+  for (const { lane, ranked } of choices.sort((a, b) => a.ranked.length - b.ranked.length)) {
+    const chosen = ranked.find((member) => (load.get(member.instanceId) ?? 0) < share) ?? ranked[0];
+    if (chosen === undefined) continue;
+    placement.set(laneKey(lane), chosen);
+    load.set(chosen.instanceId, (load.get(chosen.instanceId) ?? 0) + 1);
+  }
+  return placement;
+}
+
+/** Members that should serve the lane, favourite first. By node id, so that a restarted node keeps its rank. */
+export function rank(lane: Lane, members: readonly Member[]): readonly Member[] {
+  const key = laneKey(lane);
+  const servants = ableToSign(
+    lane,
+    members.filter((member) => serves(member, lane)),
+  );
+  // Members without a URL come last: other nodes cannot forward requests to them.
+  return preferring(isReachable, servants)
+    .map((member) => ({ member, score: affinity(key, member.nodeId) }))
+    .sort(
+      (a, b) =>
+        Number(a.member.standsBack) - Number(b.member.standsBack) ||
+        b.score - a.score ||
+        (a.member.instanceId < b.member.instanceId ? -1 : 1),
+    )
+    .map(({ member }) => member);
+}
+
+/**
+ * Members that do not find the key away, or all if there are none. Marks count only if all members report them: a
+ * member of an older release would not take the lanes that others leave to it.
+ */
+function ableToSign(lane: Lane, servants: readonly Member[]): readonly Member[] {
+  if (servants.some(({ keysAway }) => keysAway === null)) return servants;
+  return preferring((member) => !findsKeyAway(member, lane), servants);
+}
+
+/** Every lane that some live member can serve. */
+export function servedLanes(members: readonly Member[]): readonly Lane[] {
+  const lanes = new Map<LaneKey, Lane>();
+  for (const member of members) {
+    for (const chainId of member.chains) {
+      for (const signer of member.signers) lanes.set(laneKey({ chainId, signer }), { chainId, signer });
+    }
+  }
+  return [...lanes.values()];
+}

@@ -1,0 +1,58 @@
+/**
+ * Retention: what is deleted, and when. Pure.
+ *
+ * The feed is deleted first, from its beginning and without a gap: completions older than the retention, up to the
+ * first that is not. A transaction follows once it is final and past its watch and all its completions are deleted: so
+ * a reader of the feed always finds it. Its request id stays as a hash (docs/operations/retention.md).
+ */
+import { isSettled, type State } from "../transaction/transitions.ts";
+
+/** A shorter retention would delete outcomes that a caller has not read yet, or that are still watched for a reorg. */
+export const SHORTEST_RETENTION_MS = 3_600_000;
+
+/**
+ * Margin between the deletion of a completion and of its transaction. A completion has the time at which its database
+ * transaction began, but numbers are assigned in commit order, so a later number may be older by one transaction's
+ * duration, far less than this.
+ */
+export const BEHIND_ITS_COMPLETION_MS = 600_000;
+
+/** A row, read under its lane's lock. */
+export interface OldRow {
+  readonly state: State;
+  /** Open, or final and watched for a deep reorg. */
+  readonly live: boolean;
+  /** Time of the step that made it final. */
+  readonly updatedAt: Date;
+}
+
+/**
+ * The database's current time, the retention, and the time of the oldest completion in the feed; null if there is none.
+ */
+export interface Moment {
+  readonly now: Date;
+  readonly ageMs: number;
+  readonly oldestInFeed: Date | null;
+}
+
+export function mayLeave({ state, live, updatedAt }: OldRow, { now, ageMs, oldestInFeed }: Moment): boolean {
+  if (live || !isSettled(state)) return false;
+  const kept = Math.min(now.getTime() - ageMs, oldestInFeed?.getTime() ?? Number.POSITIVE_INFINITY);
+  return updatedAt.getTime() < kept - BEHIND_ITS_COMPLETION_MS;
+}
+
+/** In whole days if it is that long, else in hours, rounded up. */
+export function ageInWords(ms: number): string {
+  const hours = Math.ceil(ms / 3_600_000);
+  return hours >= 48 ? `${Math.ceil(hours / 24)} days` : `${hours} ${hours === 1 ? "hour" : "hours"}`;
+}
+
+/** Highest number up to which all of these completions, the lowest of the feed, are older; null if none is. */
+export function leavesThrough(
+  lowest: readonly { readonly seq: number; readonly at: Date }[],
+  olderThan: Date,
+): number | null {
+  const kept = lowest.findIndex(({ at }) => at >= olderThan);
+  const leaving = kept === -1 ? lowest : lowest.slice(0, kept);
+  return leaving.at(-1)?.seq ?? null;
+}

@@ -1,0 +1,157 @@
+/**
+ * The highest price of a transaction, from any source: market, caller, operator, hook, or bytes signed elsewhere. An
+ * endpoint with false prices, or a caller's typing error, must not empty an account. Base fees are no limit on chains
+ * without them, or if the endpoint falsifies them.
+ */
+
+import { FencepostError } from "../errors.ts";
+import { type Fees, type FeeWishes, feeCap, under } from "../transaction/fees.ts";
+import type { UnsignedTransaction } from "../transaction/transaction.ts";
+import { listedCeilings, UNKNOWN_CHAIN } from "./default-ceilings.ts";
+
+/** A message names the environment variable to raise. */
+export type CeilingVariable = "FENCEPOST_MAX_FEE_GWEI" | "FENCEPOST_MAX_GAS_COST_WEI" | "FENCEPOST_MAX_COST_WEI";
+
+/** Null: not configured. */
+export interface CeilingSettings {
+  readonly maxFeeWei: bigint | null;
+  readonly maxGasCostWei: bigint | null;
+  readonly maxCostWei: bigint | null;
+}
+
+/** Ceilings of one chain, in wei. */
+export interface Ceilings {
+  /** Limit on the fee cap per gas. */
+  readonly feePerGas: bigint;
+  /**
+   * `feePerGas` is configured: then only it limits repricing, which otherwise ends at a multiple of the first price.
+   */
+  readonly isFeeSet: boolean;
+  /** Limit on gas × fee cap, blobs included. */
+  readonly gasCost: bigint;
+  /** Limit on value + gas × fee cap; null: value is not limited here. */
+  readonly cost: bigint | null;
+}
+
+/** Everything besides the gas price that decides a transaction's cost. */
+export interface Content {
+  readonly gas: bigint;
+  readonly value: bigint;
+  /** EIP-4844: the highest cost of its blobs. */
+  readonly blobCost?: bigint;
+}
+
+/** Highest price per gas, and the ceiling that sets it. Negative if the content alone is over its ceiling. */
+export interface FeeLimit {
+  readonly most: bigint;
+  readonly variable: CeilingVariable;
+  /** Without a configured ceiling, one market answer may raise the price up to this multiple of the first price. */
+  readonly timesFirst?: bigint;
+}
+
+const GWEI = 1_000_000_000n;
+const MILLI_TOKEN = 10n ** 15n;
+const REPRICING_FACTOR = 5n;
+
+export function ceilingsOf(chainId: number, settings: CeilingSettings): Ceilings {
+  const { feeGwei, gasCostMilli } = listedCeilings(chainId) ?? UNKNOWN_CHAIN;
+  return {
+    feePerGas: settings.maxFeeWei ?? feeGwei * GWEI,
+    isFeeSet: settings.maxFeeWei !== null,
+    gasCost: settings.maxGasCostWei ?? gasCostMilli * MILLI_TOKEN,
+    cost: settings.maxCostWei,
+  };
+}
+
+/** Highest cost of a transaction under the ceilings, value included, for any gas limit and price. */
+export function worstCost(
+  { feePerGas, gasCost, cost }: Ceilings,
+  { value, gas }: { value: bigint; gas?: bigint },
+): bigint {
+  const byPrice = gas === undefined ? gasCost : gas * feePerGas;
+  const most = value + (byPrice < gasCost ? byPrice : gasCost);
+  return cost !== null && cost < most && cost >= value ? cost : most;
+}
+
+export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Content): FeeLimit {
+  const { gas, value, blobCost = 0n } = content;
+  let limit: FeeLimit = { most: feePerGas, variable: "FENCEPOST_MAX_FEE_GWEI" };
+  const byGasCost = shared(gasCost - blobCost, gas);
+  if (byGasCost < limit.most) limit = { most: byGasCost, variable: "FENCEPOST_MAX_GAS_COST_WEI" };
+  const byCost = cost === null ? null : shared(cost - value - blobCost, gas);
+  if (byCost !== null && byCost < limit.most) limit = { most: byCost, variable: "FENCEPOST_MAX_COST_WEI" };
+  return limit;
+}
+
+/**
+ * Limit for a replacement that nobody asked for: without a configured ceiling it ends at five times the first price. If
+ * the first price was almost zero, it waits there for an operator's action (change-price.ts).
+ */
+export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
+  const limit = feeLimit(ceilings, content);
+  const grown = feeCap(first) * REPRICING_FACTOR;
+  if (ceilings.isFeeSet || grown >= limit.most) return limit;
+  return { most: grown, variable: "FENCEPOST_MAX_FEE_GWEI", timesFirst: REPRICING_FACTOR };
+}
+
+export interface Priced {
+  readonly fees: Fees;
+  /** True if the wanted price was above the limit. */
+  readonly reached: FeeLimit | null;
+}
+
+/** A wanted price, limited by the ceilings. */
+export function priceUnder(ceilings: Ceilings, content: Content, wanted: Fees): Priced {
+  const limit = feeLimit(ceilings, content);
+  if (feeCap(wanted) <= limit.most) return { fees: wanted, reached: null };
+  return { fees: under(wanted, limit.most < 0n ? 0n : limit.most), reached: limit };
+}
+
+/** Fees that a caller or operator named are refused above a ceiling. To lower them silently would be a guess. */
+export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: FeeWishes): void {
+  const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
+  const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce((a, b) => (a > b ? a : b));
+  const limit = feeLimit(ceilings, content);
+  if (cap > limit.most) throw overCeiling(ceilings, content, cap, limit);
+}
+
+declare const within: unique symbol;
+
+/** A transaction within the ceilings of its chain: only this type is signed, or stored to be sent. */
+export type Bounded = UnsignedTransaction & { readonly [within]: true };
+
+/** The check that everything passes before it becomes an attempt. Throws SUBMISSION_REJECTED, `FEE_OVER_CEILING`. */
+export function bounded(ceilings: Ceilings, unsigned: UnsignedTransaction, blobCost = 0n): Bounded {
+  const { gas, value, fees } = unsigned;
+  refuseOverCeiling(ceilings, { gas, value, blobCost }, fees);
+  return unsigned as Bounded;
+}
+
+export function overCeiling(ceilings: Ceilings, content: Content, cap: bigint, limit: FeeLimit): FencepostError {
+  const { gas, value, blobCost = 0n } = content;
+  const blobs = blobCost === 0n ? "" : ` + blobs ${blobCost}`;
+  const gasWords = `gas ${gas} x fee cap ${cap}${blobs}`;
+  const gasCost = gas * cap + blobCost;
+  const said: Readonly<Record<CeilingVariable, string>> = {
+    FENCEPOST_MAX_FEE_GWEI: `a fee cap of ${cap} wei per gas is above the ceiling of ${ceilings.feePerGas}`,
+    FENCEPOST_MAX_GAS_COST_WEI: `${gasWords} = ${gasCost} wei is above the ceiling of ${ceilings.gasCost}`,
+    FENCEPOST_MAX_COST_WEI: `value ${value} + ${gasWords} = ${value + gasCost} wei is above the ceiling of ${ceilings.cost}`,
+  };
+  const detail = `${said[limit.variable]} (${limit.variable})`;
+  return new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_OVER_CEILING" });
+}
+
+/** Names the ceiling and the setting to change. */
+export function limitInWords(limit: FeeLimit): string {
+  return `the ceiling of ${limit.most < 0n ? 0n : limit.most} wei per gas (${sourceInWords(limit)})`;
+}
+
+export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
+  if (timesFirst === undefined) return variable;
+  return `${timesFirst} times its first price; ${variable} sets another`;
+}
+
+/** Remainder of an amount per gas; negative if it is overdrawn. */
+function shared(amount: bigint, gas: bigint): bigint {
+  return amount < 0n ? -1n : amount / (gas > 0n ? gas : 1n);
+}

@@ -1,0 +1,55 @@
+/**
+ * Price steps from the lower to the higher of two endpoints' markets, for a transaction that blocks leave out. It is
+ * not known which endpoint is wrong. The first step at most doubles the lower price. Each further step needs more
+ * blocks without it, after every endpoint got the previous one (broadcast.ts sends a repriced payload to all).
+ */
+import { type Asked, baseFeeNow, type FeeMarket, type Fees, larger, smaller, tipFor } from "../transaction/fees.ts";
+import { covers } from "./repricing.ts";
+
+/**
+ * Number of blocks before the next step. Three steps reach the higher market after six blocks. On chains with several
+ * blocks a second, inclusion takes longer than two of them.
+ */
+export const PASSED_OVER = { blocks: 2, ms: 1_000 } as const;
+
+/** The next step above the current offer; null if the markets are equal, or the higher one is already offered. */
+export function nextStep(standing: Fees, market: FeeMarket): Fees | null {
+  if (market.dearer === undefined) return null;
+  const hasBaseFee = market.baseFees.length > 0;
+  const offers = steps(market, market.dearer).map((asked) => offerFor(standing, hasBaseFee, asked));
+  return offers.find((fees) => !covers(standing, fees)) ?? null;
+}
+
+function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
+  const baseFee = baseFeeNow(market) ?? 0n;
+  const tip = tipFor(market);
+  const { gasPrice } = market;
+  // If the endpoints agree on the base fee, the whole doubled price may go into the tip.
+  const room = dearer.baseFee > baseFee ? 0n : baseFee;
+  const first: Asked = {
+    baseFee: smaller(dearer.baseFee, 2n * baseFee),
+    tip: smaller(dearer.tip, 2n * tip + room),
+    gasPrice: smaller(dearer.gasPrice, 2n * gasPrice),
+  };
+  const second: Asked = {
+    baseFee: between(first.baseFee, dearer.baseFee),
+    tip: between(first.tip, dearer.tip),
+    gasPrice: between(first.gasPrice, dearer.gasPrice),
+  };
+  return [first, second, dearer];
+}
+
+function offerFor(like: Fees, hasBaseFee: boolean, { baseFee, tip, gasPrice }: Asked): Fees {
+  if (like.type !== "eip1559")
+    return { type: like.type, gasPrice: hasBaseFee ? larger(gasPrice, baseFee + tip) : gasPrice };
+  if (!hasBaseFee) return { type: "eip1559", maxFeePerGas: gasPrice, maxPriorityFeePerGas: gasPrice };
+  return { type: "eip1559", maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip };
+}
+
+/** Geometric mean: the same factor from both. */
+function between(low: bigint, high: bigint): bigint {
+  const product = larger(low, 1n) * larger(high, 1n);
+  let root = 1n << BigInt(Math.ceil(product.toString(2).length / 2));
+  for (let next = (root + product / root) >> 1n; next < root; next = (root + product / root) >> 1n) root = next;
+  return smaller(larger(root, low), larger(low, high));
+}

@@ -1,0 +1,93 @@
+/**
+ * Price of a payload that an operator or the hook requested without a price. It must be mined now: it offers what the
+ * next block takes, and enough to replace the current payload in a pool.
+ *
+ * The market is the answer of one endpoint. Up to the automatic limit (`relative`) it is used unchanged. Above it, up
+ * to the ceilings (`absolute`), the newest followed block must have cost at least half as much: that is an independent
+ * answer. Tips are in no header, and stay under `relative`.
+ */
+import { baseFeeNow, type FeeMarket, type Fees, feeCap, larger, smaller, tipFor, under } from "../transaction/fees.ts";
+import { leastReplacement } from "./replacement.ts";
+import { covers, higher, isBelowMarket, tipOf, tipTaken } from "./repricing.ts";
+
+export interface Order {
+  /** Price in this envelope. */
+  readonly like: Fees;
+  /** The offer that may be in a pool; null: none. */
+  readonly standing: Fees | null;
+  readonly market: FeeMarket;
+  /** Base fees of the followed blocks, oldest first; empty on chains without base fees. */
+  readonly seenBaseFees: readonly bigint[];
+}
+
+/** Highest price per gas. */
+export interface OrderLimits {
+  readonly relative: bigint;
+  readonly absolute: bigint;
+}
+
+export type OrderedPrice =
+  | { readonly verdict: "offer"; readonly fees: Fees }
+  /** The minimum replacement price is above the limit, although gas does not cost that much. */
+  | { readonly verdict: "tooDear"; readonly least: bigint }
+  /**
+   * Gas costs more than one answer may justify, and the newest block does not confirm it. `allowed`: the price that may
+   * be offered meanwhile.
+   */
+  | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
+
+export function orderedPrice(order: Order, { relative, absolute }: OrderLimits): OrderedPrice {
+  const { standing, market, seenBaseFees } = order;
+  const isSure = isConfirmed(market, seenBaseFees);
+  const wanted = wantedNow(order, relative, isSure);
+  const least = standing === null ? null : leastReplacement(standing);
+  const needed = least === null ? wanted : higher(wanted, least);
+  const believed = isSure && isShort(standing, wanted, market) ? feeCap(needed) : feeCap(wanted);
+  const most = smaller(absolute, isSure || isFixed(market) ? larger(relative, believed) : relative);
+  const fees = under(needed, larger(most, 0n));
+  const isTaken = least === null || covers(fees, least);
+  if (!isSure && !isFixed(market) && most < absolute && isBelowMarket(fees, market)) {
+    return { verdict: "unconfirmed", needed, allowed: isTaken ? fees : null };
+  }
+  return isTaken ? { verdict: "offer", fees } : { verdict: "tooDear", least: feeCap(least) };
+}
+
+/** A base fee doubles in six blocks at the fastest (EIP-1559), so the newest block limits the next ones. */
+function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]): boolean {
+  const [now, newest] = [baseFeeNow(market), seenBaseFees.at(-1)];
+  return now !== undefined && newest !== undefined && now <= newest * 2n;
+}
+
+/** An operator's own price needs no confirmation. */
+function isFixed({ offer }: FeeMarket): boolean {
+  return offer?.isFixed === true;
+}
+
+function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): Fees {
+  const chains = takenNow(like, market, relative);
+  const { offer } = market;
+  if (offer === undefined) return chains;
+  const { maxFeePerGas, maxPriorityFeePerGas = tipOf(chains) } = offer;
+  const advised = { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas } as const;
+  if (!offer.isFixed) return higher(chains, under(advised, relative));
+  return higher(isSure ? chains : under(chains, 0n), under(advised, maxFeePerGas));
+}
+
+/**
+ * Twice the base fee covers six full blocks in a row. A legacy payload pays its whole price, so it gets no more either.
+ */
+function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
+  const { gasPrice } = market;
+  const baseFee = baseFeeNow(market);
+  if (baseFee === undefined) return higher(under(like, 0n), { type: "legacy", gasPrice });
+  const tip = smaller(larger(tipFor(market), tipTaken(market)), relative);
+  const cap = baseFee * 2n + tip;
+  if (like.type !== "eip1559") return { type: like.type, gasPrice: smaller(larger(gasPrice, baseFee + tip), cap) };
+  return { type: "eip1559", maxFeePerGas: cap, maxPriorityFeePerGas: tip };
+}
+
+/** The current offer does not pay for the next block: then the minimum replacement price is needed. */
+function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket): boolean {
+  const price = wanted.type === "eip1559" ? (baseFeeNow(market) ?? 0n) + tipOf(wanted) : feeCap(wanted);
+  return standing !== null && feeCap(standing) < price;
+}

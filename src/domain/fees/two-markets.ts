@@ -1,0 +1,77 @@
+/**
+ * Combines the fee markets of two endpoints. Either may be false, so no value of one alone raises a price: base fees
+ * come from a header that both have, tips and gas prices are the lower ones. The higher market is kept too: if the
+ * lower one is false, blocks leave the offer out, and it rises in steps (climbing.ts).
+ */
+import { type Asked, type FeeMarket, larger, sanityLimit, smaller, tipFor } from "../transaction/fees.ts";
+import { LAST_BLOCKS, tipTaken } from "./repricing.ts";
+
+/** Market of one endpoint, with the base fee of its newest block (null: it has none). */
+export interface MarketWord {
+  readonly label: string;
+  readonly market: FeeMarket;
+  readonly baseFee: bigint | null;
+}
+
+/** Base fee of a header that both have; null if its chain has none. "none": they share no header. */
+export type SharedBaseFee = { readonly baseFee: bigint | null } | "none";
+
+/** Prices that differ by more than this factor cannot both be true. */
+const CONTRADICTION_FACTOR = 4n;
+
+export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, troubles: readonly string[]): FeeMarket {
+  const bases = shared === "none" ? [a.baseFee, b.baseFee] : [shared.baseFee, shared.baseFee];
+  const [one = null, other = null] = bases;
+  // Both kinds of chain accept a payload without a dynamic fee.
+  const baseFee = one === null || other === null ? null : smaller(one, other);
+  const gasPrice = smaller(a.market.gasPrice, b.market.gasPrice);
+  const priorityFees = baseFee === null ? [] : lowerTips(a.market, b.market);
+  const market: FeeMarket = { baseFees: baseFee === null ? [] : [baseFee], priorityFees, gasPrice };
+  const most = shared === "none" ? null : sanityLimit(market.baseFees);
+  const dearer: Asked = {
+    baseFee: larger(one ?? 0n, other ?? 0n),
+    tip: within(larger(tipFor(a.market), tipFor(b.market)), most),
+    gasPrice: within(larger(a.market.gasPrice, b.market.gasPrice), most),
+  };
+  const disputed = [...troubles, ...contradictions(a, b, baseFee)];
+  return {
+    ...market,
+    ...(shared === "none" ? {} : { agreed: true }),
+    ...(isDearer(dearer, market) ? { dearer } : {}),
+    ...(disputed.length > 0 ? { disputed } : {}),
+  };
+}
+
+/** The list with the lower median, its newest blocks capped by the other's: repricing uses only those. */
+function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
+  const [low, high] = tipFor(a) <= tipFor(b) ? [a, b] : [b, a];
+  const most = tipTaken(high);
+  const tips = low.priorityFees;
+  return tips.map((tip, index) => (index < tips.length - LAST_BLOCKS ? tip : smaller(tip, most)));
+}
+
+/** By more than an eighth, the most that one block can change. */
+function isDearer(dearer: Asked, lower: FeeMarket): boolean {
+  const isMore = (high: bigint, low: bigint) => high * 8n > low * 9n;
+  const price = (lower.baseFees[0] ?? 0n) + tipFor(lower);
+  return (
+    isMore(dearer.gasPrice, lower.gasPrice) || (lower.baseFees.length > 0 && isMore(dearer.baseFee + dearer.tip, price))
+  );
+}
+
+/** The two prices, if they cannot both be true. Tips count only if both have some: a lagging node may have none yet. */
+function contradictions(a: MarketWord, b: MarketWord, baseFee: bigint | null): readonly string[] {
+  const haveTips = [a, b].every(({ market }) => market.priorityFees.length > 0);
+  const priceOf = ({ market, baseFee: own }: MarketWord) =>
+    baseFee === null ? market.gasPrice : (own ?? 0n) + (haveTips ? tipFor(market) : 0n);
+  if (!isApart(priceOf(a), priceOf(b))) return [];
+  return [a, b].map((word) => `${word.label} asks ${priceOf(word)} wei for a unit of gas`);
+}
+
+function isApart(a: bigint, b: bigint): boolean {
+  return larger(a, b) > smaller(a, b) * CONTRADICTION_FACTOR;
+}
+
+function within(value: bigint, most: bigint | null): bigint {
+  return most === null ? value : smaller(value, most);
+}

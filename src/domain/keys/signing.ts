@@ -1,0 +1,120 @@
+/**
+ * Checks of the key holder before it signs, whoever asks: the chain, the ceilings, the policy rules that need no
+ * database, and that a nonce gets a second, different payload only with a declared reason. It is a second line of
+ * defence: the database binds a nonce to one transaction (ledger/index.ts), and this detects bugs above it.
+ */
+import { hash } from "node:crypto";
+import { FencepostError } from "../errors.ts";
+import { bounded, type Ceilings } from "../fees/ceilings.ts";
+import type { Address } from "../lane.ts";
+import { forbidden, type Policy, policyFor, timeless } from "../policy/policy.ts";
+import { UNUSED } from "../policy/use.ts";
+import { type Fees, feeCap } from "../transaction/fees.ts";
+import type { UnsignedTransaction } from "../transaction/transaction.ts";
+
+/** `again`: the earlier payload for the nonce was never committed; the database was asked. */
+export const DECLARATIONS = ["reprice", "cancel", "replace", "placeholder", "shift-down", "again"] as const;
+export type Declaration = (typeof DECLARATIONS)[number];
+
+/** Why this payload may use a nonce that had another one. Absent: it is the first. */
+export interface Declared {
+  readonly because?: Declaration | undefined;
+}
+
+export type ToSign = UnsignedTransaction & Declared;
+
+export interface SigningBounds {
+  /** By chain id; nothing is signed for other chains. */
+  readonly ceilings: ReadonlyMap<number, Ceilings>;
+  /**
+   * Policies by signer address, sent with every change of the document. Null: none has arrived, so nothing is signed.
+   */
+  readonly policies: ReadonlyMap<string, Policy> | null;
+}
+
+const NONE: ReadonlyMap<string, Policy> = new Map();
+
+/** Reason why it is never signed; null if it may be. */
+export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
+  const { chainId, to, data, value, gas, fees, because } = asked;
+  const ceilings = bounds.ceilings.get(chainId);
+  if (ceilings === undefined) return `chain ${chainId} is not one of those that are configured`;
+  const movesNothing = because === "cancel" || because === "placeholder";
+  if (movesNothing && !isNothing(signer, asked))
+    return `it is declared as ${because}, but is no transfer of nothing to ${signer}`;
+  const dear = overCeiling(ceilings, asked);
+  if (dear !== null) return dear;
+  const policy = policyFor(bounds.policies ?? NONE, signer);
+  if (policy === null) return null;
+  const worst = { value, cost: value + gas * feeCap(fees) };
+  const judge = { scope: "signer", policy: timeless(policy), use: UNUSED } as const;
+  const about = movesNothing ? "cost" : "payload";
+  const rule = forbidden([judge], { chainId, payload: { to, data }, worst, more: worst, about }, new Date(0));
+  return rule === null ? null : `${rule.detail} (${rule.rule})`;
+}
+
+function isNothing(signer: Address, { to, data, value, accessList }: UnsignedTransaction): boolean {
+  return to === signer && value === 0n && data === "0x" && accessList.length === 0;
+}
+
+function overCeiling(ceilings: Ceilings, asked: UnsignedTransaction): string | null {
+  try {
+    bounded(ceilings, asked);
+    return null;
+  } catch (error) {
+    if (error instanceof FencepostError) return error.message;
+    throw error;
+  }
+}
+
+/** Identity of a payload: its content and its price. */
+export interface PayloadIdentity {
+  readonly content: string;
+  readonly price: string;
+}
+
+export function identityOf({ to, data, value, accessList, gas, fees }: UnsignedTransaction): PayloadIdentity {
+  const entries = accessList.length === 0 ? "" : JSON.stringify(accessList);
+  const content = hash("sha256", `${to} ${value} ${data} ${entries}`, "base64");
+  return { content, price: `${gas} ${priceOf(fees)}` };
+}
+
+function priceOf(fees: Fees): string {
+  const { type } = fees;
+  return fees.type === "eip1559"
+    ? `${type} ${fees.maxFeePerGas} ${fees.maxPriorityFeePerGas}`
+    : `${type} ${fees.gasPrice}`;
+}
+
+/** Payloads known to have been signed for a nonce. */
+export interface SignedBefore {
+  readonly payloads: readonly PayloadIdentity[];
+  /** The first payload of the nonce is among them; else earlier ones may exist. */
+  readonly hasFirst: boolean;
+}
+
+/** `undeclared`: with a true declaration it would be signed. */
+export interface MemoryRefusal {
+  readonly message: string;
+  readonly undeclared: boolean;
+}
+
+/** Decides if this payload may be signed beside the earlier ones of its nonce. */
+export function secondPayload(
+  { payloads, hasFirst }: SignedBefore,
+  { nonce, because }: ToSign,
+  { content, price }: PayloadIdentity,
+): MemoryRefusal | null {
+  const alike = payloads.filter((each) => each.content === content);
+  if (alike.some((each) => each.price === price)) return null;
+  if (because === undefined)
+    return { message: `nonce ${nonce} has been signed with another payload, and nothing says why`, undeclared: true };
+  if (because !== "reprice" || !hasFirst || alike.length > 0) return null;
+  const message = `nonce ${nonce} is declared as reprice, but receiver, value, data or access list are not what was signed`;
+  return { message, undeclared: false };
+}
+
+/** Further payloads may follow the current one, and this process may not have seen all of them. */
+export function isFirst(because: Declaration | undefined): boolean {
+  return because === undefined || because === "again" || because === "shift-down";
+}

@@ -1,0 +1,94 @@
+/** The nonces of a lane as spans: neighbours of one kind are one span; nonces that may need attention are single. */
+
+import type { ReservationState } from "../transaction/reservations.ts";
+import type { Status } from "../transaction/transitions.ts";
+import type { Hole } from "./holes.ts";
+
+export const SPAN_KINDS = [
+  "final",
+  "mined",
+  "inFlight",
+  "queued",
+  "hole",
+  "reserved",
+  "foreign",
+  "failed",
+  "stuck",
+  "held",
+] as const;
+export type SpanKind = (typeof SPAN_KINDS)[number];
+
+export interface NonceSpan {
+  readonly from: number;
+  /** Last nonce, included. */
+  readonly to: number;
+  readonly kind: SpanKind;
+  readonly txId?: string;
+  readonly reservationId?: string;
+  readonly detail?: string;
+}
+
+export interface HeldNonce extends Status {
+  readonly nonce: number;
+  readonly txId: string;
+  readonly held: boolean;
+}
+
+export interface ReservedNonce {
+  readonly nonce: number;
+  readonly reservationId: string;
+  readonly state: ReservationState;
+}
+
+export interface NonceHolders {
+  readonly transactions: readonly HeldNonce[];
+  readonly reservations: readonly ReservedNonce[];
+  readonly holes: readonly Pick<Hole, "nonce" | "detail">[];
+  /** Transactions below this nonce may have been deleted by retention; absent: all are kept. */
+  readonly departedBelow?: number;
+}
+
+/**
+ * Spans over [from, to], ascending. A nonce without a transaction was used by another program, or its transaction was
+ * deleted by retention.
+ */
+export function spansOf(from: number, to: number, holders: NonceHolders): readonly NonceSpan[] {
+  const { departedBelow = 0 } = holders;
+  const single = new Map<number, NonceSpan>();
+  for (const { nonce, reservationId, state } of holders.reservations)
+    if (state === "RESERVED") single.set(nonce, { ...at(nonce), kind: "reserved", reservationId });
+  for (const { nonce, detail } of holders.holes) single.set(nonce, { ...at(nonce), kind: "hole", detail });
+  for (const each of holders.transactions) single.set(each.nonce, spanOfTransaction(each));
+  const spans: NonceSpan[] = [];
+  for (let nonce = from; nonce <= to; nonce++) {
+    const nobodys = nonce < departedBelow ? "final" : "foreign";
+    const span = single.get(nonce) ?? { ...at(nonce), kind: nobodys };
+    const last = spans.at(-1);
+    if (last !== undefined && isJoined(last, span)) spans[spans.length - 1] = { ...last, to: nonce };
+    else spans.push(span);
+  }
+  return spans;
+}
+
+const at = (nonce: number) => ({ from: nonce, to: nonce });
+
+function spanOfTransaction({ nonce, txId, state, subState, held }: HeldNonce): NonceSpan {
+  const own = { ...at(nonce), txId };
+  if (state === "CONFIRMED") return { ...at(nonce), kind: "final" };
+  if (subState === "NONCE_CONSUMED_EXTERNALLY") return { ...own, kind: "foreign", detail: subState };
+  if (state === "FAILED_FINAL") return { ...own, kind: "failed", ...(subState && { detail: subState }) };
+  if (subState === "MINED") return { ...at(nonce), kind: "mined" };
+  if (held) return { ...own, kind: "held" };
+  if (state === "STUCK") return { ...own, kind: "stuck" };
+  if (subState === "UNKNOWN_SUBMIT_RESULT") return { ...own, kind: "inFlight", detail: subState };
+  return { ...at(nonce), kind: state === "TRACKING" ? "inFlight" : "queued" };
+}
+
+/** Only nonces without a transaction id or a cause of their own are merged. */
+function isJoined(last: NonceSpan, next: NonceSpan): boolean {
+  return last.kind === next.kind && isPlain(last) && isPlain(next);
+}
+
+function isPlain({ txId, reservationId, detail }: NonceSpan): boolean {
+  return txId === undefined && reservationId === undefined && detail === undefined;
+}

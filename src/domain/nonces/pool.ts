@@ -1,0 +1,91 @@
+/**
+ * Pools: several signers under one name, of which each request gets one. Pure: chooses a member by the current state of
+ * the lanes. The choice is not binding; the row that is written with the nonce binds a request to a lane
+ * (docs/pools.md).
+ */
+import type { Address } from "../lane.ts";
+import type { Intent } from "../transaction/transaction.ts";
+import { affinity } from "./rendezvous.ts";
+
+/** By name; members in the order of the configuration. */
+export type Pools = ReadonlyMap<string, readonly Address[]>;
+
+export const POOL_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+/** With more members, reading their lanes would cost more than the choice saves. */
+export const MOST_MEMBERS = 256;
+
+/** A pool that a caller names instead of a signer. */
+export interface PoolAsked {
+  readonly pool: string;
+  /** Requests with the same key always get the same member. Null: each gets the best of the moment. */
+  readonly stickyKey: string | null;
+}
+
+/**
+ * Prospect of a transaction on this lane: it would be sent soon; the lane is blocked; somebody stopped it; its owner cannot be asked.
+ */
+export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
+
+export interface MemberFacts {
+  readonly signer: Address;
+  readonly passage: Passage;
+  /** Transactions of its lane that are in no block, and choices without a nonce yet. */
+  readonly ahead: number;
+  /** Age of the head of the lane; 0 if there is none. */
+  readonly headAgeMs: number;
+  /** Its queue is full. */
+  readonly isFull: boolean;
+  /** Last known balance; null if unknown, which decides nothing. */
+  readonly balance: bigint | null;
+  /** Number of its last choice; 0: none. */
+  readonly lastChosen: number;
+}
+
+export type PoolChoice =
+  | { readonly kind: "chosen"; readonly signer: Address }
+  /** `full`: a member that could pay has a full queue. `funds`: none can pay. */
+  | { readonly kind: "refused"; readonly why: "full" | "funds" };
+
+const PASSAGES: readonly Passage[] = ["open", "blocked", "stopped", "outOfReach"];
+
+/**
+ * The member with the shortest wait among those with space in their queue and funds for `cost`. A stopped lane is
+ * chosen only if no other is left: the transaction is then accepted and waits, as for a named signer. Equal members
+ * take turns.
+ */
+export function chooseMember(members: readonly MemberFacts[], cost: bigint): PoolChoice {
+  const solvent = members.filter(({ balance }) => balance === null || balance >= cost);
+  const [best] = solvent.filter(({ isFull }) => !isFull).sort(byWait);
+  if (best !== undefined) return { kind: "chosen", signer: best.signer };
+  return { kind: "refused", why: solvent.length > 0 ? "full" : "funds" };
+}
+
+function byWait(a: MemberFacts, b: MemberFacts): number {
+  return (
+    PASSAGES.indexOf(a.passage) - PASSAGES.indexOf(b.passage) ||
+    a.ahead - b.ahead ||
+    a.headAgeMs - b.headAgeMs ||
+    a.lastChosen - b.lastChosen
+  );
+}
+
+/**
+ * The same member for the same key, whatever the state of its lane: related transactions must not overtake each other
+ * on another lane. Members that join or leave the pool move part of the keys.
+ */
+export function stickyMember(members: readonly Address[], stickyKey: string): Address | null {
+  const scored = members.map((signer) => ({ signer, score: affinity(stickyKey, signer) }));
+  scored.sort((a, b) => b.score - a.score || (a.signer < b.signer ? -1 : 1));
+  return scored[0]?.signer ?? null;
+}
+
+/** A request id within a pool of one chain. Pool names contain no line break. */
+export function poolKey(pool: string, requestId: string): string {
+  return `${pool}\n${requestId}`;
+}
+
+/** Null without a pool or without a request id: then it cannot be a repeat. */
+export function poolKeyOf({ pool, requestId }: Pick<Intent, "pool" | "requestId">): string | null {
+  return pool === undefined || requestId === null ? null : poolKey(pool, requestId);
+}

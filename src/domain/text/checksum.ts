@@ -1,0 +1,19 @@
+import type { Address } from "../lane.ts";
+
+/** Format of an address for people; EIP-55 in production. */
+export type Checksum = (address: Address) => string;
+
+const REMEMBERED_ADDRESSES = 10_000;
+
+/** Caches checksums: each costs a keccak, and answers and logs repeat a few accounts. Cleared when full. */
+export function rememberingChecksum(checksum: Checksum): Checksum {
+  const known = new Map<Address, string>();
+  return (address) => {
+    const remembered = known.get(address);
+    if (remembered !== undefined) return remembered;
+    if (known.size === REMEMBERED_ADDRESSES) known.clear();
+    const text = checksum(address);
+    known.set(address, text);
+    return text;
+  };
+}

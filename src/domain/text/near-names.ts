@@ -1,0 +1,128 @@
+/**
+ * Suggests a known name for an unknown one: by spelling, or by the word of other tools (ethers, viem and web3 use
+ * `from`, `gasLimit` and `input`). A suggestion is shown, never applied.
+ */
+
+import { type FencepostError, invalid, invalidWithHint } from "../errors.ts";
+
+/** Our name by the lower-case spelling of others. Only names that are valid at that place are suggested. */
+const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
+  from: ["signer"],
+  sender: ["signer"],
+  account: ["signer"],
+  wallet: ["signer"],
+  address: ["signer", "to"],
+  network: ["chainId"],
+  networkid: ["chainId"],
+  id: ["requestId", "txId"],
+  idempotencykey: ["requestId"],
+  externalid: ["requestId"],
+  tx: ["payload"],
+  transaction: ["payload", "transactions", "rawTransaction"],
+  txs: ["transactions"],
+  requests: ["transactions"],
+  items: ["transactions"],
+  call: ["payload"],
+  meta: ["metadata"],
+  tags: ["metadata"],
+  recipient: ["to"],
+  receiver: ["to"],
+  contract: ["to"],
+  target: ["to"],
+  destination: ["to"],
+  input: ["data"],
+  calldata: ["data"],
+  code: ["bytecode", "data"],
+  amount: ["value"],
+  wei: ["value"],
+  gaslimit: ["gas"],
+  maxgas: ["gas"],
+  maxfee: ["maxFeePerGas"],
+  feecap: ["maxFeePerGas"],
+  gasfeecap: ["maxFeePerGas"],
+  tip: ["maxPriorityFeePerGas"],
+  priorityfee: ["maxPriorityFeePerGas"],
+  maxpriorityfee: ["maxPriorityFeePerGas"],
+  gastipcap: ["maxPriorityFeePerGas"],
+  txtype: ["type"],
+  functionname: ["function"],
+  method: ["function"],
+  signature: ["function"],
+  params: ["args"],
+  parameters: ["args"],
+  arguments: ["args"],
+  inputs: ["args"],
+  hash: ["txHash"],
+  transactionhash: ["txHash"],
+  raw: ["rawTransaction"],
+  signedtransaction: ["rawTransaction"],
+  expiresin: ["ttl"],
+  comment: ["reason"],
+  note: ["reason"],
+  status: ["state"],
+  cursor: ["after"],
+  offset: ["after"],
+  since: ["after"],
+  pagesize: ["limit"],
+  count: ["limit"],
+  sort: ["order"],
+  timeout: ["wait"],
+  expand: ["include"],
+};
+
+export interface UnknownName {
+  readonly name: string;
+  /** Dotted path from the root of the input. */
+  readonly path: string;
+  /** Names that are valid there. */
+  readonly known: readonly string[];
+  /** The error text, such as "is not a known field". */
+  readonly complaint: string;
+  /** Names that are valid at another place, with that place's path. */
+  readonly elsewhere?: ReadonlyMap<string, string>;
+}
+
+/** Error for an unknown field, parameter or member: with a suggestion, else with the valid names. */
+export function unknownName({ name, path, known, complaint, elsewhere }: UnknownName): FencepostError {
+  const place = elsewhere?.get(name);
+  if (place !== undefined) return invalidWithHint(path, complaint, `did you mean \`${place}\`?`);
+  const near = nearestName(name, known) ?? elsewhere?.get(nearestName(name, elsewhere.keys()) ?? "") ?? null;
+  if (near !== null) return invalidWithHint(path, complaint, `did you mean \`${near}\`?`);
+  return invalid(path, known.length === 0 ? complaint : `${complaint} (known: ${known.join(", ")})`);
+}
+
+/** The probable name; null if none is close. */
+export function nearestName(name: string, known: Iterable<string>, plain = plainly): string | null {
+  const wanted = plain(name);
+  const names = [...known];
+  const synonym = Object.hasOwn(SYNONYMS, wanted) ? SYNONYMS[wanted]?.find((each) => names.includes(each)) : undefined;
+  if (synonym !== undefined) return synonym;
+  const judged = names.map((each) => ({ name: each, distance: editDistance(wanted, plain(each)) }));
+  const [best] = judged.sort((one, other) => one.distance - other.distance);
+  return best !== undefined && best.distance <= tolerated(wanted.length) ? best.name : null;
+}
+
+/** Allowed edit distance: a third of the letters, or two in a short name (a swap counts as two). */
+function tolerated(length: number): number {
+  return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));
+}
+
+/** Casing and separators are ignored. */
+function plainly(name: string): string {
+  return name.replace(/[_-]/g, "").toLowerCase();
+}
+
+/** Levenshtein distance, one row at a time. Long input is cut: no known name is that long. */
+function editDistance(a: string, b: string): number {
+  const wanted = a.slice(0, 64);
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...wanted].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries()) {
+      const replaced = (row[j] ?? 0) + (letter === other ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return (row[b.length] ?? 0) + (a.length - wanted.length);
+}

@@ -1,0 +1,61 @@
+import type { Hash } from "../lane.ts";
+import type { Attempt } from "./transaction.ts";
+
+type Superseding = "cancel" | "replace" | "placeholder";
+
+/** Kinds of payload that supersede the caller's: once one is committed, nothing older is sent again. */
+function supersedes(attempt: Attempt): attempt is Attempt & { readonly kind: Superseding } {
+  return attempt.kind === "cancel" || attempt.kind === "replace" || attempt.kind === "placeholder";
+}
+
+/**
+ * Kind of a payload that is signed again at another price. A superseding payload keeps its kind: a cancel at a higher
+ * price is still a cancel.
+ */
+export function repricedKind(attempts: readonly Attempt[]): "reprice" | Superseding {
+  return attempts.findLast(supersedes)?.kind ?? "reprice";
+}
+
+/** This node has its bytes and knows its price. */
+export function isSendable({ kind, foreign }: Attempt): boolean {
+  return kind !== "external" && foreign !== true;
+}
+
+/**
+ * True if only private endpoints may get it, and all its further payloads until it is disclosed. `first`: the value if
+ * nothing was signed yet.
+ */
+export function isPrivate(attempts: readonly Attempt[], first = false): boolean {
+  const newest = attempts.findLast(isSendable);
+  return newest === undefined ? first : newest.private === true;
+}
+
+/** Committed with the claim: the lane's next owner sends it to the same kind of endpoint. */
+export function routed<A extends Attempt>(attempt: A, privately: boolean): A {
+  return privately ? { ...attempt, private: true } : attempt;
+}
+
+/** Only hashes are known, of foreign transactions or of hashes that a caller named: nothing can be sent or repriced. */
+export function isHashAlone(attempts: readonly Attempt[]): boolean {
+  return attempts.length > 0 && !attempts.some(isSendable);
+}
+
+/** Attempts that may still be sent, oldest first: those from the last superseding payload on. */
+export function sendableAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
+  const sendable = attempts.filter(isSendable);
+  return sendable.slice(Math.max(0, sendable.findLastIndex(supersedes)));
+}
+
+/** Their known hashes. */
+export function hashesOf(attempts: readonly Attempt[]): readonly Hash[] {
+  return attempts.flatMap(({ txHash }) => txHash ?? []);
+}
+
+/**
+ * The attempt to send next: the one whose receipt was withdrawn, because another branch may lack it, else the newest.
+ * Null if there are no bytes to send.
+ */
+export function attemptToSend(attempts: readonly Attempt[], withdrawn: Hash | null = null): Attempt | null {
+  const sendable = sendableAttempts(attempts);
+  return sendable.find(({ txHash }) => txHash !== null && txHash === withdrawn) ?? sendable.at(-1) ?? null;
+}

@@ -1,0 +1,29 @@
+import type { Lane } from "../lane.ts";
+
+export const RESERVATION_STATES = ["RESERVED", "SUBMITTED", "USED", "RELEASED", "EXPIRED"] as const;
+export type ReservationState = (typeof RESERVATION_STATES)[number];
+
+/** A nonce reserved for a caller that signs itself. It belongs to the lane, not to a node. */
+export interface Reservation {
+  readonly reservationId: string;
+  readonly lane: Lane;
+  readonly nonce: number;
+  readonly requestId: string | null;
+  /** Name of the API key that reserved it; null if no key was required, or none is known. */
+  readonly owner: string | null;
+  readonly state: ReservationState;
+  /** By the database's clock. */
+  readonly expiresAt: Date;
+  readonly ttlMs: number;
+  /** The transaction at the nonce: the caller's, or the one that closed the hole after an expiry. */
+  readonly txId: string | null;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Windows are whole hours in UTC, by the database's clock, so that successive owners count in the same one. */
+export function inSameHour(one: Date, other: Date): boolean {
+  return Math.floor(one.getTime() / HOUR_MS) === Math.floor(other.getTime() / HOUR_MS);
+}
+
+export const LONGEST_TTL_MS = 10 * 60_000;

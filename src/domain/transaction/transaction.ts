@@ -1,0 +1,108 @@
+import type { Address, Hash, Hex, Lane } from "../lane.ts";
+import type { Fees, FeeWishes } from "./fees.ts";
+import type { Status } from "./transitions.ts";
+
+export interface AccessListEntry {
+  readonly address: Address;
+  readonly storageKeys: readonly Hash[];
+}
+
+/** The caller's payload after normalisation: one form for raw fields, ABI calls and deployments. */
+export interface Payload extends FeeWishes {
+  /** Null: a deployment. */
+  readonly to: Address | null;
+  readonly data: Hex;
+  readonly value: bigint;
+  /** Set by the caller; otherwise gas is estimated before allocation. */
+  readonly gas?: bigint;
+  readonly accessList?: readonly AccessListEntry[];
+}
+
+/** Everything that a create may say. None of it changes later: an operator's action puts another payload beside it. */
+export const CREATE_FIELDS = [
+  ...(["chainId", "signer", "nonce", "requestId", "payload"] as const),
+  ...(["allowNoCode", "validUntil", "metadata"] as const),
+];
+
+/** A caller's intent, normalised and with its ids. */
+export interface Intent {
+  readonly txId: string;
+  readonly lane: Lane;
+  readonly requestId: string | null;
+  /** Name of the API key that requested it; null if none was required, or if it is older than ownership. */
+  readonly owner: string | null;
+  readonly payload: Payload;
+  /** SHA-256 over the normalised payload: equal payloads, equal fingerprints (domain/fingerprint.ts). */
+  readonly fingerprint: Hex;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** The pool that chose the lane; absent if the caller named the signer. */
+  readonly pool?: string;
+  /** The caller's confirmation that the receiver need not have code. It is not signed, and not compared in repeats. */
+  readonly allowNoCode?: true;
+  /** The caller chose the nonce: exactly this one is allocated, or the create is refused. */
+  readonly exactNonce?: number;
+  /** The caller's deadline: if it is not mined by then, it is cancelled. Compared in repeats. */
+  readonly validUntil?: Date;
+}
+
+/** An intent with everything that signing needs besides nonce and price. */
+export interface PreparedIntent extends Intent {
+  readonly gas: bigint;
+  /** Highest cost of its gas at the price of that moment, blobs included: the amount that policies count. */
+  readonly gasCost: bigint;
+}
+
+/** The transaction to sign. */
+export interface UnsignedTransaction extends Pick<Payload, "to" | "data" | "value"> {
+  readonly chainId: number;
+  readonly nonce: number;
+  readonly gas: bigint;
+  readonly fees: Fees;
+  readonly accessList: readonly AccessListEntry[];
+}
+
+export const ATTEMPT_KINDS = ["initial", "reprice", "cancel", "replace", "placeholder", "external"] as const;
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
+
+/** One signed payload of a transaction at its nonce. Every attempt's hash is tracked until finality. */
+export interface Attempt {
+  /** 1 for the first payload of a transaction. */
+  readonly ordinal: number;
+  readonly kind: AttemptKind;
+  /** Null if a node signs it with its own key and has not returned the hash. */
+  readonly txHash: Hash | null;
+  readonly gas: bigint;
+  readonly fees: Fees;
+  /** Another program used the key at this nonce; this payload was never sent from here. */
+  readonly foreign?: true;
+  /** Signed by the chain node: there are no bytes here. */
+  readonly nodeSigned?: true;
+  /** Given only to private endpoints (`send: "only"`), and not disclosed since. */
+  readonly private?: true;
+}
+
+export interface SignedAttempt extends Attempt {
+  /** Null if only its hash is known. */
+  readonly rawTransaction: Hex | null;
+}
+
+export interface Receipt {
+  readonly txHash: Hash;
+  readonly blockNumber: number;
+  readonly blockHash: Hash;
+  readonly transactionIndex: number;
+  readonly status: "success" | "reverted";
+  readonly gasUsed: bigint;
+  readonly effectiveGasPrice: bigint | null;
+  readonly contractAddress: Address | null;
+  /** Wei paid besides gas × price: for blobs (EIP-4844), and to a rollup for its data. Absent: none. */
+  readonly besideGas?: bigint;
+  /** No block commits to this amount, and no second endpoint confirms it: it may be higher. */
+  readonly besideGasUnsure?: true;
+}
+
+/** A transaction with a nonce, as the lane's owner works with it. */
+export interface LaneTransaction extends Status {
+  readonly txId: string;
+  readonly nonce: number;
+}

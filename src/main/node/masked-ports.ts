@@ -1,0 +1,44 @@
+/**
+ * Masks secrets in the texts of stuck hooks and signers. Both talk to services of their own, and their texts are
+ * stored in a transaction's history for ever. So they are masked at this boundary, for every adapter, module or
+ * embedding program. The transport masks the texts of RPC endpoints.
+ */
+import { type Mask, maskTexts } from "../../domain/text/mask.ts";
+import { type Signer, SignerAway, SigningRefused } from "../../ports/signer.ts";
+import type { StuckDecision, StuckResolutionHook } from "../../ports/stuck-hook.ts";
+
+export function maskedHook(hook: StuckResolutionHook, mask: Mask): StuckResolutionHook {
+  return {
+    decide: async (context) => {
+      try {
+        return maskedDecision(await hook.decide(context), mask);
+      } catch (error) {
+        throw new Error(mask(error instanceof Error ? error.message : String(error)), { cause: error });
+      }
+    },
+  };
+}
+
+/** Masks reason and audit. The payload is signed unchanged. A value that is no decision is validated later. */
+function maskedDecision(decision: StuckDecision, mask: Mask): StuckDecision {
+  if (typeof decision !== "object" || decision === null) return decision;
+  const texts = Object.entries(decision).filter(([name]) => name === "reason" || name === "audit");
+  return { ...decision, ...Object.fromEntries(texts.map(([name, value]) => [name, maskTexts(mask, value)])) };
+}
+
+export function maskedSigner(signer: Signer, mask: Mask): Signer {
+  return {
+    addresses: () => signer.addresses(),
+    custody: (address) => signer.custody(address),
+    sign: (address, transactions, term) =>
+      signer.sign(address, transactions, term).catch((error: unknown) => {
+        if (error instanceof SigningRefused)
+          throw new SigningRefused(error.index, mask(error.message), error.undeclared);
+        if (!(error instanceof SignerAway)) throw error;
+        const { signed, lies, cause } = error;
+        throw new SignerAway(mask(error.message), { signed, lies, cause });
+      }),
+    adoptPolicies: (signers) => signer.adoptPolicies?.(signers),
+    close: () => signer.close(),
+  };
+}

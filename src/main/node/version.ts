@@ -1,0 +1,12 @@
+import { readFileSync } from "node:fs";
+
+const manifest = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as {
+  readonly version: string;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+};
+
+/** Version of this package. src/ and dist/ have the same depth. */
+export const version: string = manifest.version;
+
+/** Tested versions of the optional packages. */
+export const testedVersions: Readonly<Record<string, string>> = manifest.peerDependencies;

@@ -1,0 +1,121 @@
+/**
+ * Chooses the node and the API key of a command. Precedence: a flag, a named profile, the configuration of this
+ * directory, the profile in use, the default port on this machine. A profile's key is sent to the profile's own URL
+ * only.
+ */
+import { CommandFailed, EXIT_CODES } from "../../adapters/cli/failure.ts";
+import { type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
+import type { RemoteActions, RemoteOptions } from "../../adapters/cli/remote.ts";
+import { USUAL_SCOPES } from "../../domain/keys/principal.ts";
+import type { Config } from "../config/config.ts";
+import type { ApiKey } from "../config/credentials.ts";
+import type { Resolution } from "../config/resolve.ts";
+import type { SettingKey } from "../config/schema.ts";
+import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
+
+interface Loaded {
+  readonly config: Config;
+  readonly resolution: Pick<Resolution, "origins">;
+}
+
+interface Sources extends Pick<ProfileActions, "readProfiles"> {
+  /** Loads the configuration of this directory and environment. */
+  load(options: RemoteOptions): Promise<Loaded>;
+}
+
+export async function nodeToAsk(options: RemoteOptions, sources: Sources): Promise<Profile> {
+  const { url, profile, apiKey } = options;
+  const withKey = (node: Profile): Profile => (apiKey === undefined ? node : { ...node, apiKey });
+  if (profile !== undefined) {
+    if (url === undefined) return withKey(await namedProfile(profile, sources));
+    throw new CommandFailed(["--url and --profile name two nodes: give one of them"], EXIT_CODES.misused);
+  }
+  if (url !== undefined && apiKey !== undefined) return { url, apiKey };
+  const loaded = await sources.load(options);
+  const configured = configuredNode(loaded.config);
+  const current = isConfigured(loaded, options) ? null : await currentProfile(sources);
+  if (url === undefined) return withKey(current ?? configured);
+  if (current !== null) return sameOrigin(url, current.url) ? { ...current, url } : { url };
+  return { ...configured, url };
+}
+
+async function namedProfile(name: string, { readProfiles }: Sources): Promise<Profile> {
+  const { profiles } = await readProfiles();
+  const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
+  if (found !== undefined) return found;
+  throw new CommandFailed([unknownProfile(name, Object.keys(profiles))], EXIT_CODES.misused);
+}
+
+async function currentProfile({ readProfiles }: Sources): Promise<Profile | null> {
+  const { current, profiles } = await readProfiles();
+  return current === null ? null : (profiles[current] ?? null);
+}
+
+/** Settings that determine a node's URL or authentication. */
+const ADDRESS_SETTINGS: readonly SettingKey[] = [
+  "host",
+  "port",
+  "adminHost",
+  "adminPort",
+  "advertiseUrl",
+  "apiKeys",
+  "auth",
+];
+
+function isConfigured({ resolution: { origins } }: Loaded, { config }: RemoteOptions): boolean {
+  const hasFile = config !== undefined || Object.values(origins).includes("file");
+  return hasFile || ADDRESS_SETTINGS.some((key) => origins[key] !== "default");
+}
+
+/** Prefers the admin address: it serves every route. */
+function configuredNode(config: Config): Profile {
+  const { host, port } = config.admin ?? config;
+  const url = config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
+  const apiKey = strongestKey(config.apiKeys)?.secret;
+  return { url, ...(apiKey === undefined ? {} : { apiKey }) };
+}
+
+/** The first key with the most scopes: operator commands need more scopes than callers. */
+function strongestKey(keys: Config["apiKeys"]): ApiKey | undefined {
+  const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey): number => scopes.length;
+  return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
+}
+
+function sameOrigin(one: string, other: string): boolean {
+  return URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin;
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** Sends commands to the chosen node. `hide` masks its key in all output. */
+export function remoteActions(sources: Sources, hide: (secrets: readonly string[]) => void): RemoteActions {
+  const profileOf = async (options: RemoteOptions): Promise<Profile> => {
+    const node = await nodeToAsk(options, sources);
+    if (node.apiKey !== undefined) hide([node.apiKey]);
+    return node;
+  };
+  return {
+    async connect(options) {
+      const { createClient } = await import("../../client/index.ts");
+      return createClient({ ...(await profileOf(options)), repeat: false });
+    },
+    async look(options, path) {
+      return lookAt(await profileOf(options), path);
+    },
+  };
+}
+
+async function lookAt({ url, apiKey }: Profile, path: string) {
+  const { FencepostApiError } = await import("../../client/index.ts");
+  const place = `${url.replace(/\/+$/, "")}${path}`;
+  const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  const response = await fetch(place, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) }).catch((cause: unknown) => {
+    throw new FencepostApiError({ code: "UNREACHABLE", status: 0, detail: `${url} does not answer` }, { cause });
+  });
+  const text = await response.text();
+  if (response.headers.get("content-type")?.startsWith("application/problem+json") !== true) {
+    return { status: response.status, text };
+  }
+  const problem = JSON.parse(text);
+  throw new FencepostApiError(problem, { problem });
+}

@@ -1,0 +1,81 @@
+/** File of profiles: URLs and API keys of one person, readable by that person only. */
+import { randomBytes } from "node:crypto";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
+import { CommandFailed, EXIT_CODES } from "../../adapters/cli/failure.ts";
+import { PROFILE_NAME, type Profile, type ProfileActions, type Profiles } from "../../adapters/cli/profiles.ts";
+import type { Environment } from "../../adapters/system/environment.ts";
+
+/** Any permission of group or others. */
+const OPEN_TO_OTHERS = 0o077;
+const NONE: Profiles = { current: null, profiles: {} };
+
+/** XDG base directory specification: a relative XDG_CONFIG_HOME is ignored. */
+export function profileFileOf({ variables, home }: Pick<Environment, "variables" | "home">): string {
+  const { XDG_CONFIG_HOME: configured = "" } = variables;
+  return join(isAbsolute(configured) ? configured : join(home, ".config"), "fencepost", "profiles.json");
+}
+
+export function profilesIn(file: string): ProfileActions {
+  return {
+    readProfiles: async () => ({ file, ...(await readProfiles(file)) }),
+    writeProfiles: (profiles) => writeProfiles(file, profiles),
+  };
+}
+
+/** Mode and content come from one handle, so the file cannot be exchanged in between. */
+async function readProfiles(file: string): Promise<Profiles> {
+  const handle = await open(file, "r").catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === "ENOENT" || cause.code === "ENOTDIR") return null;
+    throw misuse(`${file}: cannot be read (${cause.code})`);
+  });
+  if (handle === null) return NONE;
+  try {
+    const { mode } = await handle.stat();
+    if (process.platform !== "win32" && (mode & OPEN_TO_OTHERS) !== 0) {
+      const octal = (mode & 0o777).toString(8).padStart(4, "0");
+      throw misuse(`${file}: holds API keys and is open to other users (mode ${octal}): chmod 600 ${file}`);
+    }
+    return parse(await handle.readFile("utf8"), file);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Errors quote none of its text: it contains keys. */
+function parse(text: string, file: string): Profiles {
+  try {
+    const { current = null, profiles } = JSON.parse(text) as Profiles;
+    const isRight = Object.entries(profiles).every(([name, each]) => PROFILE_NAME.test(name) && isProfile(each));
+    if (isRight && (current === null || typeof current === "string")) return { current, profiles };
+  } catch {
+    // Text that is not JSON and JSON of another shape get the same error below.
+  }
+  throw misuse(`${file}: is not a file of profiles; remove it, and add them again: fencepost profile add`);
+}
+
+function isProfile(value: unknown): value is Profile {
+  const { url, apiKey } = (value ?? {}) as Partial<Profile>;
+  return typeof url === "string" && (apiKey === undefined || typeof apiKey === "string");
+}
+
+/** Replaces the file atomically. The draft is private from its creation. */
+async function writeProfiles(file: string, profiles: Profiles): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
+  const handle = await open(draft, "wx", 0o600);
+  try {
+    await handle.writeFile(`${JSON.stringify(profiles, null, 2)}\n`);
+    await handle.sync();
+    await handle.close();
+    await rename(draft, file);
+  } catch (error) {
+    await handle.close().catch(() => undefined);
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+function misuse(line: string): CommandFailed {
+  return new CommandFailed([line], EXIT_CODES.misused);
+}

@@ -1,0 +1,248 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import {
+  AdmissionQueue,
+  type RefusalReport,
+  type WaitingRequest,
+} from "../../../../src/adapters/http/admission/admission-queue.ts";
+import { type Admittance, OPEN } from "../../../../src/application/admittance.ts";
+import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../../src/contract/peer-wire.ts";
+import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
+import { createManualClock, type ManualClock } from "../../../doubles/manual-clock.ts";
+import { httpApp } from "../../../support/http-app.ts";
+
+const TURN_MS = 10;
+const LIMIT = 300;
+const refusal = () => unavailable("not now");
+
+let clock: ManualClock;
+let admittance: Admittance;
+let queue: AdmissionQueue;
+let said: string[];
+let reports: RefusalReport[];
+let waiting: number[];
+let arrivals: { keepComing: boolean };
+const onWaiting = (count: number) => waiting.push(count);
+beforeEach(() => {
+  clock = createManualClock();
+  admittance = OPEN;
+  said = [];
+  reports = [];
+  waiting = [];
+  arrivals = { keepComing: false };
+  const onRefused = (report: RefusalReport) => reports.push(report);
+  queue = new AdmissionQueue({
+    clock,
+    arrivals,
+    admittance: () => admittance,
+    turnMs: TURN_MS,
+    limit: LIMIT,
+    onRefused,
+    onWaiting,
+  });
+});
+
+function visitor(name: string, arrivedMs = clock.monotonicMs(), isGone = false): WaitingRequest {
+  const enter: WaitingRequest["enter"] = (error) => said.push(error === undefined ? name : `${name}: ${error.message}`);
+  return { arrivedMs, isGone: () => isGone, enter };
+}
+
+function ask(count: number, arrivedMs?: number): void {
+  for (let n = 0; n < count; n++) queue.add(visitor(`v${n}`, arrivedMs));
+}
+
+describe("an admission queue", () => {
+  it("admits every request at once early in a turn of the event loop", () => {
+    ask(3);
+    expect(said).toEqual(["v0", "v1", "v2"]);
+  });
+
+  it("admits requests late in a turn with the next ones, in order", async () => {
+    queue.add(visitor("early"));
+    ask(200, TURN_MS);
+    queue.add(visitor("last", 0));
+    expect(said).toEqual(["early"]);
+    await clock.advance(0);
+    expect(said).toEqual(["early", ...Array.from({ length: 200 }, (_, n) => `v${n}`), "last"]);
+  });
+
+  it("delays requests while more connections arrive", async () => {
+    arrivals.keepComing = true;
+    ask(3);
+    const gathering = clock.advance(100);
+    expect(said).toEqual([]);
+    arrivals.keepComing = false;
+    await gathering;
+    expect(said).toEqual(["v0", "v1", "v2"]);
+  });
+
+  it("delays them for at most half a second, or until enough wait", async () => {
+    const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
+    const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
+    queue = new AdmissionQueue({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
+    ask(1);
+    await clock.advance(490);
+    expect(said).toEqual([]);
+    await clock.advance(20);
+    expect(said).toEqual(["v0"]);
+    said = [];
+    ask(512);
+    await clock.advance(10);
+    expect(said).toHaveLength(64);
+  });
+
+  it("reports the number of waiting requests until it is zero", async () => {
+    queue.add(visitor("early"));
+    expect(waiting).toEqual([]);
+    ask(2, TURN_MS);
+    expect(waiting).toEqual([1, 2]);
+    await clock.advance(0);
+    expect(waiting.at(-1)).toBe(0);
+  });
+
+  it("admits fewer at once if a turn takes too long, and more otherwise", async () => {
+    const perTurn: number[] = [];
+    const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
+    queue = new AdmissionQueue({
+      clock: slowly,
+      arrivals,
+      admittance: () => OPEN,
+      turnMs: TURN_MS,
+      limit: 2_000,
+      onRefused: () => undefined,
+      onWaiting,
+    });
+    queue.add(visitor("early"));
+    ask(1_000, TURN_MS);
+    for (let turn = 0; turn < 4; turn++) {
+      const before = said.length;
+      await clock.advance(2 * TURN_MS);
+      perTurn.push(said.length - before);
+    }
+    expect(perTurn).toEqual([64, 64, 64, 64]);
+    const quick = new AdmissionQueue({
+      clock,
+      arrivals,
+      admittance: () => OPEN,
+      turnMs: TURN_MS,
+      limit: 2_000,
+      onRefused: () => undefined,
+      onWaiting,
+    });
+    quick.add(visitor("early"));
+    said = [];
+    for (let n = 0; n < 64 + 128 + 256; n++) quick.add(visitor(`q${n}`, clock.monotonicMs() + TURN_MS));
+    await clock.advance(0);
+    expect(said).toHaveLength(64 + 128 + 256);
+  });
+
+  it("keeps requests unread while the node cannot act, and refuses overdue ones with the reason", async () => {
+    admittance = { kind: "soon", refusal };
+    queue.add(visitor("a"));
+    await clock.advance(3_000);
+    queue.add(visitor("b"));
+    expect(said).toEqual([]);
+    await clock.advance(1_020);
+    expect(said).toEqual(["a: not now"]);
+    admittance = OPEN;
+    await clock.advance(20);
+    expect(said).toEqual(["a: not now", "b"]);
+  });
+
+  it("refuses at once while the node is closed, also waiting requests", async () => {
+    admittance = { kind: "soon", refusal };
+    queue.add(visitor("a"));
+    admittance = { kind: "closed", refusal };
+    await clock.advance(20);
+    queue.add(visitor("b"));
+    expect(said).toEqual(["a: not now", "b: not now"]);
+  });
+
+  it("holds a bounded number, and does not admit requests of disconnected callers", async () => {
+    admittance = { kind: "soon", refusal };
+    queue.add(visitor("gone", 0, true));
+    ask(LIMIT - 1);
+    queue.add(visitor("one too many"));
+    expect(said).toEqual(["one too many: too many requests wait to be read; nothing was accepted"]);
+    admittance = OPEN;
+    await clock.advance(40);
+    expect(said).toHaveLength(LIMIT + 1);
+    expect(said).not.toContain("gone");
+  });
+
+  it("reports refusals as a count", async () => {
+    admittance = { kind: "closed", refusal };
+    ask(14_500);
+    expect(reports).toEqual([]);
+    await clock.advance(1_000);
+    ask(1);
+    await clock.advance(5_000);
+    expect(reports).toEqual([
+      { refused: 14_500, waiting: 0, reason: "not now" },
+      { refused: 1, waiting: 0, reason: "not now" },
+    ]);
+  });
+});
+
+describe("a request", () => {
+  const closed = {
+    admittance: () => ({ kind: "closed" as const, refusal }),
+    turnMs: TURN_MS,
+    limit: 1,
+    onWaiting: () => undefined,
+  };
+  const options = { admission: { ...closed, onRefused: () => undefined } };
+
+  it.each(["/api/v1/tx", "/api/v1/tx/batch"])("to %s is refused before its body is read", async (url) => {
+    const headers = { "content-type": "application/json" };
+    const answer = await httpApp({}, options).inject({ method: "POST", url, headers, payload: "{ this is no JSON" });
+    expect(answer.statusCode).toBe(503);
+    expect(answer.headers["retry-after"]).toBe("1");
+    expect(answer.json()).toMatchObject({ code: "UNAVAILABLE", detail: "not now" });
+  });
+
+  it("without an API key is refused before it waits", async () => {
+    const secured = { ...options, apiKeys: [{ name: "a", secret: "s".repeat(22) }] };
+    const answer = await httpApp({}, secured).inject({ method: "POST", url: "/api/v1/tx", payload: {} });
+    expect(answer.statusCode).toBe(401);
+  });
+
+  describe("of another node", () => {
+    const SIGNED = `${PEER_SCHEME} signed`;
+    const admit = async (_: string, authorization?: string) => {
+      if (authorization !== SIGNED) throw new FencepostError("UNAUTHENTICATED", "a stranger");
+      return () => undefined;
+    };
+    const full = { admittance: () => OPEN, turnMs: 0, limit: 0, onRefused: () => undefined, onWaiting };
+    const act = async () => unavailable("not asked for");
+    const asked: unknown[] = [];
+    const create = async (creates: readonly unknown[]) => {
+      asked.push(...creates);
+      return [];
+    };
+    const post = (authorization: string, admission: typeof full) =>
+      httpApp({}, { admission, peer: { admit, create, act, kill: async () => undefined } }).inject({
+        method: "POST",
+        url: PEER_CREATES_PATH,
+        headers: { authorization, "content-type": "application/json" },
+        payload: { creates: [], repeat: false },
+      });
+
+    it("waits like any other, and is refused as not done if the queue is full", async () => {
+      const answer = await post(SIGNED, full);
+      expect(answer.statusCode).toBe(503);
+      expect(answer.json()).toMatchObject({ code: "UNAVAILABLE" });
+      expect(asked).toEqual([]);
+      expect((await post(SIGNED, { ...full, turnMs: TURN_MS })).statusCode).toBe(200);
+    });
+
+    it("is not queued if its signature is invalid", async () => {
+      expect((await post("Bearer stranger", full)).statusCode).toBe(401);
+    });
+  });
+
+  it("that creates nothing is answered while creates wait, and so are health checks", async () => {
+    const app = httpApp({ nodes: async () => [] }, options);
+    expect((await app.inject("/api/v1/nodes")).statusCode).toBe(200);
+    expect((await app.inject("/healthz")).statusCode).toBe(200);
+  });
+});

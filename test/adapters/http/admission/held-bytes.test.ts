@@ -1,0 +1,163 @@
+/** Bodies are paid for before they are read: by the key, and by the node. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { HeldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
+import type { ApiKey } from "../../../../src/adapters/http/exchange/options.ts";
+import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
+import type { FencepostError } from "../../../../src/domain/errors.ts";
+import { httpOptions } from "../../../support/http-app.ts";
+
+const MIB = 1024 * 1024;
+
+const servers: HttpServer[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(servers.splice(0).map((server) => server.close(0)));
+});
+
+const key = (name: string): ApiKey => ({ name, secret: `${name}-0123456789abcdefghijkl` });
+const chains = [{ chainId: 1, reachable: true, head: 1, signersAway: 0 }];
+const readiness = async () => ({ ready: true, database: true, chains, draining: false });
+
+async function serve() {
+  const server = createHttpServer(httpOptions({ readiness }, { apiKeys: [key("weak"), key("other")] }));
+  servers.push(server);
+  const { url } = await server.listen("127.0.0.1", 0);
+  return Number(new URL(url).port);
+}
+
+interface Begun {
+  readonly socket: Socket;
+  /** Resolves with everything that was answered so far, once it holds this text. */
+  answered(text: string): Promise<string>;
+}
+
+/** The head of a request, which is read: Node answers 100 before it hands the request on. */
+async function begin(port: number, name: string, length: string, path = "/rpc"): Promise<Begun> {
+  const socket = connect(port, "127.0.0.1");
+  sockets.push(socket);
+  let text = "";
+  socket.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+  });
+  socket.on("error", () => undefined);
+  const answered = async (wanted: string) => {
+    while (!text.includes(wanted)) await once(socket, "data");
+    return text;
+  };
+  const head = [
+    ...[`POST ${path} HTTP/1.1`, "host: x", `authorization: Bearer ${key(name).secret}`],
+    ...["content-type: application/json", length, "expect: 100-continue", "", ""],
+  ];
+  socket.write(head.join("\r\n"));
+  await answered("100 Continue");
+  return { socket, answered };
+}
+
+const LARGE = `content-length: ${8 * MIB}`;
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}';
+const SMALL = `content-length: ${CALL.length}`;
+
+async function isAnswered(port: number, name: string): Promise<void> {
+  const { socket, answered } = await begin(port, name, SMALL);
+  socket.write(CALL);
+  expect(await answered('"result"')).toContain("HTTP/1.1 200 ");
+}
+
+describe("announced bodies that are not sent", () => {
+  it("are refused beyond the bytes of their key, typed and with Retry-After; other keys are answered", async () => {
+    const port = await serve();
+    for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE);
+    const refused = await (await begin(port, "weak", LARGE)).answered('"code"');
+    expect(refused).toContain("HTTP/1.1 429 ");
+    expect(refused).toMatch(/retry-after: \d/);
+    expect(refused).toContain('"code":"QUOTA_EXCEEDED"');
+    expect(refused).toContain('"rule":"bodyBytes"');
+    await isAnswered(port, "other");
+  });
+
+  it.each(["/rpc", "/api/v1/tx/batch"])("are counted on every route that reads them: %s", async (path) => {
+    const port = await serve();
+    for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE, path);
+    expect(await (await begin(port, "weak", LARGE, "/rpc")).answered('"code"')).toContain("HTTP/1.1 429 ");
+  });
+
+  it("are released when their connection ends, or their answer is sent", async () => {
+    const port = await serve();
+    const begun = await Promise.all([1, 2, 3, 4].map(() => begin(port, "weak", LARGE)));
+    begun[0]?.socket.destroy();
+    const [last] = begun.slice(-1);
+    // Answered as no JSON at its end.
+    last?.socket.write(" ".repeat(8 * MIB));
+    await last?.answered("-32700");
+    for (let n = 0; n < 2; n++) {
+      const again = await begin(port, "weak", LARGE);
+      again.socket.write(" ".repeat(8 * MIB));
+      await again.answered("-32700");
+    }
+    await begin(port, "weak", LARGE);
+    await begin(port, "weak", LARGE);
+    expect(await (await begin(port, "weak", LARGE)).answered('"code"')).toContain("HTTP/1.1 429 ");
+  });
+
+  it("are counted as they arrive if they have no Content-Length", async () => {
+    const port = await serve();
+    const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${" ".repeat(bytes)}\r\n`;
+    for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE.replace(String(8 * MIB), String(8 * MIB - 2 ** 18)));
+    const slow = await begin(port, "weak", "transfer-encoding: chunked");
+    slow.socket.write(chunk(2 ** 19));
+    slow.socket.write(chunk(2 ** 20));
+    expect(await slow.answered('"code"')).toContain('"code":"QUOTA_EXCEEDED"');
+    await isAnswered(port, "weak");
+    const other = await begin(port, "other", "transfer-encoding: chunked");
+    other.socket.write(`${chunk(2 ** 20)}${CALL.length.toString(16)}\r\n${CALL}\r\n0\r\n\r\n`);
+    expect(await other.answered('"result"')).toContain("HTTP/1.1 200 ");
+  });
+
+  it("of no known key, or of no known route, are refused unread", async () => {
+    const port = await serve();
+    const stranger = await begin(port, "nobody", LARGE);
+    expect(await stranger.answered('"code"')).toContain("HTTP/1.1 401 ");
+    const nowhere = await begin(port, "weak", "content-length: 1000", "/nothing");
+    expect(await nowhere.answered('"code"')).toContain("HTTP/1.1 404 ");
+  });
+});
+
+describe("reserved bytes", () => {
+  const refusalOf = (work: () => unknown): FencepostError => {
+    try {
+      work();
+    } catch (error) {
+      return error as FencepostError;
+    }
+    throw new Error("it was not refused");
+  };
+
+  it("are limited by key and by node, and released once", () => {
+    const held = new HeldBytes({ ofKey: 100, ofNode: 250 });
+    const first = held.by("a");
+    first.grow(60);
+    first.grow(40);
+    expect(refusalOf(() => held.by("a").grow(1))).toMatchObject({
+      code: "QUOTA_EXCEEDED",
+      extras: { rule: "bodyBytes", limit: 100, retryAfterSeconds: 1 },
+    });
+    held.by("b").grow(100);
+    const third = held.by("c");
+    third.grow(50);
+    expect(refusalOf(() => third.grow(1))).toMatchObject({ code: "QUEUE_FULL", extras: { retryAfterSeconds: 1 } });
+    first.release();
+    first.release();
+    held.by("a").grow(100);
+    expect(refusalOf(() => held.by("a").grow(1)).code).toBe("QUOTA_EXCEEDED");
+    expect(refusalOf(() => third.grow(1)).code).toBe("QUEUE_FULL");
+  });
+
+  it("are limited by the node only if no API keys are required", () => {
+    const held = new HeldBytes({ ofKey: 100, ofNode: 250 });
+    held.by(null).grow(250);
+    expect(refusalOf(() => held.by(null).grow(1)).code).toBe("QUEUE_FULL");
+  });
+});

@@ -1,0 +1,55 @@
+/** The trace that a request's header names is entered around the create; over a real socket, whose events know of no trace. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { afterEach, describe, expect, it } from "vitest";
+import { httpApp } from "../../../support/http-app.ts";
+import { RECIPIENT_EIP55, SIGNER_EIP55, sampleCreated } from "../../../support/scripted-api.ts";
+
+const TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const intent = { signer: SIGNER_EIP55, payload: { to: RECIPIENT_EIP55, data: `0x${"ab".repeat(60_000)}` } };
+
+let close: () => Promise<unknown> = async () => undefined;
+afterEach(() => close());
+
+/** A node that notes within which trace it was asked to create. */
+async function listen(isTracing: boolean) {
+  const current = new AsyncLocalStorage<unknown>();
+  const heard: unknown[] = [];
+  const create = async () => {
+    await Promise.resolve();
+    heard.push(current.getStore());
+    return sampleCreated();
+  };
+  const within = (traceparent: unknown, handle: () => void): void => current.run(traceparent, handle);
+  const api = { create, createBatch: async () => [await create()] };
+  const app = httpApp(api, isTracing ? { within } : {});
+  close = () => app.close();
+  const url = await app.listen({ port: 0, host: "127.0.0.1" });
+  const post = (path: string, body: unknown, traceparent: string | null = TRACEPARENT) => {
+    const headers = { "content-type": "application/json", ...(traceparent === null ? {} : { traceparent }) };
+    return fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  };
+  return { heard, post };
+}
+
+describe("the trace of a request", () => {
+  it("is entered for a create and for a batch, also if the body arrives in many chunks", async () => {
+    const { heard, post } = await listen(true);
+    expect((await post("/api/v1/tx", intent)).status).toBe(202);
+    expect((await post("/api/v1/tx/batch", { transactions: [intent] })).status).toBe(200);
+    expect(heard).toEqual([TRACEPARENT, TRACEPARENT]);
+  });
+
+  it("is that of its own request during parallel requests", async () => {
+    const { heard, post } = await listen(true);
+    const headers = Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? TRACEPARENT : null));
+    await Promise.all(headers.map((each) => post("/api/v1/tx", intent, each)));
+    expect(heard.filter((each) => each === TRACEPARENT)).toHaveLength(4);
+    expect(heard.filter((each) => each === undefined)).toHaveLength(4);
+  });
+
+  it("is not read if tracing is off", async () => {
+    const { heard, post } = await listen(false);
+    expect((await post("/api/v1/tx", intent)).status).toBe(202);
+    expect(heard).toEqual([undefined]);
+  });
+});

@@ -1,0 +1,94 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { insertIntake } from "../../../../src/adapters/postgres/insert-intake.ts";
+import { inSchema, speakingIn } from "../../../../src/adapters/postgres/rows/schema-name.ts";
+import { migrate } from "../../../../src/adapters/postgres/schema/migrate.ts";
+import { PostgresSessionLock } from "../../../../src/adapters/postgres/session/session-lock.ts";
+import { openPostgresStore, type PostgresStore } from "../../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../../src/adapters/system/clock.ts";
+import { createEntropy } from "../../../../src/adapters/system/entropy.ts";
+import { allocate, anIntent, holdLane, nonces } from "../../../support/lane-samples.ts";
+import { recordTelemetry } from "../../../support/recorded-telemetry.ts";
+import { dumpSchema } from "../../../support/schema-dump.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
+import { everyStatement } from "../every-statement.ts";
+import { connectClient } from "../postgres-subject.ts";
+
+/** Two of them in one database that has no schema `fencepost` at all: whatever is said under that name fails. */
+describe("schemas of another name", () => {
+  const name = `${inject("postgres").prefix}named`;
+  let admin: Awaited<ReturnType<typeof connectClient>>;
+  let client: Awaited<ReturnType<typeof connectClient>>;
+  let databaseUrl: string;
+  const stores: PostgresStore[] = [];
+
+  beforeAll(async () => {
+    admin = await connectClient(inject("postgres").adminUrl);
+    await admin.query(`CREATE DATABASE ${name}`);
+    const url = new URL(inject("postgres").adminUrl);
+    url.pathname = `/${name}`;
+    databaseUrl = url.href;
+    client = await connectClient(databaseUrl);
+  });
+  afterAll(async () => {
+    for (const store of stores) await store.close();
+    await client.end();
+    await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+  });
+  const open = async (schema: string) => {
+    const store = await openPostgresStore({ databaseUrl, schema, clock: systemClock, leaseDurationMs: 30_000 });
+    stores.push(store);
+    return store;
+  };
+
+  it.each(["payments", "treasury_2"])("hold everything, and nothing stands elsewhere: %s", async (schema) => {
+    expect((await migrate({ databaseUrl, schema })).applied.length).toBeGreaterThan(10);
+    expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [] });
+    for (const { statement } of await everyStatement()) {
+      await client.query(`PREPARE every AS ${inSchema(statement.sql, schema)}`);
+      await client.query("DEALLOCATE every");
+    }
+    const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
+    expect(rows).toEqual([]);
+    const speaking = speakingIn(await connectClient(databaseUrl), schema);
+    // As in a session whose own schema it is: names there are told without it.
+    await speaking.query("SET search_path TO fencepost");
+    const dump = await dumpSchema(speaking).finally(() => speaking.end());
+    const snapshot = new URL("../../../../src/adapters/postgres/schema.sql", import.meta.url);
+    expect(dump.replaceAll(schema, "fencepost")).toBe(await readFile(snapshot, "utf8"));
+  });
+
+  it("know nothing of each other: the same lane has a cursor in each", async () => {
+    const [payments, treasury] = [await open("payments"), await open("treasury_2")];
+    const fence = await holdLane(payments);
+    const other = await holdLane(treasury, fence.lane);
+    expect(nonces(await allocate(payments, fence, [anIntent(fence.lane)], 3))).toEqual([3]);
+    expect(nonces(await allocate(treasury, other, [anIntent(fence.lane)], 9))).toEqual([9]);
+    const intent = anIntent(fence.lane);
+    await insertIntake(client, intent, "payments");
+    expect(await payments.whatWaits()).toMatchObject({ intents: true });
+    expect(await treasury.whatWaits()).toMatchObject({ intents: false });
+  });
+
+  it("have session locks of their own", async () => {
+    const telemetry = recordTelemetry();
+    const lock = new PostgresSessionLock({
+      ...{ directUrl: databaseUrl, schema: "payments", clock: systemClock },
+      ...{ entropy: createEntropy(systemClock), telemetry },
+    });
+    await waitUntil(async () => {
+      const { rows } = await client.query<{ name: string }>(
+        "SELECT classid::regclass::text AS name FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2",
+      );
+      return rows.some((row) => row.name === "payments.node_instance");
+    }, "the lock is held on the table of its schema");
+    await lock.close();
+  });
+
+  it("are refused where the name is a word of SQL", async () => {
+    await expect(migrate({ databaseUrl, schema: "user" })).rejects.toMatchObject({
+      message: "user is a word of SQL: choose another schema",
+    });
+  });
+});

@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import type { Client } from "pg";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { buildIndexes } from "../../../../src/adapters/postgres/schema/build-indexes.ts";
+import { migrate, shippedMigrations } from "../../../../src/adapters/postgres/schema/migrate.ts";
+import { createTestDatabase, type TestDatabase } from "../../../support/database.ts";
+import { expectKeptCounts } from "../../../support/kept-counts.ts";
+import { connectClient } from "../postgres-subject.ts";
+
+const INDEX = {
+  sql: "CREATE INDEX CONCURRENTLY IF NOT EXISTS transaction_tried\n  ON fencepost.transaction (state, updated_at) WHERE live;",
+};
+const [SIGNER, OTHER] = ["a", "b"].map((digit) => `0x${digit.repeat(40)}`) as [string, string];
+
+let database: TestDatabase;
+let client: Client;
+let writer: Client;
+beforeEach(async () => {
+  database = await createTestDatabase();
+  [client, writer] = await Promise.all([connectClient(database.url), connectClient(database.url)]);
+});
+afterEach(async () => {
+  await Promise.all([client.end(), writer.end()]);
+  await database.drop();
+});
+
+/** As a node of any release writes it. */
+function insert(by: Client, state: "ALLOCATED" | "CONFIRMED", nonce: number, signer = SIGNER) {
+  return by.query(
+    `INSERT INTO fencepost.transaction (tx_id, chain_id, signer, nonce, state, history_count, last_event, created_at, updated_at)
+     VALUES ($1, 1, $2, $3, $4, 1, 'allocate', now(), now())`,
+    [randomUUID(), signer, nonce, state],
+  );
+}
+
+async function isValid(): Promise<boolean | undefined> {
+  const { rows } = await client.query(
+    "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('fencepost.transaction_tried')",
+  );
+  return rows[0]?.indisvalid;
+}
+
+describe("an index on a table that is in use", () => {
+  it("is built while others write, and holds none of them up", async () => {
+    await writer.query("BEGIN");
+    await insert(writer, "ALLOCATED", 0);
+    const building = buildIndexes(client, [INDEX]);
+    const other = await connectClient(database.url);
+    await insert(other, "ALLOCATED", 0, OTHER);
+    await other.end();
+    await writer.query("COMMIT");
+    await building;
+    expect(await isValid()).toBe(true);
+    await buildIndexes(client, [INDEX]);
+  });
+
+  it("that a crash left half built is built anew", async () => {
+    await buildIndexes(client, [INDEX]);
+    await client.query(
+      "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'fencepost.transaction_tried'::regclass",
+    );
+    await buildIndexes(client, [INDEX]);
+    expect(await isValid()).toBe(true);
+  });
+
+  it("is left to the migrations' own transaction where the table does not exist yet", async () => {
+    await client.query("DROP SCHEMA fencepost CASCADE");
+    await buildIndexes(client, [INDEX]);
+    expect((await migrate({ databaseUrl: database.url })).applied.length).toBeGreaterThan(9);
+  });
+});
+
+describe("kept counts", () => {
+  it("begin with what is there when the migration comes, and follow every writer", async () => {
+    await client.query("DROP SCHEMA fencepost CASCADE");
+    const migrations = await shippedMigrations();
+    const before = migrations.filter(({ name }) => name < "0011");
+    await migrate({ databaseUrl: database.url, migrations: before });
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
+    await insert(client, "ALLOCATED", 0);
+    await insert(client, "ALLOCATED", 1);
+    await insert(client, "CONFIRMED", 2);
+    await migrate({ databaseUrl: database.url, migrations });
+    await expectKeptCounts(client);
+    await insert(client, "ALLOCATED", 3);
+    await client.query("UPDATE fencepost.transaction SET state = 'STUCK' WHERE nonce = 0");
+    await client.query("UPDATE fencepost.transaction SET live = false, outcome = state WHERE nonce = 2");
+    await client.query("DELETE FROM fencepost.transaction WHERE nonce = 1");
+    await expectKeptCounts(client);
+    const { rows } = await client.query(
+      "SELECT state, count FROM fencepost.live_count WHERE count <> 0 ORDER BY state",
+    );
+    expect(rows).toEqual([
+      { state: "ALLOCATED", count: "1" },
+      { state: "STUCK", count: "1" },
+    ]);
+  });
+
+  it("begin with what is there also where the table before had lost count", async () => {
+    await client.query("DROP SCHEMA fencepost CASCADE");
+    const migrations = await shippedMigrations();
+    const before = migrations.filter(({ name }) => name < "0013");
+    await migrate({ databaseUrl: database.url, migrations: before });
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
+    await insert(client, "ALLOCATED", 0);
+    await insert(client, "CONFIRMED", 1);
+    await client.query("UPDATE fencepost.live_count SET count = count - 1");
+    await migrate({ databaseUrl: database.url, migrations });
+    await expectKeptCounts(client);
+  });
+
+  it("are not kept twice: the server leaves them to a program that says that it keeps them", async () => {
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
+    await client.query("BEGIN");
+    await client.query("SELECT set_config('fencepost.counts', 'kept', true)");
+    await insert(client, "ALLOCATED", 0);
+    await client.query("UPDATE fencepost.lane SET live_allocated = live_allocated + 1");
+    await client.query("COMMIT");
+    await expectKeptCounts(client);
+    await insert(client, "ALLOCATED", 1);
+    await expectKeptCounts(client);
+  });
+
+  it("are given up with a transaction that rolls back", async () => {
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
+    await client.query("BEGIN");
+    await insert(client, "ALLOCATED", 0);
+    await client.query("ROLLBACK");
+    await expectKeptCounts(client);
+  });
+});

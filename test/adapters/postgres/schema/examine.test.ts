@@ -1,0 +1,123 @@
+/** What the doctor is told of a database, by a real one. */
+import { randomBytes } from "node:crypto";
+import type pg from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import {
+  type DatabaseFacts,
+  examineDatabase,
+  type OpenDatabase,
+} from "../../../../src/adapters/postgres/schema/examine.ts";
+import { openPostgresStore } from "../../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../../src/adapters/system/clock.ts";
+import { anInstance } from "../../../support/lane-samples.ts";
+import { connectClient } from "../postgres-subject.ts";
+
+const examine = (url: URL | string) =>
+  examineDatabase({ databaseUrl: String(url), schema: "fencepost", clock: systemClock });
+
+function opened(facts: DatabaseFacts): OpenDatabase {
+  if (facts.kind === "refused") throw new Error(facts.message);
+  return facts;
+}
+
+describe("what the doctor is told of a database", () => {
+  let admin: pg.Client;
+  const names: string[] = [];
+  const roles: string[] = [];
+
+  beforeAll(async () => {
+    admin = await connectClient(inject("postgres").adminUrl);
+  });
+  afterEach(async () => {
+    for (const name of names.splice(0)) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    for (const role of roles.splice(0)) await admin.query(`DROP ROLE ${role}`);
+  });
+  afterAll(() => admin.end());
+
+  const database = async (how: string): Promise<URL> => {
+    const name = `${inject("postgres").prefix}${randomBytes(4).toString("hex")}`;
+    names.push(name);
+    await admin.query(`CREATE DATABASE ${name} ${how}`);
+    const url = new URL(inject("postgres").adminUrl);
+    url.pathname = `/${name}`;
+    return url;
+  };
+  const migrated = () => database(`TEMPLATE ${inject("postgres").template}`);
+  const asRole = async (url: URL): Promise<URL> => {
+    const role = `doctor_${randomBytes(4).toString("hex")}`;
+    roles.push(role);
+    await admin.query(`CREATE ROLE ${role} LOGIN PASSWORD 'right'`);
+    const other = new URL(url);
+    other.username = role;
+    other.password = "right";
+    return other;
+  };
+
+  it("is that all is well", async () => {
+    const facts = opened(await examine(await migrated()));
+    expect(facts).toMatchObject({
+      standby: false,
+      synchronousCommit: "on",
+      encoding: "UTF8",
+      pooled: false,
+      mayCreate: true,
+      forbiddenTables: [],
+      nodes: [],
+      schema: { pending: [], problem: null },
+    });
+    expect(facts.version).toBeGreaterThan(150_000);
+    expect(facts.freeConnections).toBeGreaterThan(0);
+    expect(Math.abs(facts.clockAheadMs)).toBeLessThan(60_000);
+  });
+
+  it("is the reason where there is no way in", async () => {
+    const url = await migrated();
+    const wrong = (change: (other: URL) => void) => {
+      const other = new URL(url);
+      change(other);
+      return examine(other);
+    };
+    const refused = (code: string) => ({ kind: "refused", code });
+    expect(await examine("postgres://nobody@127.0.0.1:1/none")).toMatchObject(refused("ECONNREFUSED"));
+    expect(await wrong((other) => (other.pathname = "/not_there"))).toMatchObject(refused("3D000"));
+    const role = await asRole(url);
+    role.password = "wrong";
+    expect(await examine(role)).toMatchObject(refused("28P01"));
+  });
+
+  it("is a setting of its own that loses acknowledged commits", async () => {
+    const url = await migrated();
+    await admin.query(`ALTER DATABASE ${url.pathname.slice(1)} SET synchronous_commit = off`);
+    expect(await examine(url)).toMatchObject({ synchronousCommit: "off" });
+  });
+
+  it("is how far its schema is, and what this program does not know", async () => {
+    const empty = await examine(await database(""));
+    expect(empty).toMatchObject({ schema: { applied: 0, problem: null }, mayCreate: true });
+    expect(opened(empty).schema.pending.length).toBeGreaterThan(20);
+    const url = await migrated();
+    const client = await connectClient(url.href);
+    await client.query("DELETE FROM fencepost.migration WHERE name = (SELECT max(name) FROM fencepost.migration)");
+    expect(opened(await examine(url)).schema.pending).toHaveLength(1);
+    await client.query("INSERT INTO fencepost.migration (name, checksum) VALUES ('9999_later.sql', 'x')");
+    expect(opened(await examine(url)).schema.problem).toMatch(/9999_later\.sql/);
+    await client.end();
+  });
+
+  it("is what its role may not do", async () => {
+    const stranger = await asRole(await migrated());
+    expect(opened(await examine(stranger)).forbiddenTables).toContain("lane");
+    const newcomer = await asRole(await database(""));
+    expect(await examine(newcomer)).toMatchObject({ mayCreate: false, schema: { applied: 0 } });
+  });
+
+  it("is which nodes are alive", async () => {
+    const url = await migrated();
+    const store = await openPostgresStore({ databaseUrl: url.href, clock: systemClock, leaseDurationMs: 30_000 });
+    const instance = anInstance();
+    await store.registerInstance(instance);
+    const { nodes } = opened(await examine(url));
+    expect(nodes).toMatchObject([{ nodeId: instance.nodeId, url: instance.url, version: instance.version }]);
+    await store.close();
+  });
+});

@@ -1,0 +1,247 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { worksWithOf } from "../../../../src/adapters/postgres/rows/schema-skew.ts";
+import {
+  checksumOf,
+  type Migration,
+  migrate,
+  type SchemaMismatch,
+  shippedMigrations,
+} from "../../../../src/adapters/postgres/schema/migrate.ts";
+import { openPostgresStore } from "../../../../src/adapters/postgres/store.ts";
+import { systemClock } from "../../../../src/adapters/system/clock.ts";
+import { SchemaTooNew } from "../../../../src/ports/lease-store.ts";
+import { anInstance } from "../../../support/lane-samples.ts";
+import { waitUntil } from "../../../support/wait-until.ts";
+import { connectClient } from "../postgres-subject.ts";
+
+const ONE: Migration = migration("0001_one.sql", "CREATE TABLE fencepost.one (id integer)");
+const TWO: Migration = migration("0002_two.sql", "CREATE TABLE fencepost.two (id integer)");
+/** Two of the next release, and one of the release after that. */
+const NEXT: readonly Migration[] = [
+  migration("0003_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.three (id integer)"),
+  migration("0004_next.sql", "-- works with: 0002_two.sql\nCREATE TABLE fencepost.four (id integer)"),
+];
+const AFTER_NEXT: Migration = migration("0005_later.sql", "-- works with: 0004_next.sql\nDROP TABLE fencepost.two");
+
+function migration(name: string, sql: string): Migration {
+  return { name, sql, checksum: checksumOf(sql) };
+}
+
+describe("migrate", () => {
+  let admin: Awaited<ReturnType<typeof connectClient>>;
+  const made: string[] = [];
+  beforeAll(async () => {
+    admin = await connectClient(inject("postgres").adminUrl);
+  });
+  afterAll(async () => {
+    for (const name of made) await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+  });
+
+  const emptyDatabase = async () => {
+    const name = `${inject("postgres").prefix}migrate_${made.length}`;
+    made.push(name);
+    await admin.query(`CREATE DATABASE ${name}`);
+    const url = new URL(inject("postgres").adminUrl);
+    url.pathname = `/${name}`;
+    return url.href;
+  };
+  const waiting = async (client: typeof admin) => {
+    const { rows } = await client.query<{ waiting: number }>(
+      "SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted AND relation = 'fencepost.node_instance'::regclass",
+    );
+    return rows[0]?.waiting ?? 0;
+  };
+  const problemOf = async (work: Promise<unknown>) => {
+    const error = (await work.then(
+      () => null,
+      (reason: unknown) => reason,
+    )) as SchemaMismatch | null;
+    expect(error?.message).not.toContain("\n");
+    return error?.problem;
+  };
+
+  it("applies what is pending, in order, once", async () => {
+    const databaseUrl = await emptyDatabase();
+    expect(await migrate({ databaseUrl, migrations: [ONE] })).toEqual({ applied: [ONE.name] });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [TWO.name] });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [] });
+  });
+
+  it("lets any number of runners start at once", async () => {
+    const databaseUrl = await emptyDatabase();
+    const reports = await Promise.all(Array.from({ length: 8 }, () => migrate({ databaseUrl })));
+    const shipped = (await shippedMigrations()).map(({ name }) => name);
+    expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
+  });
+
+  it("lets them also where transactions see one moment by default", async () => {
+    const databaseUrl = await emptyDatabase();
+    await admin.query(`ALTER DATABASE ${made.at(-1)} SET default_transaction_isolation TO 'repeatable read'`);
+    const reports = await Promise.all(Array.from({ length: 4 }, () => migrate({ databaseUrl })));
+    const shipped = (await shippedMigrations()).map(({ name }) => name);
+    expect(reports.flatMap(({ applied }) => applied)).toEqual(shipped);
+  });
+
+  it("holds up no running node while another session, a backup say, keeps it from a table", async () => {
+    const databaseUrl = await emptyDatabase();
+    const shipped = await shippedMigrations();
+    await migrate({ databaseUrl, migrations: shipped });
+    const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 10_000 });
+    const instance = anInstance({ leaseDurationMs: 10_000 });
+    await store.registerInstance(instance);
+    const backup = await connectClient(databaseUrl);
+    await backup.query("BEGIN");
+    await backup.query("LOCK TABLE fencepost.node_instance IN ACCESS SHARE MODE");
+    const works = `-- works with: ${shipped.at(-1)?.name}`;
+    const sql = `${works}\nALTER TABLE fencepost.node_instance ADD COLUMN more text`;
+    const migrating = migrate({ databaseUrl, migrations: [...shipped, migration("9999_more.sql", sql)] });
+    await waitUntil(async () => (await waiting(backup)) > 0, "the migration waits");
+    const startedMs = performance.now();
+    for (let renewed = false; !renewed; ) {
+      renewed = await store.renewInstance(instance.instanceId, 10_000).catch(() => false);
+      expect(performance.now() - startedMs, "within what is left of the lease").toBeLessThan(6_000);
+    }
+    await backup.query("COMMIT");
+    expect(await migrating).toEqual({ applied: ["9999_more.sql"] });
+    await backup.end();
+    await store.close();
+  });
+
+  it("puts the newest policies that a node worked by in force, whatever a node without any noted behind that", async () => {
+    const databaseUrl = await emptyDatabase();
+    const before = (await shippedMigrations()).filter(({ name }) => name < "0033");
+    await migrate({ databaseUrl, migrations: before });
+    const client = await connectClient(databaseUrl);
+    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [`0x${"a".repeat(40)}`]);
+    const note = "INSERT INTO fencepost.policy_change (node_id, hash, document) VALUES ($1, $2, $3)";
+    await client.query(note, ["a", "0x01", '{"signers":{}}']);
+    await client.query(note, ["b", "0x02", '{"keys":{}}']);
+    await client.query(note, ["c", null, null]);
+    await migrate({ databaseUrl });
+    const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 10_000 });
+    const { stamp, ...inForce } = await store.readPolicy();
+    expect(inForce).toMatchObject({ version: 1, document: { keys: {} }, changedBy: "node:b" });
+    const lanes = await client.query("SELECT policy_stamp AS stamp FROM fencepost.lane");
+    expect(lanes.rows).toEqual([{ stamp }]);
+    await store.close();
+    await client.end();
+  });
+
+  it("leaves no secret behind by which nodes of an older release knew each other", async () => {
+    const databaseUrl = await emptyDatabase();
+    const before = (await shippedMigrations()).filter(({ name }) => name < "0016");
+    await migrate({ databaseUrl, migrations: before });
+    const client = await connectClient(databaseUrl);
+    const secrets = async () => (await client.query("SELECT secret FROM fencepost.cluster")).rows.length;
+    expect(await secrets()).toBe(1);
+    await migrate({ databaseUrl });
+    expect(await secrets()).toBe(0);
+    await client.end();
+  });
+
+  it("refuses a migration that was changed after it was applied", async () => {
+    const databaseUrl = await emptyDatabase();
+    await migrate({ databaseUrl, migrations: [ONE] });
+    const changed = [migration(ONE.name, `${ONE.sql} -- harmless`), TWO];
+    expect(await problemOf(migrate({ databaseUrl, migrations: changed }))).toBe("changed");
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [TWO.name] });
+  });
+
+  it("refuses a schema that is newer than the program", async () => {
+    const databaseUrl = await emptyDatabase();
+    await migrate({ databaseUrl, migrations: [ONE, TWO] });
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
+  });
+
+  it("lets a program work, and start, on the schema of the next release, and of no later one", async () => {
+    const databaseUrl = await emptyDatabase();
+    const later = [ONE, TWO, ...NEXT, AFTER_NEXT];
+    await migrate({ databaseUrl, migrations: later.slice(0, 4) });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [] });
+    // One release further on, half-way through the next is as far as it went: never released, so no release has to judge it.
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE] }))).toBe("newer");
+    await migrate({ databaseUrl, migrations: later });
+    await migrate({ databaseUrl, migrations: later.slice(0, 4) });
+    const refused = migrate({ databaseUrl, migrations: [ONE, TWO] });
+    await expect(refused).rejects.toThrow(
+      "the database has migration 0005_later.sql, which is too new for this version (it works with releases that know 0004_next.sql); it knows up to 0002_two.sql: upgrade",
+    );
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, TWO] }))).toBe("newer");
+  });
+
+  it("applies nothing of its own below what it does not know", async () => {
+    const databaseUrl = await emptyDatabase();
+    const [three, four] = NEXT as [Migration, Migration];
+    await migrate({ databaseUrl, migrations: [ONE, TWO, four] });
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, TWO, three] }))).toBe("newer");
+    expect(await problemOf(migrate({ databaseUrl, migrations: [ONE, three] }))).toBe("newer");
+  });
+
+  it("reads a ledger from before migrations said what they work with, and writes on in it", async () => {
+    const databaseUrl = await emptyDatabase();
+    await migrate({ databaseUrl, migrations: [ONE] });
+    const client = await connectClient(databaseUrl);
+    await client.query("ALTER TABLE fencepost.migration DROP COLUMN works_with");
+    await client.end();
+    await migrate({ databaseUrl, migrations: [ONE] });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [TWO.name] });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO, ...NEXT] })).toEqual({
+      applied: NEXT.map(({ name }) => name),
+    });
+    await migrate({ databaseUrl, migrations: [ONE, TWO] });
+  });
+
+  it("does not move the schema from under a node that runs and could not follow", async () => {
+    const databaseUrl = await emptyDatabase();
+    const shipped = await shippedMigrations();
+    await migrate({ databaseUrl });
+    const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 60_000 });
+    const instance = anInstance();
+    await store.registerInstance(instance);
+    const next = migration("9001_next.sql", `-- works with: ${shipped.at(-1)?.name}\nSELECT 1`);
+    const later = migration("9002_later.sql", "-- works with: 9001_next.sql\nSELECT 1");
+    const migrations = [...shipped, next, later];
+    const refused = migrate({ databaseUrl, migrations });
+    expect(await problemOf(refused)).toBe("inUse");
+    await expect(migrate({ databaseUrl, migrations })).rejects.toThrow(
+      `node ${instance.nodeId} (${instance.version}) runs and knows only ${shipped.at(-1)?.name}, but migration 9002_later.sql`,
+    );
+    expect(await migrate({ databaseUrl, migrations: [...shipped, next] })).toEqual({ applied: [next.name] });
+    await store.registerInstance(anInstance());
+    // Paused until the others take it for dead, it comes back to a schema that is two releases ahead.
+    const client = await connectClient(databaseUrl);
+    await client.query("UPDATE fencepost.node_instance SET dead = true");
+    expect(await migrate({ databaseUrl, migrations })).toEqual({ applied: [later.name] });
+    await expect(store.registerInstance(anInstance())).rejects.toThrow(SchemaTooNew);
+    expect((await client.query("SELECT 1 FROM fencepost.node_instance WHERE NOT dead")).rows).toEqual([]);
+    await client.end();
+    await store.close();
+  });
+
+  it("ships migrations that say which older ones they work with, since one release of skew is promised", async () => {
+    const shipped = await shippedMigrations();
+    const names = shipped.map(({ name }) => name);
+    for (const [index, { name, sql }] of shipped.entries()) {
+      if (name >= "0009") expect(names.slice(0, index), name).toContain(worksWithOf(sql));
+    }
+  });
+
+  it("leaves nothing behind where one of several fails", async () => {
+    const databaseUrl = await emptyDatabase();
+    const broken = migration("0002_broken.sql", "CREATE TABLE fencepost.half (id integer); SELECT 1 / 0");
+    await expect(migrate({ databaseUrl, migrations: [ONE, broken] })).rejects.toMatchObject({ code: "22012" });
+    expect(await migrate({ databaseUrl, migrations: [ONE, TWO] })).toEqual({ applied: [ONE.name, TWO.name] });
+  });
+
+  it("does not mind line endings", () => {
+    expect(checksumOf("SELECT 1;\r\nSELECT 2;\r\n")).toBe(checksumOf("SELECT 1;\nSELECT 2;\n"));
+    expect(checksumOf("SELECT 1;")).not.toBe(checksumOf("SELECT 2;"));
+  });
+
+  it("fails with the driver's error where there is no server", async () => {
+    await expect(migrate({ databaseUrl: "postgres://nobody@127.0.0.1:1/none" })).rejects.toMatchObject({
+      code: "ECONNREFUSED",
+    });
+  });
+});

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import type { Connections, Run } from "../../../../src/adapters/postgres/session/connections.ts";
+import type { DurableRuntime } from "../../../../src/adapters/postgres/session/durably.ts";
+import type { Statement } from "../../../../src/adapters/postgres/statements/statement.ts";
+import { leftRequestsIn } from "../../../../src/adapters/postgres/stores/left-requests.ts";
+import { loadsFrom } from "../../../../src/adapters/postgres/stores/loads.ts";
+import { aLane } from "../../../support/lane-samples.ts";
+
+/** Connections to a database in which nothing waits; keeps what was sent there. */
+function emptyDatabase() {
+  const sent: { readonly name: string; readonly bytes: number }[] = [];
+  let transactions = 0;
+  const run: Run = async <Row>({ name }: Statement<Row>, values: readonly unknown[]) => {
+    sent.push({ name: name.replace("fencepost:", ""), bytes: JSON.stringify(values).length });
+    return [];
+  };
+  const connections = {
+    read: <T>(find: (run: Run) => Promise<T>): Promise<T> => {
+      transactions++;
+      return find(run);
+    },
+  } as Connections;
+  return { connections, loads: loadsFrom(connections), sent, transactions: () => transactions };
+}
+
+describe("with ten thousand lanes", () => {
+  const lanes = Array.from({ length: 10_000 }, () => aLane());
+
+  it("a look for anything that was left for one of them names none, and is one question", async () => {
+    const { connections, sent, transactions } = emptyDatabase();
+    const { whatWaits } = leftRequestsIn(connections, { connections } as DurableRuntime);
+    expect(await whatWaits()).toEqual({ intents: false, requests: false });
+    expect(sent).toEqual([{ name: "find-what-waits", bytes: 2 }]);
+    expect(transactions()).toBe(1);
+  });
+
+  it("request ids of all of them are looked up in one transaction", async () => {
+    const { loads, sent, transactions } = emptyDatabase();
+    expect(await loads.findByRequestIds(lanes.map((lane) => ({ lane, requestIds: ["a"] })))).toEqual([]);
+    expect(transactions()).toBe(1);
+    expect(sent.map(({ name }) => name)).toEqual(["find-requests", "find-waiting-requests", "find-spent"]);
+  });
+});

@@ -1,0 +1,94 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { checkInvariants } from "../../support/invariants.ts";
+import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../../support/world.ts";
+
+/** Nodes inside other processes: they have no URL, so they may ask others, but cannot be asked. */
+
+let world: World;
+afterEach(() => world.close());
+
+const lanesOf = ({ node }: WorldNode): number => node.gauges().lanesHeld;
+
+describe("an embedded node beside one that can be reached", () => {
+  it("holds no lane of those that both serve, and takes its creates there", async () => {
+    world = new World();
+    const embedded = await world.startNode({ embedded: true });
+    const reachable = await world.startNode();
+    await world.until(() => lanesOf(reachable) === SIGNERS.length && lanesOf(embedded) === 0, 30_000);
+    for (const signer of SIGNERS) {
+      await world.settle(embedded.node.api.create(transfer({ signer })));
+      await world.settle(reachable.node.api.create(transfer({ signer })));
+    }
+    expect(world.network.forwards.map(({ to }) => to)).toEqual(SIGNERS.map(() => reachable.url));
+    await world.allSettled(2 * SIGNERS.length);
+    checkInvariants(world);
+  });
+
+  it("takes them over when that one dies, and lets them go when it is back", async () => {
+    world = new World();
+    const embedded = await world.startNode({ embedded: true });
+    const first = await world.startNode();
+    await world.until(() => lanesOf(first) === SIGNERS.length, 30_000);
+    world.crash(first);
+    await world.until(() => lanesOf(embedded) === SIGNERS.length, 12_000);
+    await world.settle(embedded.node.api.create(transfer()));
+    const second = await world.startNode();
+    await world.until(() => lanesOf(second) === SIGNERS.length, 30_000);
+    await world.settle(embedded.node.api.create(transfer()));
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+
+  it.each(["worker-queue", "basic"] as const)(
+    "acts for a signer that only it holds, also on what the other is asked for (%s)",
+    async (mode) => {
+      world = new World({ node: { mode }, hints: true });
+      const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });
+      const reachable = await world.startNode({ signers: SIGNERS.slice(1) });
+      await world.until(() => lanesOf(embedded) === 1, 30_000);
+      await world.clock.advance(1_000);
+      await world.settle(embedded.node.api.create(transfer()));
+      const { nonce, txId } = await world.settle(reachable.node.api.create(transfer({ requestId: "left" })));
+      expect(nonce).toBe(1);
+      const repeated = await world.settle(embedded.node.api.create(transfer({ requestId: "left" })));
+      expect(repeated).toMatchObject({ outcome: "existing", txId });
+      expect(world.network.forwards).toEqual([]);
+      await world.allSettled(2);
+      checkInvariants(world);
+    },
+  );
+});
+
+describe("embedded nodes among themselves", () => {
+  it("share the lanes, and each takes creates for all of them", async () => {
+    world = new World();
+    const nodes = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
+    await world.until(() => nodes.every((node) => lanesOf(node) > 0) && held(nodes) === SIGNERS.length, 30_000);
+    for (const signer of SIGNERS) {
+      for (const { node } of nodes) {
+        const created = await world.settle(node.api.create(transfer({ signer })));
+        expect(created).toMatchObject({ outcome: "created", nonce: expect.any(Number) });
+      }
+    }
+    expect(world.network.forwards).toEqual([]);
+    await world.allSettled(2 * SIGNERS.length);
+    checkInvariants(world);
+  });
+
+  it("take over from each other: after a crash by lease, after a close at once", async () => {
+    world = new World();
+    const [first, second] = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];
+    await world.until(() => held([first, second]) === SIGNERS.length, 30_000);
+    await world.settle(first.node.close(), 30_000);
+    await world.until(() => lanesOf(second) === SIGNERS.length, 1_500);
+    const third = await world.startNode({ embedded: true });
+    world.crash(second);
+    await world.until(() => lanesOf(third) === SIGNERS.length, 12_000);
+    await world.settle(third.node.api.create(transfer({ signer: SIGNER })));
+    await world.allSettled(1);
+  });
+});
+
+function held(nodes: readonly WorldNode[]): number {
+  return nodes.reduce((sum, node) => sum + lanesOf(node), 0);
+}

@@ -1,0 +1,59 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { checkInvariants } from "../../support/invariants.ts";
+import { isBalanced, keepSending, startNodes, TWENTY } from "../../support/spread-lanes.ts";
+import { World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+function tokens(): readonly number[] {
+  return [...world.database.state.lanes.values()].map(({ token }) => token);
+}
+
+/** How often the lane that moved most was taken since. */
+function mostMoves(before: readonly number[]): number {
+  return Math.max(...tokens().map((token, lane) => token - (before[lane] as number)));
+}
+
+/** A node that joins and is slow to take anything by itself. */
+async function joinSlowly(): Promise<WorldNode> {
+  const joining = world.addNode();
+  joining.store.claimLanes = async () => [];
+  await world.settle(joining.node.start());
+  return joining;
+}
+
+describe("hand-over", () => {
+  it("to a node that is slow to take its share moves no lane twice: the node that gave one away sends creates after it", async () => {
+    world = new World({ signers: TWENTY });
+    const nodes = await startNodes(world, 2);
+    const before = tokens();
+    const joining = await joinSlowly();
+    const waits: number[] = [];
+    const steady = keepSending(world, nodes, waits);
+    await world.until(() => isBalanced(world, [...nodes, joining]), 30_000);
+    steady.stop();
+    await world.settle(steady.ended);
+    expect(mostMoves(before)).toBe(1);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(250);
+    await world.allSettled(waits.length, 600_000);
+    checkInvariants(world);
+  });
+
+  it("to a node that crashes as soon as it has joined: what it never took is taken back, once, and no create fails", async () => {
+    world = new World({ signers: TWENTY });
+    const nodes = await startNodes(world, 1);
+    const before = tokens();
+    world.crash(await joinSlowly());
+    const waits: number[] = [];
+    const steady = keepSending(world, nodes, waits);
+    await world.clock.advance(12_000);
+    steady.stop();
+    await world.settle(steady.ended);
+    expect(Math.max(...waits)).toBeGreaterThan(250);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(1_250);
+    expect(mostMoves(before)).toBe(1);
+    await world.allSettled(waits.length, 600_000);
+    checkInvariants(world);
+  });
+});

@@ -1,0 +1,208 @@
+/** Who lost its lanes by its own silence, and when it has some again. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { Address } from "../../../src/domain/lane.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+const LEASE_MS = 10_000;
+
+/** Stands still until its lease has run out and another node has taken its lanes, then goes on. */
+async function pause(entry: WorldNode, takenBy: string, signer = SIGNER): Promise<void> {
+  entry.store.pause();
+  await world.until(() => world.ownerOf(signer) === takenBy, 60_000);
+  entry.store.resume();
+}
+
+/** Two nodes with everything, and a lane that the first of the two was given. */
+async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (typeof SIGNERS)[number] }> {
+  world = new World();
+  const first = await world.startNode();
+  const second = await world.startNode();
+  await world.clock.advance(10_000);
+  const signer = SIGNERS.find((each) => world.ownerOf(each) === "node-1");
+  if (signer === undefined) throw new Error("the first node was given no lane");
+  return { first, second, signer };
+}
+
+/** Has stood still so often that it stands back for four leases, and has been back for more than one of them. */
+async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[number]): Promise<void> {
+  for (const _ of [1, 2]) {
+    await pause(first, "node-2", signer);
+    await world.until(() => world.ownerOf(signer) === "node-1", 60_000);
+  }
+  await pause(first, "node-2", signer);
+  await world.clock.advance(LEASE_MS + 1_000);
+}
+
+describe("a node that wakes from a pause", () => {
+  it("leaves its lane for a lease to the node that took it, and then has its share again", async () => {
+    const { first, signer } = await pair();
+    await pause(first, "node-2", signer);
+    const wokeMs = world.clock.monotonicMs();
+    const taken = world.tokenOf(signer);
+    await world.clock.advance(LEASE_MS - 500);
+    expect(world.ownerOf(signer)).toBe("node-2");
+    expect(world.tokenOf(signer), "it did not even wander").toBe(taken);
+    await world.until(() => world.ownerOf(signer) === "node-1", 10_000);
+    expect(world.clock.monotonicMs() - wokeMs).toBeLessThan(LEASE_MS + 5_000);
+  });
+
+  it("and pauses again stands back for twice as long", async () => {
+    const { first, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.until(() => world.ownerOf(signer) === "node-1", 30_000);
+    await pause(first, "node-2", signer);
+    await world.clock.advance(2 * LEASE_MS - 500);
+    expect(world.ownerOf(signer)).toBe("node-2");
+    await world.until(() => world.ownerOf(signer) === "node-1", 10_000);
+  });
+
+  it("takes creates all the while, and forwards them to the owner", async () => {
+    const { first, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.clock.advance(1_000);
+    await world.settle(first.node.api.create(transfer({ signer })));
+    expect(world.ownerOf(signer)).toBe("node-2");
+    await world.allSettled(1);
+    checkInvariants(world);
+  });
+
+  it("does not take its lane where it is free for a moment and asked for at this node", async () => {
+    const { first, second, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.clock.advance(2_000);
+    const fence = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer);
+    const claim = second.store.claimLanes.bind(second.store);
+    second.store.claimLanes = async () => [];
+    if (fence !== undefined) fence.owner = null;
+    const created = first.node.create(
+      [{ txId: "019b76da-a800-749a-9400-258a4494ceee", request: { ...transfer({ signer }) } }],
+      { repeat: false },
+    );
+    const [answer] = await world.settle(created);
+    expect(answer).toMatchObject({ code: "NOT_LEADER" });
+    expect(world.ownerOf(signer)).toBeUndefined();
+    second.store.claimLanes = claim;
+  });
+
+  it("claims what is still free after a lease: an older release leaves it to us, and no other node would take it", async () => {
+    const { first, second, signer } = await pair();
+    for (const _ of [1, 2]) {
+      await pause(first, "node-2", signer);
+      await world.until(() => world.ownerOf(signer) === "node-1", 60_000);
+    }
+    // It sees no reason to take the lane: by its reckoning that belongs to the node that has stood still.
+    const claim = second.store.claimLanes.bind(second.store);
+    second.store.claimLanes = async (lanes, ...rest) => {
+      const others = lanes.filter((lane) => lane.signer !== signer);
+      return claim(others, ...rest);
+    };
+    const before = world.tokenOf(signer);
+    first.store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    first.store.resume();
+    const wokeMs = world.clock.monotonicMs();
+    await world.clock.advance(LEASE_MS - 500);
+    expect(world.tokenOf(signer), "for a lease it is left to the other").toBe(before);
+    await world.until(() => world.tokenOf(signer) > before, 4 * LEASE_MS);
+    expect(world.clock.monotonicMs() - wokeMs).toBeLessThanOrEqual(2 * LEASE_MS + 1_000);
+    await world.clock.advance(LEASE_MS);
+    expect([world.ownerOf(signer), world.tokenOf(signer)], "and is kept").toEqual(["node-1", before + 1]);
+  });
+
+  it("does not race for what is freed while it stands back, however long ago its own silence was", async () => {
+    const { first, second, signer } = await pair();
+    await standingBackForLong(first, signer);
+    const third = await world.startNode();
+    await world.clock.advance(1_500);
+    const claim = third.store.claimLanes.bind(third.store);
+    third.store.claimLanes = async () => [];
+    const freed = SIGNERS.filter((each) => world.ownerOf(each) === "node-2");
+    expect(freed.length).toBeGreaterThan(0);
+    await world.settle(second.node.close());
+    await world.clock.advance(3_000);
+    expect(
+      freed.map((each) => world.ownerOf(each)),
+      "the other is slow",
+    ).toEqual(freed.map(() => undefined));
+    third.store.claimLanes = claim;
+    await world.clock.advance(1_500);
+    expect(SIGNERS.map((each) => world.ownerOf(each))).toEqual(SIGNERS.map(() => "node-3"));
+  });
+
+  it("gives what it took as the last one there to the next node that comes, however long ago its own silence was", async () => {
+    const { first, second, signer } = await pair();
+    await standingBackForLong(first, signer);
+    await world.settle(second.node.close());
+    await world.until(() => SIGNERS.every((each) => world.ownerOf(each) === "node-1"), 1_500);
+    await world.startNode();
+    await world.until(() => SIGNERS.every((each) => world.ownerOf(each) === "node-3"), 5_000);
+  });
+
+  it("reads who holds what a few times a lease, and not at all before or after", async () => {
+    const { first, signer } = await pair();
+    let looks = 0;
+    const leases = first.store.leases.bind(first.store);
+    first.store.leases = () => {
+      looks++;
+      return leases();
+    };
+    await world.clock.advance(LEASE_MS);
+    expect(looks).toBe(0);
+    await pause(first, "node-2", signer);
+    await world.until(() => world.ownerOf(signer) === "node-1", 30_000);
+    expect(looks).toBeGreaterThan(0);
+    expect(looks).toBeLessThanOrEqual(6);
+    looks = 0;
+    await world.clock.advance(LEASE_MS);
+    expect(looks).toBe(0);
+  });
+
+  it("claims at once what no other node can serve", async () => {
+    world = new World();
+    const [mine, ...others] = SIGNERS as [Address, ...Address[]];
+    const first = await world.startNode();
+    await world.startNode({ signers: others });
+    await world.clock.advance(10_000);
+    first.store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    const before = world.tokenOf(mine);
+    first.store.resume();
+    await world.until(() => world.tokenOf(mine) > before, 1_500);
+    expect(world.ownerOf(mine)).toBe("node-1");
+    await world.clock.advance(LEASE_MS - 3_000);
+    expect(
+      others.map((signer) => world.ownerOf(signer)),
+      "and leaves the rest",
+    ).toEqual(others.map(() => "node-2"));
+  });
+
+  it("claims everything at once where it is alone", async () => {
+    world = new World();
+    const only = await world.startNode();
+    only.store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    only.store.resume();
+    await world.until(() => SIGNERS.every((signer) => world.tokenOf(signer) === 2), 1_500);
+  });
+
+  it("claims them at once, too, when those who had them are gone", async () => {
+    const { first, second, signer } = await pair();
+    await pause(first, "node-2", signer);
+    await world.clock.advance(500);
+    await world.settle(second.node.close());
+    await world.until(() => world.ownerOf(signer) === "node-1", 1_500);
+  });
+
+  it("together with all the others shares with them as ever", async () => {
+    const { first, second } = await pair();
+    for (const { store } of [first, second]) store.pause();
+    await world.clock.advance(LEASE_MS + 2_000);
+    for (const { store } of [first, second]) store.resume();
+    await world.clock.advance(4_000);
+    expect(new Set(SIGNERS.map((signer) => world.ownerOf(signer)))).toEqual(new Set(["node-1", "node-2"]));
+  });
+});

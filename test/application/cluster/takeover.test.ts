@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { SIGNER, SIGNERS, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+async function create(entry: WorldNode, count: number): Promise<void> {
+  await world.settle(Promise.all(Array.from({ length: count }, () => entry.node.api.create(transfer()))));
+}
+
+describe("two nodes", () => {
+  it("one lane, basic mode: the second tells who acts for it", async () => {
+    world = new World({ node: { mode: "basic" } });
+    const first = await world.startNode();
+    const second = await world.startNode();
+    await create(first, 1);
+    await expect(world.settle(second.node.api.create(transfer()))).rejects.toMatchObject({
+      code: "NOT_LEADER",
+      extras: { ownerUrl: "http://node-1" },
+    });
+    expect(world.tokenOf(SIGNER)).toBe(1);
+  });
+
+  it("the first closes gracefully: the second takes over at once and everything is confirmed once", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 40);
+    const second = await world.startNode();
+    await world.settle(first.node.close());
+    expect((await world.settle(second.node.api.create(transfer()))).nonce).toBe(40);
+    await world.allSettled(41);
+    checkInvariants(world);
+    expect(world.tokenOf(SIGNER)).toBe(2);
+  });
+
+  it("the first is cut from the database past its lease: its late writes are fenced, its sends stop, it re-joins as a new instance", async () => {
+    world = new World({ settings: { resubmitIntervalMs: 1_000 } });
+    const first = await world.startNode();
+    await create(first, 10);
+    world.holdBlocks();
+    first.store.pause();
+    await world.clock.advance(12_000);
+    const second = await world.startNode();
+    await world.until(() => second.events.some(({ type }) => type === "lane.resumed"));
+    first.store.resume();
+    await world.clock.advance(500);
+    await create(second, 10);
+    world.releaseBlocks();
+    await world.allSettled(20);
+    checkInvariants(world);
+    expect(first.events.filter(({ type }) => type === "instance.registered").length).toBe(2);
+    expect(world.tokenOf(SIGNER)).toBeGreaterThan(1);
+  });
+
+  it("a claimant whose database clock stands still trusts its own: the dead node's lanes are taken all the same", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 3);
+    const instance = [...world.database.state.instances.values()][0];
+    world.crash(first);
+    // The database's clock jumped back an hour when its successor was promoted: nothing expires by it for a long time.
+    const later = (time: Date) => new Date(time.getTime() + 3_600_000);
+    const { heartbeatAt, expiresAt } = instance as NonNullable<typeof instance>;
+    Object.assign(instance as object, { heartbeatAt: later(heartbeatAt), expiresAt: later(expiresAt) });
+    const second = await world.startNode();
+    await world.until(() => second.events.some(({ type }) => type === "instance.declaredDead"), 30_000);
+    expect(second.events).toContainEqual(
+      expect.objectContaining({ type: "instance.declaredDead", evidence: "stood-still" }),
+    );
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+
+  it("a crashed node's lanes are claimed within lease duration + 1 s", async () => {
+    world = new World();
+    const first = await world.startNode();
+    const second = await world.startNode();
+    await create(first, 3);
+    const crashedAt = world.clock.monotonicMs();
+    world.crash(first);
+    await world.until(() => second.events.filter(({ type }) => type === "lane.resumed").length === SIGNERS.length);
+    expect(world.clock.monotonicMs() - crashedAt).toBeLessThanOrEqual(11_000);
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+});
+
+describe("a node that is killed", () => {
+  it("is taken over within a second: the next create on its lane is accepted by then", async () => {
+    world = new World({ sessionLocks: true });
+    const first = await world.startNode();
+    const second = await world.startNode();
+    await create(first, 3);
+    await world.clock.advance(5_000);
+    const crashedAt = world.clock.monotonicMs();
+    world.crash(first);
+    await create(second, 1);
+    expect(world.clock.monotonicMs() - crashedAt).toBeLessThanOrEqual(1_000);
+    await world.allSettled(4);
+    checkInvariants(world);
+  });
+
+  it("and started again is ready within half a second, and ready means that a create is accepted", async () => {
+    world = new World({ sessionLocks: true });
+    const first = await world.startNode();
+    await create(first, 3);
+    await world.clock.advance(5_000);
+    world.crash(first);
+    const again = await world.startNode();
+    const startedAt = world.clock.monotonicMs();
+    expect((await again.node.api.readiness()).ready, "not before it knows what became of the one before").toBe(false);
+    await world.settle(again.node.settlingIn.whenOver());
+    expect((await again.node.api.readiness()).ready).toBe(true);
+    const readyAt = world.clock.monotonicMs();
+    expect(readyAt - startedAt).toBeLessThanOrEqual(500);
+    await create(again, 1);
+    expect(world.clock.monotonicMs() - readyAt, "at once").toBeLessThanOrEqual(20);
+    await world.allSettled(4);
+    checkInvariants(world);
+  });
+
+  it("behind a pooler, and started again, is not ready before a create is accepted", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 1);
+    await world.clock.advance(1_000);
+    world.crash(first);
+    const again = await world.startNode();
+    for (let ready = false; !ready; ready = (await again.node.api.readiness()).ready) await world.clock.advance(100);
+    const readyAt = world.clock.monotonicMs();
+    await create(again, 1);
+    expect(world.clock.monotonicMs() - readyAt).toBeLessThanOrEqual(20);
+  });
+
+  it("beside one that lives: a node that joins is ready at once, since it forwards", async () => {
+    world = new World({ sessionLocks: true });
+    const first = await world.startNode();
+    await create(first, 1);
+    await world.clock.advance(1_000);
+    const joining = await world.startNode();
+    await world.clock.advance(50);
+    expect((await joining.node.api.readiness()).ready).toBe(true);
+    await create(joining, 1);
+  });
+});
+
+describe("a node that loses its session, and lives", () => {
+  it("sends nothing until it has been heard of again, accepts all the while, and keeps its lanes", async () => {
+    world = new World({ sessionLocks: true });
+    const first = await world.startNode();
+    const second = await world.startNode();
+    await world.clock.advance(5_000);
+    const tell = first.store.tellLock.bind(first.store);
+    const renew = first.store.renewInstance.bind(first.store);
+    first.store.tellLock = () => Promise.reject(new StoreUnavailable("away"));
+    first.store.renewInstance = () => Promise.reject(new StoreUnavailable("away"));
+    const signer = SIGNERS.find((each) => world.ownerOf(each) === "node-1") ?? SIGNER;
+    first.lock?.cut();
+    second.lock?.cut();
+    const sent = world.chain.witness.length;
+    await world.settle(first.node.api.create(transfer({ signer })));
+    await world.clock.advance(2_000);
+    expect(world.chain.witness.length).toBe(sent);
+    Object.assign(first.store, { tellLock: tell, renewInstance: renew });
+    await world.until(() => world.chain.witness.length > sent, 4_000);
+    await world.allSettled(1);
+    const lost = [first, second].flatMap(({ events }) => events.filter(({ type }) => type === "instance.lost"));
+    expect(lost).toEqual([]);
+    checkInvariants(world);
+  });
+});
+
+describe("a node without a key", () => {
+  it("never takes the lane", async () => {
+    world = new World();
+    const entry = await world.startNode({ signers: SIGNERS.slice(1) });
+    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNKNOWN_SIGNER" });
+    expect([...world.database.state.lanes.values()].map(({ lane }) => lane.signer)).not.toContain(SIGNER);
+  });
+});

@@ -1,0 +1,300 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Created, CreateRequest } from "../../../src/application/api.ts";
+import { FencepostError } from "../../../src/domain/errors.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import { stickyMember } from "../../../src/domain/nonces/pool.ts";
+import { type EmbeddedPair, startPair } from "../../support/embedded-pair.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { policiesOf } from "../../support/policies.ts";
+import { SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+/** Creates that were left for an owner which then is late, dies, is stopped, or may not make them. */
+
+let world: World;
+afterEach(() => world.close());
+
+const POOLS = new Map([["payouts", SIGNERS]]);
+const HELD_UP = () => new Promise<void>(() => undefined);
+
+function pair(options: WorldOptions = {}): Promise<EmbeddedPair> {
+  world = new World({ ...options, node: { pools: POOLS, ...options.node } });
+  return startPair(world);
+}
+
+type Overrides = Parameters<typeof transfer>[0];
+const send = ({ node }: WorldNode, request: CreateRequest, owner: string | null = null) =>
+  node.api.create(request, owner);
+const named = (signer: Address, nonce: number, more: object = {}) => transfer({ signer, nonce, ...more } as Overrides);
+const toPool = (more: object = {}, asked: object = {}) =>
+  transfer({ signer: { pool: "payouts", ...asked }, ...more } as Overrides);
+/** To that member of the pool alone. */
+const keyOf = (signer: Address) =>
+  Array.from({ length: 100 }, (_, index) => `key-${index}`).find((key) => stickyMember(SIGNERS, key) === signer);
+const either = (asked: Promise<Created>) => asked.catch((error: FencepostError) => error);
+const left = () => [...world.database.state.leftRequests.values()];
+const made = (signer: Address) => world.rows().filter(({ lane }) => lane.signer === signer);
+
+type Asking = (signer: Address, requestId?: string) => CreateRequest;
+
+/** Both kinds, for the first nonce of a lane. */
+const KINDS: readonly (readonly [string, Asking])[] = [
+  ["names its nonce", (signer, requestId = "mine") => named(signer, 0, { requestId })],
+  ["is to a pool", (signer, requestId = "mine") => toPool({ requestId }, { stickyKey: keyOf(signer) })],
+];
+
+describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
+  it("dies between its commit and its answer: the next one answers for it, and it is made once", async () => {
+    const { other, owner, signer } = await pair({ sessionLocks: true });
+    owner.store.answerRequest = HELD_UP;
+    const asked = either(send(other, request(signer)));
+    await world.until(() => made(signer).length === 1);
+    world.crash(owner);
+    expect(await world.settle(asked)).toMatchObject({ outcome: "created", nonce: 0, txId: made(signer)[0]?.txId });
+    await world.allSettled(1);
+    expect(world.rows()).toHaveLength(1);
+    checkInvariants(world);
+  });
+
+  it("dies in between where it has no request id: it is known by its own", async () => {
+    const { other, owner, signer } = await pair({ sessionLocks: true });
+    owner.store.answerRequest = HELD_UP;
+    const { requestId: _, ...unnamed } = request(signer);
+    const asked = either(send(other, unnamed));
+    await world.until(() => made(signer).length === 1);
+    world.crash(owner);
+    expect(await world.settle(asked)).toMatchObject({ outcome: "created", nonce: 0, txId: made(signer)[0]?.txId });
+    await world.allSettled(1);
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("dies after it began and before it made anything: the next one makes it", async () => {
+    const { other, owner, signer } = await pair({ sessionLocks: true });
+    owner.store.commit = HELD_UP as never;
+    const asked = either(send(other, request(signer)));
+    await world.until(() => left().some(({ begunBy }) => begunBy !== null));
+    await world.clock.advance(50);
+    world.crash(owner);
+    expect(await world.settle(asked)).toMatchObject({ outcome: "created", nonce: 0 });
+    await world.allSettled(1);
+    expect(world.rows()).toHaveLength(1);
+    checkInvariants(world);
+  });
+
+  it("does not begin it in time: nothing is accepted, and nothing is made afterwards", async () => {
+    const { other, owner, signer } = await pair();
+    owner.store.pause();
+    const refused = await world.refusal(send(other, request(signer)));
+    expect(refused).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
+    expect(refused.extras.outcome).toBeUndefined();
+    owner.store.resume();
+    await world.clock.advance(5_000);
+    expect([left(), world.rows()]).toEqual([[], []]);
+    expect(await world.settle(send(other, request(signer)))).toMatchObject({ outcome: "created", nonce: 0 });
+  });
+
+  it("does not answer in time: it is unknown, by its id, and its repeat is the same transaction", async () => {
+    const { other, owner, signer } = await pair();
+    owner.store.answerRequest = HELD_UP;
+    const startedMs = world.clock.monotonicMs();
+    const unknown = await world.refusal(send(other, request(signer)));
+    expect(world.clock.monotonicMs() - startedMs).toBeLessThanOrEqual(8_500);
+    expect(unknown).toMatchObject({ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: made(signer)[0]?.txId } });
+    for (const at of [other, owner]) {
+      expect(await world.settle(send(at, request(signer)))).toMatchObject({
+        outcome: "existing",
+        txId: unknown.extras.txId,
+      });
+    }
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("takes it up in the moment in which its sender gives up: it is made, or told that nothing was", async () => {
+    const { other, owner, signer } = await pair();
+    for (let late = 3_900; late <= 4_100; late += 20) {
+      owner.store.pause();
+      const before = made(signer).length;
+      const word = `late-${late}`;
+      const asking = request === KINDS[0]?.[1] ? named(signer, before, { requestId: word }) : request(signer, word);
+      world.clock.after(late, () => owner.store.resume());
+      const fate = await world.settle(either(send(other, asking)));
+      await world.clock.advance(3_000);
+      const grown = made(signer).length - before;
+      if (!(fate instanceof FencepostError)) expect(grown, `${late} ms: told of it`).toBe(1);
+      else if (fate.extras.outcome !== "unknown") expect(grown, `${late} ms: told that nothing was done`).toBe(0);
+    }
+    checkInvariants(world);
+  });
+
+  it("was lost to the database for a moment as it was left: unknown is told, never a second one made", async () => {
+    const { other, signer } = await pair();
+    other.store.failNextLeave("unknown-committed");
+    const unknown = await world.refusal(send(other, request(signer)));
+    expect(unknown).toMatchObject({ extras: { outcome: "unknown", txId: expect.any(String) } });
+    await world.allSettled(1);
+    expect(await world.settle(send(other, request(signer)))).toMatchObject({ txId: unknown.extras.txId });
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("has no answer of its commit: that is told, with the id", async () => {
+    const { other, owner, signer } = await pair();
+    owner.store.failNextCommit("unknown-committed");
+    const fate = await world.settle(either(send(other, request(signer))));
+    expect(made(signer)).toHaveLength(1);
+    if (fate instanceof FencepostError)
+      expect(fate.extras).toMatchObject({ outcome: "unknown", txId: made(signer)[0]?.txId });
+    else expect(fate).toMatchObject({ txId: made(signer)[0]?.txId, nonce: 0 });
+  });
+});
+
+describe("a pool's request that was left on one lane and not answered", () => {
+  it("is not made there any more once its repeat was made on another", async () => {
+    const { other, owner, signer } = await pair();
+    const { commit } = owner.store;
+    const late: (() => void)[] = [];
+    owner.store.commit = function (...writes) {
+      return new Promise((resolve, reject) => {
+        late.push(() => void commit.apply(this, writes).then(resolve, reject));
+      });
+    };
+    const stickyKey = keyOf(signer);
+    const unknown = await world.refusal(send(other, toPool({ requestId: "twice" }, { stickyKey })));
+    expect(unknown.extras.outcome).toBe("unknown");
+    const elsewhere = SIGNERS.find((each) => world.ownerOf(each) === "node-2") as Address;
+    const again = send(other, toPool({ requestId: "twice" }, { stickyKey: keyOf(elsewhere) }));
+    const { txId, lane } = await world.settle(again);
+    expect(lane.signer).toBe(elsewhere);
+    owner.store.commit = commit;
+    for (const begin of late) begin();
+    await world.clock.advance(3_000);
+    expect(world.rows()).toMatchObject([{ txId }]);
+    checkInvariants(world);
+  });
+});
+
+describe("what a caller may do", () => {
+  it.each(KINDS)("is judged where it is made, for the key that was shown elsewhere: %s", async (_, request) => {
+    const policies = policiesOf({
+      keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
+    });
+    const { other, owner, signer } = await pair({ policies });
+    const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
+    const dear = { ...request(signer), payload };
+    const direct = await world.refusal(send(owner, dear, "small"));
+    const through = await world.refusal(send(other, dear, "small"));
+    expect([through.code, through.message, through.extras]).toEqual([direct.code, direct.message, direct.extras]);
+    expect(through).toMatchObject({ code: "FORBIDDEN", extras: { rule: expect.any(String) } });
+    expect(world.rows()).toEqual([]);
+    await world.settle(send(other, dear, "large"));
+    expect(world.rows()).toMatchObject([{ owner: "large", nonce: 0 }]);
+    const anothers = await world.refusal(send(other, dear, "small"));
+    expect(anothers).toMatchObject({ code: "REQUEST_ID_REUSED" });
+    expect(anothers.extras.txId, "nothing is told of another key's").toBeUndefined();
+  });
+
+  it("waits for approval where a policy asks for that, by whichever process it came; a nonce that was named is refused", async () => {
+    const policies = policiesOf({ keys: { shop: { requireApproval: { aboveValue: "5", expiresAfter: "1h" } } } });
+    const { other, owner, signer } = await pair({ policies });
+    const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
+    const request = toPool({ requestId: "dear", payload }, { stickyKey: keyOf(signer) });
+    const waiting = await world.settle(send(other, request, "shop"));
+    expect(waiting).toMatchObject({ outcome: "created", nonce: null, state: "CREATED", lane: { signer } });
+    for (const at of [other, owner]) {
+      const again = await world.settle(send(at, request, "shop"));
+      expect(again).toMatchObject({ outcome: "existing", txId: waiting.txId });
+    }
+    const refused = await world.refusal(send(other, named(signer, 0, { payload }), "shop"));
+    expect(refused).toMatchObject({ code: "FORBIDDEN" });
+  });
+
+  it("is bounded by the part of the owner's queue that its key may fill", async () => {
+    const { other, signer } = await pair({ node: { queueLimit: 10 } });
+    world.holdBlocks();
+    const limits = { signers: null, chains: null, queueShare: 0.3 };
+    const asked = [0, 1, 2, 3, 4].map((nonce) => either(other.node.api.create(named(signer, nonce), "shop", limits)));
+    const fates = await world.settle(Promise.all(asked));
+    expect(fates.slice(0, 3)).toMatchObject([{ nonce: 0 }, { nonce: 1 }, { nonce: 2 }]);
+    for (const each of fates.slice(3))
+      expect(each).toMatchObject({ code: "QUOTA_EXCEEDED", extras: { rule: "queueShare" } });
+  });
+
+  it("is over when its time is: what was left too late is refused by the database's clock", async () => {
+    const { other, owner, signer } = await pair();
+    owner.store.pause();
+    const validUntil = new Date(world.clock.now().getTime() + 2_000).toISOString();
+    world.clock.after(3_000, () => owner.store.resume());
+    const refused = await world.refusal(send(other, named(signer, 0, { validUntil })));
+    expect(refused).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "validUntil" } });
+    expect(world.rows()).toEqual([]);
+  });
+});
+
+describe("an owner that was told to stop everything", () => {
+  it("gives the nonce, and signs nothing until the end of that order", async () => {
+    const { other, owner, signer } = await pair({ hints: true });
+    await world.settle(owner.node.api.kill({ signer: null, request: { reason: "stolen" }, actor: "operator:me" }));
+    await world.until(() => [other, owner].every(({ node }) => node.kills.inForce === 1), 5_000);
+    const created = await world.settle(send(other, named(signer, 0)));
+    await world.settle(send(other, toPool()));
+    await world.clock.advance(5_000);
+    expect(world.rows().map(({ state }) => state)).toEqual(["ALLOCATED", "ALLOCATED"]);
+    expect(world.rows().flatMap(({ attempts }) => attempts)).toEqual([]);
+    await world.settle(other.node.api.endKill({ signer: null, request: { reason: "found" }, actor: "operator:me" }));
+    await world.allSettled(2);
+    expect(world.rows().some(({ txId }) => txId === created.txId)).toBe(true);
+    checkInvariants(world);
+  });
+});
+
+describe("a transaction that is held", () => {
+  it("keeps the nonce that was named for it, and the next one is given behind it", async () => {
+    const { other, owner, signer } = await pair();
+    world.holdBlocks();
+    const suspend = { action: "suspend", request: { reason: "wait" }, actor: "operator:me" } as const;
+    await world.settle(owner.node.api.actOnLane({ ...suspend, signer }));
+    const first = await world.settle(send(other, named(signer, 0)));
+    await world.settle(other.node.api.act({ ...suspend, txId: first.txId }));
+    await world.settle(owner.node.api.actOnLane({ ...suspend, action: "resume", signer }));
+    const payload = { to: TO, value: "50", gas: 21_000, gasPrice: "2000000000" };
+    expect(await world.refusal(send(other, named(signer, 0, { payload })))).toMatchObject({ extras: { nextNonce: 1 } });
+    expect(await world.settle(send(other, named(signer, 1)))).toMatchObject({ nonce: 1 });
+    await world.settle(other.node.api.act({ ...suspend, action: "resume", txId: first.txId }));
+    world.releaseBlocks();
+    await world.allSettled(2);
+    expect(made(signer).map(({ nonce }) => nonce)).toEqual([0, 1]);
+    checkInvariants(world);
+  });
+});
+
+describe("a request id that is known", () => {
+  it("wins over the nonce that is named now, wherever it is asked, and no second one is given", async () => {
+    const { other, owner, signer } = await pair();
+    const { txId } = await world.settle(send(other, named(signer, 0, { requestId: "mine" })));
+    for (const at of [other, owner]) {
+      const again = await world.settle(send(at, named(signer, 1, { requestId: "mine" })));
+      expect(again).toMatchObject({ outcome: "existing", txId, nonce: 0 });
+    }
+    expect(world.rows()).toHaveLength(1);
+  });
+
+  it("and waits without a nonce is told as that, and gets none by its name", async () => {
+    const { other, owner, signer } = await pair();
+    owner.store.pause();
+    const { txId } = await world.settle(send(other, transfer({ signer, requestId: "mine" })));
+    const again = await world.settle(send(other, named(signer, 7, { requestId: "mine" })));
+    expect(again).toMatchObject({ outcome: "existing", txId, nonce: null, state: "CREATED" });
+    owner.store.resume();
+    await world.allSettled(1);
+    expect(world.rows()).toMatchObject([{ txId, nonce: 0 }]);
+  });
+});
+
+describe("what is left for one owner", () => {
+  it("has a limit, and the rest is told so", async () => {
+    const { other, owner, signer } = await pair({ node: { queueLimit: 5 } });
+    owner.store.pause();
+    const asked = Array.from({ length: 8 }, (_, nonce) => either(send(other, named(signer, nonce))));
+    const codes = (await world.settle(Promise.all(asked))).map((fate) => (fate as FencepostError).code);
+    expect(codes.filter((code) => code === "QUEUE_FULL")).toHaveLength(3);
+    expect(codes.filter((code) => code === "UNAVAILABLE")).toHaveLength(5);
+  });
+});

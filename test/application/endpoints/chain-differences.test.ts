@@ -1,0 +1,186 @@
+/** Chains that differ from the usual development chain, each on the whole application. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { SubmitAnswer } from "../../../src/domain/chain/answers.ts";
+import { ROOMY_POOL } from "../../doubles/simulated-chain/pool.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+async function create(entry: WorldNode, count: number, payload?: Record<string, unknown>): Promise<void> {
+  const request = () => transfer(payload === undefined ? {} : { payload });
+  await world.settle(Promise.all(Array.from({ length: count }, () => entry.node.api.create(request()))));
+}
+
+function answered(entry: WorldNode, answer: SubmitAnswer): number {
+  return entry.events.filter((event) => event.type === "submit.answered" && event.answer === answer).length;
+}
+
+describe("a node without room for future nonces", () => {
+  it("is sent the next one alone: the window closes to what is mined, and is tried again ever more rarely", async () => {
+    world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
+    const entry = await world.startNode();
+    await create(entry, 40);
+    await world.allSettled(40, 600_000);
+    checkInvariants(world);
+    // Nonces beyond the head that were tried in vain: the first batch, and once for each time the window was tried again.
+    expect(answered(entry, "nonceTooHigh")).toBeLessThan(60);
+    const arrivals = world.chain.witness.filter(({ submission }) => submission.accepted).map(({ nonce }) => nonce);
+    expect(arrivals).toEqual([...arrivals].sort((a, b) => (a ?? 0) - (b ?? 0)));
+  });
+
+  it("loses no block to it: each block takes the next, once the window has closed", async () => {
+    world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
+    const entry = await world.startNode();
+    await create(entry, 10);
+    await world.until(() => world.rows().filter(({ receipt }) => receipt !== null).length >= 3);
+    await world.until(() => world.rows().every(({ receipt }) => receipt !== null));
+    const blocks = world.rows().map(({ receipt }) => receipt?.blockNumber ?? 0);
+    expect((blocks.at(-1) ?? 0) - (blocks[0] ?? 0)).toBeLessThan(2 * blocks.length);
+  });
+
+  it("is sent the next one as soon as the one before is mined, not at the next poll; and asked no more often when idle", async () => {
+    world = new World({
+      chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } },
+      settings: { pollIntervalMs: 1_000 },
+    });
+    world.holdBlocks();
+    world.chain.subscribe((event) => {
+      if (event.type === "arrival" && event.entry.submission.accepted) world.clock.after(100, () => world.chain.mine());
+    });
+    const entry = await world.startNode();
+    let looks = 0;
+    const head = entry.rpc.head.bind(entry.rpc);
+    entry.rpc.head = (tag) => {
+      if (tag === "latest") looks++;
+      return head(tag);
+    };
+    const minedAfter = async (count: number): Promise<number> => {
+      const startedMs = world.clock.monotonicMs();
+      await create(entry, count);
+      await world.until(() => world.rows().every(({ receipt }) => receipt !== null));
+      return world.clock.monotonicMs() - startedMs;
+    };
+    await minedAfter(3);
+    expect(await minedAfter(20)).toBeLessThan(20 * 400);
+    world.releaseBlocks();
+    await world.allSettled(23);
+    looks = 0;
+    await world.clock.advance(60_000);
+    expect(looks).toBeLessThanOrEqual(61);
+  });
+
+  it("that is exchanged for one with room: the window opens again by itself", async () => {
+    world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
+    const entry = await world.startNode();
+    await create(entry, 3);
+    await world.allSettled(3, 600_000);
+    world.chain.pool.change({ futureNonces: "queue" });
+    world.holdBlocks();
+    await create(entry, 20);
+    await world.until(() => world.chain.pool.size === 20, 600_000);
+    world.releaseBlocks();
+    await world.allSettled(23, 600_000);
+    checkInvariants(world);
+  });
+
+  it("but for the one after what it holds: what it forgot is sent first, then the rest", async () => {
+    world = new World({
+      chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseGaps" } },
+      settings: { resubmitIntervalMs: 600_000 },
+    });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await create(entry, 5);
+    await world.until(() => world.chain.pool.size === 5);
+    world.chain.dropAllTransactions();
+    await create(entry, 1);
+    await world.until(() => answered(entry, "nonceTooHigh") > 0);
+    world.releaseBlocks();
+    await world.allSettled(6, 120_000);
+    checkInvariants(world);
+    const events = world.rows().flatMap(({ history }) => history.map(({ event }) => event));
+    expect(events, "sent again because the node asked for it, not for its age").not.toContain("stale");
+  });
+});
+
+describe("a chain that is final at once", () => {
+  it("mines what it is sent in the same breath, and nothing waits for more blocks", async () => {
+    world = new World({ settings: { confirmations: 0 } });
+    world.holdBlocks();
+    world.chain.subscribe((event) => {
+      if (event.type === "arrival" && event.entry.submission.accepted) world.chain.mine();
+    });
+    const entry = await world.startNode();
+    await create(entry, 12);
+    await world.allSettled(12);
+    checkInvariants(world);
+    expect(world.database.state.completions.length).toBe(12);
+  });
+});
+
+describe("a chain without the tags that finality is to go by", () => {
+  it("decides nothing, and says so once", async () => {
+    world = new World({ chain: { tagDepths: null }, settings: { finality: "finalized" } });
+    const entry = await world.startNode();
+    await create(entry, 2);
+    await world.until(() => world.rows().every(({ subState }) => subState === "MINED"));
+    await world.clock.advance(200_000);
+    expect(world.rows().map(({ state }) => state)).toEqual(["TRACKING", "TRACKING"]);
+    const told = entry.events.filter((event) => event.type === "alert" && event.code === "FINALITY_TAG_MISSING");
+    expect(told).toMatchObject([{ severity: "ERROR", message: expect.stringContaining("finalized") }]);
+  });
+
+  it("with confirmations instead needs none", async () => {
+    world = new World({ chain: { tagDepths: null } });
+    const entry = await world.startNode();
+    await create(entry, 2);
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+});
+
+describe("a chain from before base fees", () => {
+  it("is paid by gas price, in legacy envelopes, whatever the caller left out", async () => {
+    world = new World({ chain: { baseFee: null } });
+    const entry = await world.startNode();
+    await create(entry, 3, { to: transfer().signer, value: "1" });
+    await world.allSettled(3);
+    checkInvariants(world);
+    expect(world.rows().flatMap(({ attempts }) => attempts.map(({ fees }) => fees.type))).toEqual([
+      "legacy",
+      "legacy",
+      "legacy",
+    ]);
+  });
+});
+
+describe("machines at different heights behind one URL", () => {
+  it.each([1, 3, 10])("%i blocks apart: nothing is withdrawn, sent twice or decided by the one behind", async (lag) => {
+    world = new World({ settings: { resubmitIntervalMs: 3_000, nonceStateTimeoutMs: 0, confirmations: 3 } });
+    world.chain.mine(20);
+    const entry = await world.startNode();
+    entry.faults.alternate(lag);
+    for (let i = 0; i < 5; i++) {
+      await create(entry, 3);
+      await world.clock.advance(1_100);
+    }
+    await world.allSettled(15, 300_000);
+    checkInvariants(world);
+    const events = world.rows().flatMap(({ history }) => history.map(({ event }) => event));
+    expect(events).not.toContain("withdraw");
+    expect(events).not.toContain("reorg");
+    expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
+  });
+
+  it("one of them stopped: the other goes on, and what is stuck on it decides nothing", async () => {
+    world = new World({ settings: { confirmations: 2 } });
+    world.chain.mine(20);
+    const entry = await world.startNode();
+    entry.faults.alternate(15);
+    await create(entry, 4);
+    await world.allSettled(4, 300_000);
+    checkInvariants(world);
+  });
+});

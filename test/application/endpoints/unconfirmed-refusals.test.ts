@@ -1,0 +1,262 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
+import { normalise } from "../../../src/application/requests/normalise.ts";
+import type { Intent } from "../../../src/domain/transaction/transaction.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { Faults } from "../../doubles/simulated-chain/faults.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { forSigner } from "../../support/policies.ts";
+import { CHAIN_ID, SIGNER, TO, transfer, World, type WorldNode } from "../../support/world.ts";
+
+const CONTRACT = `0x${"cc".repeat(20)}` as const;
+const entropy = createSeededEntropy(7);
+
+let world: World;
+let faults: Faults;
+afterEach(() => world.close());
+
+/** The first of two endpoints is `entry.faults`, the second `faults`. */
+async function twoEndpoints(): Promise<WorldNode> {
+  world = new World({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "100", expiresAfter: "1h" } }) });
+  faults = new Faults();
+  return world.startNode({ elsewhere: { chain: world.chain, faults } });
+}
+
+async function oneEndpoint(): Promise<WorldNode> {
+  world = new World();
+  return world.startNode();
+}
+
+function intent(payload: object = { to: TO, value: "1" }, more: object = {}): Intent {
+  const request = transfer({ payload, ...more });
+  return normalise({ codec: createCodec(), entropy, chainIds: [CHAIN_ID] }, request);
+}
+
+const write = (...intents: readonly Intent[]) => {
+  for (const each of intents) world.database.insertIntake(each);
+};
+const statusOf = async ({ node }: WorldNode, txId: string) => {
+  const { state, subState, nonce } = await world.settle(node.api.transaction(txId));
+  return { state, subState, nonce };
+};
+const waits = { state: "CREATED", nonce: null };
+const rejected = { state: "FAILED_FINAL", subState: "REJECTED", nonce: null };
+const alerts = ({ events }: WorldNode) =>
+  events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
+
+describe("what was accepted and one endpoint of two refuses", () => {
+  it("is not ended by a balance of zero that one endpoint claims when it is approved", async () => {
+    const entry = await twoEndpoints();
+    const create = transfer({ payload: { to: TO, value: "500" } });
+    const { txId } = await world.settle(entry.node.api.create(create, "ann"));
+    entry.faults.lieAboutBalance(() => 0n);
+    const approve = { action: "approve", txId, request: { reason: "yes" }, actor: "operator:bob" } as const;
+    await world.settle(entry.node.api.act(approve));
+    await world.clock.advance(60_000);
+    expect(await statusOf(entry, txId)).toMatchObject(waits);
+    expect(alerts(entry)).toMatchObject([{ severity: "ERROR", txId }]);
+    const { causes, help } = await world.settle(entry.node.api.explain(txId));
+    expect(causes[0]).toMatchObject({ code: "REFUSAL_UNCONFIRMED", data: { waitsFor: "agreement" } });
+    expect(causes[0]?.text).toContain("another endpoint, which would accept it");
+    expect(help.map(({ code }) => code)).toContain("CHECK_RPC");
+    const { items } = await world.settle(entry.node.api.attention());
+    expect(items.filter(({ code }) => code === "RPC_DISAGREES")).toMatchObject([{ txId }]);
+    entry.faults.lieAboutBalance(null);
+    await world.allSettled(1);
+    expect(await statusOf(entry, txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    checkInvariants(world);
+  });
+
+  it("is not ended by a revert that one endpoint claims for a row of the intake, and nothing waits for it", async () => {
+    const entry = await twoEndpoints();
+    entry.faults.lieAboutReverts(CONTRACT);
+    const [refused, behind, later] = [intent({ to: CONTRACT, value: "1" }), intent(), intent()];
+    write(refused, behind);
+    await world.allSettled(1);
+    write(later);
+    await world.allSettled(2);
+    expect(await statusOf(entry, behind.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    expect(await statusOf(entry, later.txId)).toMatchObject({ state: "CONFIRMED", nonce: 1 });
+    expect(await statusOf(entry, refused.txId)).toMatchObject(waits);
+    entry.faults.lieAboutReverts(null);
+    await world.allSettled(3);
+    expect(await statusOf(entry, refused.txId)).toMatchObject({ state: "CONFIRMED", nonce: 2 });
+    checkInvariants(world);
+  });
+
+  it("keeps newer rows waiting for a few looks at most, however many are refused and however slow each look is", async () => {
+    const entry = await twoEndpoints();
+    const { rpc } = entry;
+    const prospects = rpc.prospects.bind(rpc);
+    rpc.prospects = async (call) => {
+      await world.clock.sleep(100);
+      return prospects(call);
+    };
+    entry.faults.lieAboutReverts(CONTRACT);
+    const refused = Array.from({ length: 250 }, () => intent({ to: CONTRACT, value: "1" }));
+    write(...refused);
+    await world.clock.advance(60_000);
+    const later = intent();
+    write(later);
+    await world.until(() => world.rows().some(({ txId }) => txId === later.txId), 10_000);
+    entry.faults.lieAboutReverts(null);
+    await world.allSettled(refused.length + 1);
+    expect(await statusOf(entry, (refused.at(-1) as Intent).txId)).toMatchObject({ state: "CONFIRMED" });
+  });
+
+  it("is not ended by a base fee, a price or a gas that one endpoint claims", async () => {
+    const entry = await twoEndpoints();
+    const [priced, bare] = [
+      intent({ to: TO, value: "1", gas: 21_000, maxFeePerGas: "9000000000", maxPriorityFeePerGas: "1" }),
+      intent(),
+    ];
+    entry.faults.lieAboutFees({ baseFee: 10n ** 15n, price: 10n ** 15n });
+    await world.clock.advance(5_000);
+    write(priced, bare);
+    await world.clock.advance(30_000);
+    for (const { txId } of [priced, bare]) expect(await statusOf(entry, txId)).not.toMatchObject(rejected);
+  });
+
+  it("ends at once where the other endpoint refuses it too, for whichever reason", async () => {
+    const entry = await twoEndpoints();
+    entry.faults.lieAboutReverts(CONTRACT);
+    faults.lieAboutBalance(() => 0n);
+    const refused = intent({ to: CONTRACT, value: "1" });
+    write(refused);
+    await world.allSettled(1);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
+    expect(alerts(entry)).toEqual([]);
+  });
+
+  it("waits for an endpoint that is up and behind, and for one that gives no answer", async () => {
+    const entry = await twoEndpoints();
+    world.chain.revertCallsTo(CONTRACT, "0x");
+    faults.pinHead(world.chain.head.number);
+    await world.clock.advance(5_000);
+    const refused = intent({ to: CONTRACT, value: "1" });
+    write(refused);
+    await world.clock.advance(20_000);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(waits);
+    expect((await world.settle(entry.node.api.explain(refused.txId))).causes[0]).toMatchObject({
+      code: "REFUSAL_UNCONFIRMED",
+      data: { waitsFor: "behind" },
+    });
+    faults.pinHead(null);
+    const heal = faults.inject({ kind: "unavailable" });
+    await world.clock.advance(20_000);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(waits);
+    heal();
+    await world.allSettled(1);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
+  });
+
+  it("is still refused at once, and consumes nothing, where nothing was accepted yet", async () => {
+    const entry = await twoEndpoints();
+    entry.faults.lieAboutReverts(CONTRACT);
+    const create = transfer({ payload: { to: CONTRACT, value: "1" } });
+    expect(await world.refusal(entry.node.api.create(create))).toMatchObject({ code: "SUBMISSION_REJECTED" });
+    expect(world.database.state.intake.size).toBe(0);
+  });
+});
+
+describe("what was accepted and the only endpoint refuses", () => {
+  it("ends when it is refused again at a later block, and not before one", async () => {
+    const entry = await oneEndpoint();
+    world.chain.revertCallsTo(CONTRACT, "0x");
+    world.holdBlocks();
+    const refused = intent({ to: CONTRACT, value: "1" });
+    write(refused);
+    await world.clock.advance(60_000);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(waits);
+    const { causes, help } = await world.settle(entry.node.api.explain(refused.txId));
+    expect(causes[0]).toMatchObject({ code: "REFUSAL_UNCONFIRMED", data: { waitsFor: "laterBlock" } });
+    expect(help.map(({ code }) => code)).toEqual(["WAIT"]);
+    world.chain.mine();
+    await world.allSettled(1);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
+    checkInvariants(world);
+  });
+
+  it("ends although it brings gas and others are sent before the second look: those come after it", async () => {
+    const entry = await oneEndpoint();
+    world.chain.revertCallsTo(CONTRACT, "0x");
+    world.holdBlocks();
+    const refused = intent({
+      to: CONTRACT,
+      value: "1",
+      gas: 50_000,
+      maxFeePerGas: "20000000000",
+      maxPriorityFeePerGas: "1",
+    });
+    write(refused);
+    await world.clock.advance(5_000);
+    write(intent(), intent());
+    await world.clock.advance(5_000);
+    expect(world.rows()).toHaveLength(2);
+    world.chain.mine();
+    write(intent());
+    await world.allSettled(1);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(rejected);
+    world.releaseBlocks();
+    await world.allSettled(4);
+    checkInvariants(world);
+  });
+
+  it("goes on where the lie is over at the next block", async () => {
+    const entry = await oneEndpoint();
+    world.holdBlocks();
+    entry.faults.lieAboutBalance(() => 0n);
+    const accepted = intent();
+    write(accepted);
+    await world.clock.advance(10_000);
+    expect(await statusOf(entry, accepted.txId)).toMatchObject(waits);
+    entry.faults.lieAboutBalance(null);
+    world.chain.mine();
+    await world.clock.advance(5_000);
+    world.releaseBlocks();
+    await world.allSettled(1);
+    expect(await statusOf(entry, accepted.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+  });
+
+  it("is asked about once a block, however often the intake is looked at", async () => {
+    const entry = await oneEndpoint();
+    world.chain.revertCallsTo(CONTRACT, "0x");
+    const prospects = vi.spyOn(entry.rpc, "prospects");
+    world.holdBlocks();
+    write(intent({ to: CONTRACT, value: "1" }));
+    await world.clock.advance(60_000);
+    expect(prospects).toHaveBeenCalledTimes(1);
+  });
+
+  it("is begun again by the next owner, and ends once", async () => {
+    const entry = await oneEndpoint();
+    world.chain.revertCallsTo(CONTRACT, "0x");
+    world.holdBlocks();
+    const refused = intent({ to: CONTRACT, value: "1" });
+    write(refused);
+    await world.clock.advance(5_000);
+    await world.settle(entry.node.close());
+    world.chain.mine();
+    const heir = await world.startNode();
+    await world.clock.advance(5_000);
+    expect(await statusOf(heir, refused.txId)).toMatchObject(waits);
+    world.chain.mine();
+    await world.allSettled(1);
+    expect(await statusOf(heir, refused.txId)).toMatchObject(rejected);
+    const { items } = await world.settle(heir.node.api.completions({ after: 0 }));
+    expect(items.filter(({ txId }) => txId === refused.txId)).toHaveLength(1);
+  });
+
+  it("expires by its validUntil while it waits, although no block comes", async () => {
+    const entry = await oneEndpoint();
+    world.chain.revertCallsTo(CONTRACT, "0x");
+    world.holdBlocks();
+    const validUntil = new Date(world.clock.now().getTime() + 20_000).toISOString();
+    const refused = intent({ to: CONTRACT, value: "1" }, { validUntil });
+    write(refused);
+    await world.clock.advance(10_000);
+    expect(await statusOf(entry, refused.txId)).toMatchObject(waits);
+    await world.clock.advance(30_000);
+    expect(await statusOf(entry, refused.txId)).toMatchObject({ state: "FAILED_FINAL", subState: "EXPIRED" });
+  });
+});

@@ -1,0 +1,119 @@
+/** What is under way for a lane while it is read again from the database: memory must not lose what the database holds. */
+import { afterEach, describe, expect, it } from "vitest";
+import { findSkipped } from "../../../src/application/detours/holes.ts";
+import { quietly } from "../../../src/application/lane/term.ts";
+import { createStageBench, trackedRecord } from "../../support/stage-bench.ts";
+import { SIGNER, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world?.close());
+
+async function startKnown(options: ConstructorParameters<typeof World>[0] = {}): Promise<WorldNode> {
+  world = new World(options);
+  const entry = await world.startNode();
+  await world.settle(entry.node.api.create(transfer()));
+  await world.allSettled(1);
+  return entry;
+}
+
+/** The next call of that method waits: who called is told of by `asked`, and goes on with `goOn`. */
+function holdNext({ rpc }: WorldNode, method: "transactionCount") {
+  const original = rpc[method].bind(rpc) as (...args: never[]) => Promise<never>;
+  const held = { asked: false, goOn: (): void => undefined };
+  const until = new Promise<void>((resolve) => {
+    held.goOn = resolve;
+  });
+  Object.assign(rpc, {
+    [method]: async (...args: never[]) => {
+      if (held.asked) return original(...args);
+      held.asked = true;
+      await until;
+      return original(...args);
+    },
+  });
+  return held;
+}
+
+/** A commit whose outcome is unknown: the lane is read again, under the same term. */
+async function readAgain(entry: WorldNode): Promise<void> {
+  const resumed = () => entry.events.filter(({ type }) => type === "lane.resumed").length;
+  const before = resumed();
+  entry.store.failNextCommit("unknown-lost");
+  await world.settle(entry.node.api.actOnLane(order("resume")).catch(() => undefined));
+  await world.until(() => resumed() > before);
+}
+
+function order(action: "suspend" | "resume" | "realign") {
+  return { action, signer: SIGNER, request: { reason: "test" }, actor: "operator:ops" } as const;
+}
+
+describe("a lane that is read again", () => {
+  it("knows of a nonce that was being reserved meanwhile: it expires, and what waits above goes on", async () => {
+    const entry = await startKnown({ settings: { holePolicy: "heal", nonceStateTimeoutMs: 0 } });
+    const count = holdNext(entry, "transactionCount");
+    const reserving = entry.node.api.reserveNonce({ signer: SIGNER, ttl: 5 });
+    await world.until(() => count.asked);
+    await readAgain(entry);
+    count.goOn();
+    const { reservation } = await world.settle(reserving);
+    await world.settle(entry.node.api.create(transfer()));
+    const expired = () => world.database.state.reservation(reservation.reservationId)?.state === "EXPIRED";
+    await world.until(expired, 30_000);
+    await world.allSettled(3);
+  });
+
+  it("is not written to by work that began before: a look for foreign use ends there", async () => {
+    const entry = await startKnown();
+    world.holdBlocks();
+    await world.settle(entry.node.api.create(transfer()));
+    await world.until(() => world.chain.pool.size === 1);
+    const { rpc } = entry;
+    const ours = world.rows()[1]?.attempts[0]?.txHash;
+    const foreign = world.chain.mineForeign(SIGNER, 1).transactions[0]?.transaction.hash;
+    const original = rpc.receipts.bind(rpc);
+    let isFound = false;
+    let goOn: (() => void) | null = null;
+    rpc.receipts = async (hashes) => {
+      isFound ||= hashes.includes(foreign as never);
+      if (isFound && goOn === null && hashes.includes(ours as never)) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve;
+        });
+      }
+      return original(hashes);
+    };
+    await world.until(() => goOn !== null, 200_000);
+    await readAgain(entry);
+    const resumed = entry.events.length;
+    (goOn as unknown as () => void)();
+    await world.clock.advance(100);
+    expect(world.rows()[1]?.subState).not.toBe("MINED");
+    expect(entry.events.slice(resumed).filter(({ type }) => type === "lane.stopped")).toEqual([]);
+    world.releaseBlocks();
+    await world.allSettled(2, 200_000);
+    expect(entry.events.slice(resumed).filter(({ type }) => type === "lane.stopped")).toEqual([]);
+  });
+
+  it("does not lower its cursor for work that began before: the operator is told to repeat it", async () => {
+    const entry = await startKnown({ node: { mode: "basic" } });
+    const count = holdNext(entry, "transactionCount");
+    const realigning = entry.node.api.actOnLane(order("realign"));
+    await world.until(() => count.asked);
+    await readAgain(entry);
+    count.goOn();
+    // Not NOT_LEADER: no other node has the signer, and the caller would look for one.
+    await expect(world.settle(realigning)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it("is not given holes by a look that began before: it would not know of them, and nothing would fill them", async () => {
+    const bench = createStageBench({ cursor: 9, tracking: [trackedRecord(8)] });
+    const look = () => findSkipped(bench.ports, bench.context, bench.lane);
+    for (let looks = 0; looks < 2; looks++) {
+      await look();
+      await bench.clock.advance(60_000);
+    }
+    bench.lane.stop();
+    await quietly(look() ?? Promise.resolve());
+    expect(bench.writes).toEqual([]);
+  });
+});

@@ -1,0 +1,173 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { checkInvariants } from "../../support/invariants.ts";
+import { transfer, World, type WorldNode } from "../../support/world.ts";
+
+/** More than a follower reads below the head when it begins. */
+const LONG = 120;
+
+let world: World;
+afterEach(() => world.close());
+
+async function create(entry: WorldNode, count: number): Promise<void> {
+  await world.settle(Promise.all(Array.from({ length: count }, () => entry.node.api.create(transfer()))));
+}
+
+/** Waits until the crashed node's lease has run out. */
+async function heir(): Promise<WorldNode> {
+  await world.clock.advance(11_000);
+  return world.startNode();
+}
+
+function words(): readonly string[] {
+  return world.database.state.completions.map(({ state }) => state);
+}
+
+/** The height of a transaction that is below what a new follower keeps. */
+const belowWindow = (params: readonly unknown[]): boolean =>
+  params.some((height) => typeof height === "number" && height < world.chain.head.number - LONG + 20);
+
+describe("blocks that came while no node looked", () => {
+  it("hold receipts below the window: they are found by hash, and judged by the chain's own word", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 3);
+    await world.until(() => world.chain.witness.length === 3);
+    world.crash(first);
+    world.chain.mine(LONG);
+    await heir();
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+
+  it("held receipts that a reorg took away again: nothing of the other branch is believed", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 3);
+    await world.until(() => world.rows().every(({ subState }) => subState === "MINED"));
+    world.crash(first);
+    const depth = world.chain.head.number - (world.rows()[0]?.receipt?.blockNumber ?? 0) + 1;
+    world.chain.reorg(depth, { drop: "all", keepInPool: false, newBlocks: LONG });
+    const second = await heir();
+    await world.allSettled(3);
+    checkInvariants(world);
+    expect(second.events).toContainEqual(expect.objectContaining({ type: "tx.transition", event: "withdraw" }));
+    expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
+  });
+
+  it("took away what had been reported: the next owner says so, however much later", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 2);
+    await world.allSettled(2);
+    world.crash(first);
+    const depth = world.chain.head.number - (world.rows()[0]?.receipt?.blockNumber ?? 0) + 1;
+    world.chain.reorg(depth, { drop: "all", keepInPool: false, newBlocks: LONG });
+    await heir();
+    await world.until(() => words().length === 6);
+    checkInvariants(world);
+    expect(words()).toEqual(["CONFIRMED", "CONFIRMED", "REORGED", "REORGED", "CONFIRMED", "CONFIRMED"]);
+  });
+
+  it("took away what had been reported, and the chain cannot say so yet: the watch does not end before it can", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 2);
+    await world.allSettled(2);
+    world.crash(first);
+    const depth = world.chain.head.number - (world.rows()[0]?.receipt?.blockNumber ?? 0) + 1;
+    world.chain.reorg(depth, { drop: "all", keepInPool: false, newBlocks: LONG });
+    await world.clock.advance(11_000);
+    const second = world.addNode();
+    const heal = second.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockByNumber", when: belowWindow });
+    await world.settle(second.node.start());
+    await world.clock.advance(20_000);
+    expect(words()).toEqual(["CONFIRMED", "CONFIRMED"]);
+    expect(world.rows().every(({ live }) => live)).toBe(true);
+    heal();
+    await world.until(() => words().length === 6);
+    checkInvariants(world);
+  });
+
+  it("are long past the watch: it ends, and only after the chain has confirmed it", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 2);
+    await world.allSettled(2);
+    world.crash(first);
+    world.chain.mine(LONG);
+    const second = await heir();
+    await world.until(() => world.rows().every(({ live }) => !live));
+    expect(words()).toEqual(["CONFIRMED", "CONFIRMED"]);
+    const asked: unknown[] = [];
+    second.store.loadWatched = async (...parameters) => {
+      asked.push(parameters);
+      return [];
+    };
+    await world.clock.advance(10_000);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("a follower that lost blocks", () => {
+  it("because its buffer was full: everything in flight is looked for by hash", async () => {
+    world = new World({
+      settings: { blockQueueLength: 1, staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null },
+    });
+    const entry = await world.startNode();
+    world.holdBlocks();
+    await create(entry, 2);
+    await world.until(() => world.chain.witness.length === 2);
+    await world.clock.advance(1_000);
+    const hashes = world.chain.witness.map(({ hash }) => hash);
+    entry.store.pause(); // the pass over the next block waits for its commit; the follower does not
+    world.chain.dropTransaction(hashes[1] as `0x${string}`);
+    world.chain.mine();
+    await world.clock.advance(500);
+    world.chain.submit(world.chain.witness[1]?.raw as `0x${string}`);
+    for (let block = 0; block < 3; block++) {
+      world.chain.mine();
+      await world.clock.advance(300);
+    }
+    entry.store.resume();
+    world.releaseBlocks();
+    await world.allSettled(2, 20_000);
+    checkInvariants(world);
+  });
+
+  it("because the fork point is deeper than it remembers: withdrawn, looked for and sent again", async () => {
+    world = new World({ settings: { confirmations: 400, staleReceiptTimeoutMs: 3_600_000 } });
+    const entry = await world.startNode();
+    world.chain.mine(5);
+    await create(entry, 2);
+    await world.until(() => world.rows().every(({ subState }) => subState === "MINED"));
+    world.chain.reorg(world.chain.head.number - 4, { drop: "all", keepInPool: false, newBlocks: 30 });
+    await world.until(() => world.rows().every(({ history }) => history.some(({ event }) => event === "withdraw")));
+    world.chain.mine(420);
+    await world.allSettled(2);
+    checkInvariants(world);
+  });
+});
+
+describe("receipts of a block that cannot be had", () => {
+  it("are owed, and fetched when the node answers again, without a look by hash", async () => {
+    world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000, resubmitIntervalMs: null } });
+    const entry = await world.startNode();
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts", times: 3 });
+    await create(entry, 2);
+    await world.allSettled(2, 20_000);
+    checkInvariants(world);
+  });
+
+  it("of a branch that is gone meanwhile are not owed any more", async () => {
+    world = new World({ settings: { staleReceiptTimeoutMs: 3_600_000 } });
+    const entry = await world.startNode();
+    const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
+    await create(entry, 2);
+    await world.until(() => entry.node.gauges().receiptBacklog === 1);
+    world.chain.reorg(3, { drop: "all", keepInPool: true });
+    heal();
+    await world.allSettled(2, 30_000);
+    checkInvariants(world);
+    expect(entry.node.gauges().receiptBacklog).toBe(0);
+  });
+});

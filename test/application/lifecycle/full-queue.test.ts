@@ -1,0 +1,25 @@
+import { describe, expect, it } from "vitest";
+import { Reception } from "../../../src/application/loops/reception.ts";
+
+function reception(cluster: { readonly peers: number; readonly forwards: boolean }, underWay: number): Reception {
+  return new Reception({
+    admission: { underWay, perNode: 10 },
+    lease: { mayAct: () => true },
+    cluster,
+    wakefulness: { pausedMs: () => 0 },
+  });
+}
+
+describe("a node whose queue is full", () => {
+  it.each([
+    ["is alone", { peers: 0, forwards: true }],
+    ["takes nothing to others", { peers: 2, forwards: false }],
+  ])("refuses creates unread where it %s", (_, cluster) => {
+    expect(reception(cluster, 10).admittance()).toMatchObject({ kind: "closed" });
+    expect(reception(cluster, 9).admittance()).toEqual({ kind: "open" });
+  });
+
+  it("lets them in where others may have the lane: only who has read one knows whose it is", () => {
+    expect(reception({ peers: 1, forwards: true }, 10).admittance()).toEqual({ kind: "open" });
+  });
+});

@@ -1,0 +1,29 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { countCalls, LANES, signersOf, startWithLanes } from "../../support/many-lanes.ts";
+import { transfer } from "../../support/world.ts";
+
+/** Lanes whose creates come first: what is steady is known as such after a few tenths of a second. */
+const FIRST = LANES / 2;
+
+describe("a thousand lanes with one create each, one a millisecond", () => {
+  it("share reads and commits: no more than one of each for ten", async () => {
+    const { world, entry } = await startWithLanes(LANES);
+    onTestFinished(() => world.close());
+    const { node, store, events } = entry;
+    const answers: Promise<unknown>[] = [];
+    let calls = countCalls(store, world.clock);
+    for (const [n, signer] of signersOf(LANES).entries()) {
+      if (n === FIRST) calls = countCalls(store, world.clock);
+      const payload = { to: signer, value: "1", gas: 60_000 };
+      answers.push(node.api.create(transfer({ signer, payload })));
+      await world.clock.advance(1);
+    }
+    await world.settle(Promise.all(answers));
+    const { byName } = calls;
+    const [reads, commits] = [byName.get("findByRequestIds"), byName.get("commit")];
+    await world.allSettled(LANES);
+    expect(events.filter(({ type }) => type === "create.answered").length).toBe(LANES);
+    expect(reads).toBeLessThanOrEqual((LANES - FIRST) / 9);
+    expect(commits).toBeLessThanOrEqual((LANES - FIRST) / 9);
+  });
+});

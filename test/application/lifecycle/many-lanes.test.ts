@@ -1,0 +1,49 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { countCalls, LANES, startWithLanes } from "../../support/many-lanes.ts";
+import type { World, WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+async function start(lanes: number): Promise<WorldNode> {
+  const started = await startWithLanes(lanes);
+  world = started.world;
+  return started.entry;
+}
+
+/** How often anything that a node does looked at the clock in one virtual minute: a measure of how much it did. */
+async function looksAtTheClock(lanes: number): Promise<number> {
+  await start(lanes);
+  const { clock } = world;
+  const { monotonicMs } = clock;
+  let looks = 0;
+  Object.assign(clock, {
+    monotonicMs: () => {
+      looks++;
+      return monotonicMs();
+    },
+  });
+  await clock.advance(60_000);
+  await world.close();
+  return looks;
+}
+
+describe("a thousand lanes with nothing to do", () => {
+  it("are compared with the chain together: no more than three requests a second", async () => {
+    const { rpc, events } = await start(LANES);
+    const calls = countCalls(rpc, world.clock);
+    const before = events.length;
+    await world.clock.advance(60_000);
+    const reconciled = events.slice(before).filter(({ type }) => type === "lane.reconciled");
+    // Each once in five minutes.
+    expect(reconciled.length).toBeGreaterThan(LANES / 6);
+    expect(calls.instants.size / 60).toBeLessThanOrEqual(3);
+    // What is the same for all of them is asked once for all of them.
+    expect(calls.byName.get("identity")).toBeLessThan(LANES / 20);
+  });
+
+  it("cost no more work than ten, as far as nothing is due", async () => {
+    const [few, many] = [await looksAtTheClock(10), await looksAtTheClock(LANES)];
+    expect(many).toBeLessThanOrEqual(2 * few);
+  });
+});

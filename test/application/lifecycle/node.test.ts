@@ -1,0 +1,334 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { Admittance } from "../../../src/application/admittance.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { CHAIN_ID, SIGNERS, TO, transfer, World, type WorldNode } from "../../support/world.ts";
+
+let world: World;
+afterEach(() => world.close());
+
+async function create(entry: WorldNode, count: number, signer?: string): Promise<void> {
+  const request = () => transfer(signer === undefined ? {} : { signer });
+  await world.settle(Promise.all(Array.from({ length: count }, () => entry.node.api.create(request()))));
+}
+
+function owners(): readonly (string | null)[] {
+  return [...world.database.state.lanes.values()].map(({ owner }) => owner);
+}
+
+describe("draining", () => {
+  it("lets no create in, says so, and goes on with what is under way", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry, 3);
+    entry.node.drain();
+    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const batch = await world.settle(entry.node.api.createBatch([transfer(), transfer()]));
+    expect(batch).toMatchObject([{ code: "UNAVAILABLE" }, { code: "UNAVAILABLE" }]);
+    expect(await world.settle(entry.node.api.readiness())).toMatchObject({
+      ready: false,
+      draining: true,
+      database: true,
+    });
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+
+  it("takes nothing more from the intake table", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    entry.node.drain();
+    const loads: number[] = [];
+    entry.store.whatWaits = async () => {
+      loads.push(1);
+      return { intents: false, requests: false };
+    };
+    await world.clock.advance(1_000);
+    expect(loads).toEqual([]);
+  });
+});
+
+describe("closing", () => {
+  it("answers the creates under way, releases the lanes, and leaves no timer of its own", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    const creates = Promise.all(Array.from({ length: 30 }, () => entry.node.api.create(transfer())));
+    await world.settle(entry.node.close());
+    expect((await creates).map(({ nonce }) => nonce)).toEqual(Array.from({ length: 30 }, (_, nonce) => nonce));
+    expect(owners().every((owner) => owner === null)).toBe(true);
+    expect([...world.database.state.instances.values()].every(({ dead }) => dead)).toBe(true);
+    const sent = world.chain.witness.length;
+    await world.clock.advance(60_000);
+    expect(world.chain.witness.length).toBe(sent);
+    expect(world.clock.armedTimers).toBe(1); // the world's own block
+  });
+
+  it("is over in time where the database hangs", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry, 2);
+    entry.store.pause();
+    void entry.node.api.create(transfer()).catch(() => undefined);
+    const startedMs = world.clock.monotonicMs();
+    await world.settle(entry.node.close());
+    expect(world.clock.monotonicMs() - startedMs).toBeLessThan(9_000);
+  });
+
+  it("is over in time where nothing answers at all", async () => {
+    world = new World();
+    let hang = false;
+    const entry = await world.startNode({ latency: () => (hang ? new Promise(() => undefined) : Promise.resolve()) });
+    await create(entry, 2);
+    hang = true;
+    await world.clock.advance(1_000);
+    const startedMs = world.clock.monotonicMs();
+    await world.settle(entry.node.close());
+    expect(world.clock.monotonicMs() - startedMs).toBeLessThan(9_000);
+  });
+
+  it("hands everything over: another node finishes what was in flight, without being asked for anything", async () => {
+    world = new World();
+    const leaving = await world.startNode();
+    const heir = await world.startNode();
+    for (const signer of SIGNERS) await create(leaving, 3, signer);
+    world.holdBlocks();
+    const closedAtMs = world.clock.monotonicMs();
+    const closing = leaving.node.close();
+    await world.until(() => heir.node.gauges().lanesHeld === SIGNERS.length, 5_000);
+    expect(world.clock.monotonicMs() - closedAtMs).toBeLessThan(1_500);
+    await world.settle(closing);
+    world.releaseBlocks();
+    await world.allSettled(9);
+    checkInvariants(world);
+  });
+
+  it("before anything was done is over at once", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await world.settle(entry.node.close());
+    await expect(world.settle(entry.node.api.create(transfer()))).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+});
+
+describe("abandoning", () => {
+  it("releases nothing: to the other nodes it has crashed", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry, 3);
+    const before = owners();
+    await world.settle(entry.node.abandon());
+    expect(owners()).toEqual(before);
+    expect([...world.database.state.instances.values()].every(({ dead }) => !dead)).toBe(true);
+    const sent = world.chain.witness.length;
+    await world.clock.advance(60_000);
+    expect(world.chain.witness.length).toBe(sent);
+  });
+});
+
+describe("what only memory knows", () => {
+  it("is nothing at rest", async () => {
+    world = new World();
+    const { node } = await world.startNode();
+    expect(node.gauges()).toEqual({
+      lanesHeld: 3,
+      writerQueueDepth: 0,
+      signersAway: 0,
+      pendingDepth: 0,
+      noncesReserved: 0,
+      oldestPendingAgeSeconds: 0,
+      receiptBacklog: 0,
+      killsInForce: 0,
+    });
+  });
+
+  it("counts what is pending, how old it is, and which blocks are owed", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    entry.faults.inject({ kind: "unavailable" }, { method: "eth_getBlockReceipts" });
+    await create(entry, 4);
+    await world.clock.advance(3_000);
+    const gauges = entry.node.gauges();
+    expect(gauges).toMatchObject({ pendingDepth: 4, receiptBacklog: 1 });
+    expect(gauges.oldestPendingAgeSeconds).toBeGreaterThanOrEqual(3);
+    expect(gauges.oldestPendingAgeSeconds).toBeLessThan(4);
+  });
+
+  it("counts what waits for the writer", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await create(entry, 1);
+    entry.store.pause();
+    const waiting = Promise.all(Array.from({ length: 5 }, () => entry.node.api.create(transfer({ requestId: null }))));
+    await world.clock.advance(50);
+    void entry.node.api.create(transfer({ requestId: null })).catch(() => undefined);
+    await world.clock.advance(50);
+    expect(entry.node.gauges().writerQueueDepth).toBeGreaterThan(0);
+    entry.store.resume();
+    await world.settle(waiting);
+  });
+});
+
+describe("readiness", () => {
+  it("is everything at once, and names what is missing", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await world.clock.advance(500);
+    const ready = await world.settle(entry.node.api.readiness());
+    expect(ready).toMatchObject({ ready: true, database: true, draining: false });
+    expect(ready.chains).toMatchObject([{ chainId: CHAIN_ID, reachable: true, head: world.chain.head.number }]);
+    entry.faults.inject({ kind: "unavailable" });
+    await world.clock.advance(500);
+    expect(await world.settle(entry.node.api.readiness())).toMatchObject({
+      ready: false,
+      chains: [{ reachable: false }],
+    });
+    entry.faults.heal();
+    await world.clock.advance(500);
+    expect(await world.settle(entry.node.api.readiness())).toMatchObject({ ready: true });
+    expect(entry.events.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["chain.unreachable", "chain.reachable"]),
+    );
+  });
+
+  it("says no while the chain has never answered", async () => {
+    world = new World();
+    const entry = world.addNode();
+    entry.faults.inject({ kind: "unavailable" });
+    await world.settle(entry.node.start());
+    expect(await world.settle(entry.node.api.readiness())).toMatchObject({ ready: false, chains: [{ head: null }] });
+  });
+
+  it("says no past our own deadline, although the database answers", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    entry.store.renewInstance = () => Promise.reject(new Error("no"));
+    await world.clock.advance(9_000);
+    expect(await world.settle(entry.node.api.readiness())).toMatchObject({ ready: false, database: false });
+  });
+});
+
+describe("the door", () => {
+  it("is open for creates while the node holds its lease", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
+  });
+
+  it("keeps creates at the door while it wakes from a pause past its lease", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    const { monotonicMs } = world.clock;
+    Object.assign(world.clock, { monotonicMs: () => monotonicMs() + 12_000 });
+    const admittance = entry.node.reception.admittance();
+    expect(admittance).toMatchObject({ kind: "soon" });
+    expect(refusalOf(admittance)).toMatch(/^this node was not scheduled for 1\d{4} ms, and its lease ran out; nothing/);
+    await world.clock.advance(3_500);
+    expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
+  });
+
+  it("is closed where the lease ran out for want of an answer, and where the node is leaving", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    entry.store.renewInstance = () => Promise.reject(new Error("no"));
+    await world.clock.advance(9_000);
+    expect(entry.node.reception.admittance()).toMatchObject({ kind: "closed" });
+    expect(refusalOf(entry.node.reception.admittance())).toBe("this node's lease is not renewed; nothing was accepted");
+    entry.node.drain();
+    expect(refusalOf(entry.node.reception.admittance())).toBe("this node is shutting down");
+  });
+
+  it("is closed while as many creates are under way as the node takes", async () => {
+    world = new World({ node: { queueLimit: 0 } });
+    const entry = await world.startNode();
+    expect(entry.node.reception.admittance()).toMatchObject({ kind: "closed" });
+    expect(refusalOf(entry.node.reception.admittance())).toBe("too many creates are waiting; nothing was accepted");
+  });
+
+  it("stays open where other nodes are live: creates are taken to them", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    await world.startNode();
+    await world.clock.advance(2_000);
+    entry.store.renewInstance = () => Promise.reject(new Error("no"));
+    await world.clock.advance(9_000);
+    expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
+  });
+});
+
+function refusalOf(admittance: Admittance): string {
+  if (admittance.kind === "open") throw new Error("no create is refused");
+  return admittance.refusal().message;
+}
+
+describe("a database whose history changed", () => {
+  it("is noticed also where nothing is written: the next renewal tells, once, and the node goes on", async () => {
+    world = new World();
+    const entry = await world.startNode();
+    world.database.changeHistory();
+    await world.clock.advance(3_000);
+    const alerts = () => entry.events.filter((event) => event.type === "alert");
+    expect(alerts()).toMatchObject([{ code: "DATABASE_HISTORY_CHANGED", severity: "CRITICAL" }]);
+    await world.clock.advance(60_000);
+    expect(alerts()).toHaveLength(1);
+    expect(await world.settle(entry.node.api.readiness())).toMatchObject({ ready: true });
+    expect(entry.node.gauges().lanesHeld).toBe(SIGNERS.length);
+  });
+});
+
+describe("a claim that fails", () => {
+  it("when the database goes away right after a takeover is tried again until it went through", async () => {
+    world = new World();
+    const first = await world.startNode();
+    await create(first, 3);
+    world.holdBlocks();
+    const heir = await world.startNode();
+    const claim = heir.store.claimLanes.bind(heir.store);
+    let failures = 3;
+    heir.store.claimLanes = (...parameters) =>
+      failures-- > 0 ? Promise.reject(new Error("away")) : claim(...parameters);
+    world.crash(first);
+    await world.until(() => heir.events.some(({ type }) => type === "lane.resumed"), 30_000);
+    world.releaseBlocks();
+    await world.allSettled(3);
+    checkInvariants(world);
+  });
+
+  it("to read a lane it has been given is tried again: the database says that it is ours", async () => {
+    world = new World();
+    const first = await world.startNode();
+    for (const signer of SIGNERS) await create(first, 2, signer);
+    world.holdBlocks();
+    const heir = await world.startNode();
+    const load = heir.store.loadLane.bind(heir.store);
+    let failures = 2;
+    heir.store.loadLane = (fence) => (failures-- > 0 ? Promise.reject(new Error("away")) : load(fence));
+    world.crash(first);
+    await world.until(() => heir.node.gauges().lanesHeld === SIGNERS.length, 30_000);
+    world.releaseBlocks();
+    await world.allSettled(6);
+    checkInvariants(world);
+  });
+});
+
+describe("blocks", () => {
+  it("of a chain that is not configured are refused", async () => {
+    world = new World();
+    const { node } = await world.startNode();
+    const { signal } = new AbortController();
+    expect(() => node.blocks(5, { depth: 1, signal })).toThrow(expect.objectContaining({ code: "UNKNOWN_CHAIN" }));
+  });
+});
+
+it("a mistake in one request of a batch, whatever it is, fails that one alone", async () => {
+  world = new World();
+  const { node } = await world.startNode();
+  const circle: Record<string, unknown> = {};
+  circle.self = circle;
+  const results = await world.settle(
+    node.api.createBatch([transfer(), { signer: SIGNERS[0], payload: { to: TO }, metadata: circle }, transfer()]),
+  );
+  expect(results).toMatchObject([
+    { nonce: 0 },
+    { code: "INVALID_REQUEST", extras: { path: "metadata" } },
+    { nonce: 1 },
+  ]);
+});

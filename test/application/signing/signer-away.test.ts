@@ -1,0 +1,262 @@
+/** A key service that is away, slow to come back, or lies: announced, asked with growing pauses, and nothing is lost. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
+import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
+import { SignerAway, SigningRefused } from "../../../src/ports/signer.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { SIGNER, SIGNERS, TO, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+/** From here on nothing is signed for the first signer; counts how often it was asked. */
+function takeAway({ signer }: WorldNode, failure: () => Error = () => new Error("connection refused")) {
+  const sign = signer.sign.bind(signer);
+  const state = { asked: 0, isAway: true };
+  signer.sign = async (address, transactions) => {
+    if (!state.isAway || address !== SIGNER) return sign(address, transactions);
+    state.asked++;
+    throw failure();
+  };
+  return state;
+}
+
+const codes = ({ events }: WorldNode) => events.flatMap((event) => (event.type === "alert" ? [event.code] : []));
+const reloads = ({ events }: WorldNode) => events.filter(({ type }) => type === "lane.stopped").length;
+
+describe("a signer that is away", () => {
+  it("is asked a few times a minute, with growing pauses; its lane is not read again for it", async () => {
+    const node = await start();
+    const state = takeAway(node);
+    const { txId } = await world.settle(node.node.api.create(transfer()));
+    await world.until(() => state.asked > 0);
+    await world.clock.advance(60_000);
+    const first = state.asked;
+    expect(first).toBeGreaterThan(5);
+    expect(first).toBeLessThan(20);
+    await world.clock.advance(60_000);
+    expect(state.asked - first).toBeLessThan(7);
+    expect(reloads(node)).toBe(0);
+    expect(codes(node)).toEqual(["SIGNER_AWAY"]);
+    expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
+  });
+
+  it("is not back because a request was refused without the key being asked: it is announced once, and asked as seldom", async () => {
+    const node = await start();
+    let refuses = false;
+    const state = takeAway(node, () => {
+      refuses = !refuses;
+      return refuses ? new Error("connection refused") : new SigningRefused(0, "signed with another payload", true);
+    });
+    await world.settle(node.node.api.create(transfer()));
+    await world.until(() => state.asked > 0);
+    await world.clock.advance(60_000);
+    expect(state.asked).toBeLessThan(30);
+    expect(codes(node)).toEqual(["SIGNER_AWAY"]);
+    state.isAway = false;
+    await world.allSettled(1, 60_000);
+    expect(codes(node)).toEqual(["SIGNER_AWAY", "SIGNER_BACK"]);
+  });
+
+  it("loses nothing: creates are accepted meanwhile, and all are confirmed in order when it is back", async () => {
+    const node = await start();
+    const state = takeAway(node);
+    const waiting = await world.settle(node.node.api.createBatch(Array.from({ length: 5 }, () => transfer())));
+    expect(waiting).toMatchObject(waiting.map((_, nonce) => ({ outcome: "created", nonce })));
+    await world.settle(node.node.api.create(transfer({ signer: SIGNERS[1] })));
+    await world.allSettled(1);
+    await world.clock.advance(90_000);
+    state.isAway = false;
+    await world.allSettled(6, 60_000);
+    expect(world.rows().map(({ state }) => state)).toEqual(Array.from({ length: 6 }, () => "CONFIRMED"));
+    expect(codes(node)).toEqual(["SIGNER_AWAY", "SIGNER_BACK"]);
+    checkInvariants(world);
+  });
+
+  it("is what a transaction that waits for it is explained by, and what readiness names", async () => {
+    const node = await start();
+    const state = takeAway(node);
+    const { txId } = await world.settle(node.node.api.create(transfer()));
+    await world.until(() => state.asked > 1);
+    const explained = await world.settle(node.node.api.explain(txId));
+    expect(explained.causes.map(({ code }) => code)).toEqual(["SIGNER_AWAY"]);
+    expect(explained.causes[0]).toMatchObject({
+      text: expect.stringContaining("connection refused"),
+      since: expect.any(Date),
+    });
+    expect(explained.help.map(({ code }) => code)).toEqual(["CHECK_SIGNER"]);
+    expect(await world.settle(node.node.api.readiness())).toMatchObject({
+      ready: true,
+      chains: [{ signersAway: 1 }],
+    });
+    const away = { since: expect.any(Date), reason: "connection refused" };
+    expect(await world.settle(node.node.api.signer(SIGNER))).toMatchObject([{ signerAway: away }]);
+    const { items } = await world.settle(node.node.api.signers());
+    expect(items.filter(({ signerAway }) => signerAway !== null).map(({ address }) => address)).toEqual([SIGNER]);
+    state.isAway = false;
+    await world.allSettled(1);
+    expect(await world.settle(node.node.api.readiness())).toMatchObject({ chains: [{ signersAway: 0 }] });
+    expect((await world.settle(node.node.api.explain(txId))).causes.map(({ code }) => code)).toEqual(["CONFIRMED"]);
+  });
+
+  it("keeps what it signed of a batch before it went", async () => {
+    const node = await start();
+    const { signer } = node;
+    const sign = signer.sign.bind(signer);
+    let isAway = true;
+    signer.sign = async (address, transactions) => {
+      if (!isAway) return sign(address, transactions);
+      throw new SignerAway("throttled", { signed: await sign(address, transactions.slice(0, 2)) });
+    };
+    world.holdBlocks();
+    await world.settle(node.node.api.createBatch(Array.from({ length: 5 }, () => transfer())));
+    await world.until(() => codes(node).includes("SIGNER_AWAY"));
+    await world.until(() => world.rows().filter(({ subState }) => subState === "BROADCAST").length >= 2);
+    isAway = false;
+    world.releaseBlocks();
+    await world.allSettled(5);
+    expect(world.rows().every(({ attempts }) => attempts.length === 1)).toBe(true);
+    checkInvariants(world);
+  });
+
+  it("is asked by no loop while it is away: what stands is sent again as it is, and priced again when it is back", async () => {
+    const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    world.chain.setBaseFee(40_000_000_000n);
+    const state = takeAway(node);
+    world.chain.mine();
+    await world.clock.advance(60_000);
+    expect(state.asked).toBeGreaterThan(0);
+    expect(state.asked).toBeLessThan(20);
+    expect(reloads(node)).toBe(0);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    expect(codes(node).filter((code) => code === "SIGNER_AWAY")).toHaveLength(1);
+    state.isAway = false;
+    await world.until(() => ops.kinds(txId).length === 2);
+    world.releaseBlocks();
+    await ops.settled(txId);
+  });
+
+  it("refuses an operator with 503 that says since when, and does as told when it is back", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(node);
+    const state = takeAway(node);
+    const refused = { code: "UNAVAILABLE", message: expect.stringContaining("connection refused") };
+    await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject(refused);
+    const { asked } = state;
+    // Within the pause it is not asked again.
+    await expect(ops.act(node, "cancel", { txId })).rejects.toMatchObject(refused);
+    expect(state.asked).toBe(asked);
+    state.isAway = false;
+    await world.clock.advance(60_000);
+    await ops.act(node, "cancel", { txId });
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+  });
+
+  it("does not have a hole's lane read again, where a placeholder cannot be signed", async () => {
+    const node = await start({ settings: { holePolicy: "heal" } });
+    world.holdBlocks();
+    await world.settle(node.node.api.create(transfer()));
+    await world.settle(node.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
+    await ops.sent(node);
+    const state = takeAway(node);
+    world.releaseBlocks();
+    await world.clock.advance(60_000);
+    expect(state.asked).toBeGreaterThan(0);
+    expect(state.asked).toBeLessThan(25);
+    expect(reloads(node)).toBe(0);
+    state.isAway = false;
+    await world.allSettled(3, 120_000);
+    checkInvariants(world);
+  });
+});
+
+describe("a signer that is away when less gas would do", () => {
+  it("does not have a payload given up that needs less gas, where that cannot be signed yet", async () => {
+    const [cap, needed] = [16_777_216n, 14_191_170n];
+    const node = await start({ settings: { holePolicy: "move" }, chain: { transactionGasCap: cap } });
+    world.chain.burnGasAt(TO, needed - 21_064n);
+    const { signer } = node;
+    const sign = signer.sign.bind(signer);
+    let signed = 0;
+    let isAway = true;
+    signer.sign = async (address, transactions) => {
+      if (signed > 0 && isAway) throw new Error("connection refused");
+      signed++;
+      return sign(address, transactions);
+    };
+    const request = { signer: SIGNER, payload: { to: TO, data: "0xaabbccdd" } };
+    const { txId } = await world.settle(node.node.api.create(request));
+    await world.until(() => codes(node).includes("SIGNER_AWAY"));
+    await world.clock.advance(60_000);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    isAway = false;
+    await world.allSettled(1);
+    expect(ops.row(txId)).toMatchObject({
+      state: "CONFIRMED",
+      attempts: [{ kind: "initial" }, { kind: "reprice", gas: cap }],
+    });
+    // Not STUCK in between: that nobody could sign it says nothing about whether it fits.
+    expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
+  });
+});
+
+describe("a signer that lies", () => {
+  it("is told apart from one that is away, and nothing of its answer is kept", async () => {
+    const node = await start();
+    const state = takeAway(node, () => new SignerAway("it signed another receiver", { lies: true }));
+    const { txId } = await world.settle(node.node.api.create(transfer()));
+    await world.until(() => state.asked > 0);
+    await world.clock.advance(30_000);
+    expect(codes(node)).toEqual(["SIGNER_LIES"]);
+    expect(ops.row(txId).attempts).toEqual([]);
+    state.isAway = false;
+    await world.allSettled(1);
+  });
+});
+
+describe("signatures that differ each time", () => {
+  it("are made anew where a commit is in doubt, and only what is stored is ever sent", async () => {
+    const node = await start();
+    const { signer, store } = node;
+    const made: string[] = [];
+    const sign = signer.sign.bind(signer);
+    signer.sign = async (address, transactions: readonly UnsignedTransaction[]) => {
+      const signed = await sign(address, transactions);
+      made.push(...signed.map(({ txHash }) => txHash));
+      return signed;
+    };
+    // Of the first commit of an attempt nothing is made; the second is made, and its answer is lost.
+    const fates = ["lost", "unheard"];
+    const commit = store.commit.bind(store);
+    store.commit = async (writes) => {
+      const isAttempt = writes.some(
+        ({ kind, ...write }) => kind === "transition" && "items" in write && "attempt" in (write.items[0] ?? {}),
+      );
+      const fate = isAttempt ? fates.shift() : undefined;
+      if (fate === "lost") throw new OutcomeUnknown("the connection died at COMMIT");
+      const committed = await commit(writes);
+      if (fate === "unheard") throw new OutcomeUnknown("the connection died at COMMIT");
+      return committed;
+    };
+    await world.settle(node.node.api.create(transfer()));
+    await world.allSettled(1);
+    await world.settle(node.node.api.create(transfer()));
+    await world.allSettled(2);
+    const stored = world.rows().flatMap(({ attempts }) => attempts.map(({ txHash }) => txHash));
+    expect(stored).toEqual([made[1], made[2]]);
+    expect(new Set(made).size).toBe(3);
+    expect(world.rows().map(({ receipt }) => receipt?.txHash)).toEqual(stored);
+    checkInvariants(world);
+  });
+});

@@ -1,0 +1,320 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
+import { normalise } from "../../../src/application/requests/normalise.ts";
+import { ANYBODY, type Scope } from "../../../src/domain/keys/principal.ts";
+import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { limitedTo } from "../../support/limited-api.ts";
+import { OperatedWorld, startTwo } from "../../support/operations.ts";
+import { forSigner } from "../../support/policies.ts";
+import { CHAIN_ID, SIGNER, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  return world.startNode();
+}
+
+const within = (ms: number) => new Date(world.clock.now().getTime() + ms).toISOString();
+const sends = (txId: string) => ops.row(txId).submitAttempts;
+const events = (txId: string) => ops.row(txId).history.map(({ event }) => event);
+const refusal = (request: Promise<unknown>) => world.refusal(request);
+
+/** Sent, and held back then. */
+async function held(entry: WorldNode, overrides: Parameters<typeof transfer>[0] = {}): Promise<string> {
+  const txId = await ops.sent(entry, overrides);
+  await ops.act(entry, "suspend", { txId });
+  return txId;
+}
+
+/** From now on. */
+function countSignatures({ signer }: WorldNode): () => number {
+  const sign = signer.sign.bind(signer);
+  let signatures = 0;
+  signer.sign = (address, unsigned) => {
+    signatures += unsigned.length;
+    return sign(address, unsigned);
+  };
+  return () => signatures;
+}
+
+describe("a transaction that was sent and is held back", () => {
+  it("is not sent again, repriced or called stuck, and goes on once it is resumed", async () => {
+    const settings = { stuckAfterMs: 120_000, alertHeadAgeMs: 60_000, alertOldestAgeMs: 60_000 };
+    const entry = await start({ settings });
+    world.holdBlocks();
+    const txId = await held(entry);
+    const before = sends(txId);
+    world.chain.dropAllTransactions();
+    world.chain.setBaseFee(50_000_000_000n);
+    await world.clock.advance(600_000);
+    expect(sends(txId)).toBe(before);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    expect(ops.row(txId)).toMatchObject({ state: "TRACKING", heldSince: expect.any(Date) });
+    expect(entry.events.filter((event) => event.type === "alert")).toEqual([]);
+    await ops.act(entry, "resume", { txId });
+    await world.clock.advance(10_000);
+    // It has the lane's patience anew: what it waited for an operator is not held against it.
+    expect(ops.row(txId).state).toBe("TRACKING");
+    world.chain.setBaseFee(1_000_000_000n);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+    expect(ops.decisions(txId)).toEqual(["hold by operator:ops: suspend", "unhold by operator:ops: resume"]);
+    checkInvariants(world);
+  });
+
+  it("may still be mined, which decides as ever", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await held(entry);
+    const { causes, help } = await world.settle(entry.node.api.explain(txId));
+    expect(causes[0]).toMatchObject({ code: "HELD", text: expect.stringMatching(/may still be mined/) });
+    expect(help.map(({ code }) => code)).toContain("RESUME_TRANSACTION");
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+    expect(await refusal(entry.node.api.act(order("suspend", txId)))).toMatchObject({ code: "CONFLICT" });
+  });
+
+  it("is held once however often that is asked for, on any node, and after a takeover", async () => {
+    const two = await startTwo();
+    ({ world, ops } = two);
+    world.holdBlocks();
+    const txId = await ops.sent(two.owner);
+    for (const entry of [two.other, two.owner, two.other]) await ops.act(entry, "suspend", { txId });
+    expect(events(txId).filter((event) => event === "hold")).toHaveLength(1);
+    const before = sends(txId);
+    world.crash(two.owner);
+    await world.until(() => world.ownerOf(SIGNER) !== undefined && world.tokenOf(SIGNER) > 1);
+    world.chain.dropAllTransactions();
+    await world.clock.advance(300_000);
+    expect(sends(txId)).toBe(before);
+    const third = await world.startNode();
+    await ops.act(third, "resume", { txId });
+    await ops.act(third, "resume", { txId });
+    expect(events(txId).filter((event) => event === "unhold")).toHaveLength(1);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("CONFIRMED");
+  });
+
+  it("is not cancelled by its validUntil before it is resumed", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await held(entry, { validUntil: within(5_000) });
+    await world.clock.advance(120_000);
+    expect(ops.kinds(txId)).toEqual(["initial"]);
+    await ops.act(entry, "resume", { txId });
+    await world.until(() => ops.kinds(txId).length > 1);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
+  });
+
+  it("has no cancel signed that the database would refuse, however long its time is over", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    await held(entry, { validUntil: within(5_000) });
+    const term = world.tokenOf(SIGNER);
+    const signatures = countSignatures(entry);
+    await world.clock.advance(120_000);
+    expect({ signatures: signatures(), term: world.tokenOf(SIGNER) }).toEqual({ signatures: 0, term });
+  });
+
+  it("after its time was seen to be over, and before it could be cancelled, is asked of no signer", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(entry, { validUntil: within(5_000) });
+    await ops.lane(entry, "suspend");
+    // Nothing is sent for a suspended lane: its cancel is due, and waits.
+    await world.clock.advance(30_000);
+    await ops.act(entry, "suspend", { txId });
+    const signatures = countSignatures(entry);
+    await ops.lane(entry, "resume");
+    await world.clock.advance(20_000);
+    expect({ signatures: signatures(), kinds: ops.kinds(txId) }).toEqual({ signatures: 0, kinds: ["initial"] });
+    await ops.act(entry, "resume", { txId });
+    await world.until(() => ops.row(txId).expiredAt !== null);
+  });
+
+  it("does what an operator orders, once", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await held(entry);
+    world.chain.dropAllTransactions();
+    const before = sends(txId);
+    await ops.act(entry, "resubmit", { txId });
+    await world.until(() => sends(txId) > before);
+    await world.clock.advance(200_000);
+    expect(sends(txId)).toBe(before + 1);
+    await ops.act(entry, "cancel", { txId });
+    await world.clock.advance(200_000);
+    expect(sends(txId)).toBe(before + 2);
+    expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
+    world.releaseBlocks();
+    await ops.settled(txId);
+    expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
+    checkInvariants(world);
+  });
+
+  it("keeps those behind it waiting, and they say for whom", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await held(entry);
+    world.chain.dropAllTransactions();
+    const behind = await ops.create(entry);
+    await world.clock.advance(5_000);
+    const { blockedBy, summary } = await world.settle(entry.node.api.explain(behind));
+    expect(blockedBy).toEqual({ txId, nonce: 0 });
+    expect(summary).toMatch(
+      /waits behind nonce 0, which is TRACKING: it is held back \(operator:ops: because\).*let nonce 0 go on/,
+    );
+    // Signed and sent as far as the window goes, as behind any head that is not mined.
+    expect(sends(behind)).toBeGreaterThan(0);
+    await ops.act(entry, "resume", { txId });
+    world.releaseBlocks();
+    await ops.settled(txId, behind);
+  });
+
+  it("is not sent where it is held while its send is on the way to the database", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const txId = await ops.sent(entry);
+    entry.store.pause();
+    const asked = entry.node.api.act(order("suspend", txId));
+    await world.clock.advance(100);
+    entry.store.resume();
+    await world.settle(asked);
+    const before = sends(txId);
+    await world.clock.advance(200_000);
+    expect(sends(txId)).toBe(before);
+  });
+});
+
+describe("a transaction that has a nonce and is not signed", () => {
+  it("is not signed, nor anything behind it, until it is resumed", async () => {
+    const entry = await start();
+    await ops.lane(entry, "suspend");
+    const [txId, behind] = [await ops.create(entry), await ops.create(entry)];
+    await ops.act(entry, "suspend", { txId });
+    await ops.lane(entry, "resume");
+    await world.clock.advance(60_000);
+    expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", attempts: [] });
+    expect(ops.row(behind)).toMatchObject({ state: "ALLOCATED", attempts: [] });
+    await ops.act(entry, "resume", { txId });
+    await ops.settled(txId, behind);
+    expect([ops.row(txId).nonce, ops.row(behind).nonce]).toEqual([0, 1]);
+    checkInvariants(world);
+  });
+
+  it("is not sent late where its time was over while it was held", async () => {
+    const entry = await start();
+    await ops.lane(entry, "suspend");
+    const txId = await ops.create(entry, { validUntil: within(5_000) });
+    await ops.act(entry, "suspend", { txId });
+    await ops.lane(entry, "resume");
+    await world.clock.advance(90_000);
+    await ops.act(entry, "resume", { txId });
+    await ops.settled(txId);
+    expect(ops.row(txId)).toMatchObject({ subState: "EXPIRED", nonce: null, attempts: [] });
+  });
+
+  it("does not expire while it is held, and does when it is resumed", async () => {
+    const entry = await start();
+    await ops.lane(entry, "suspend");
+    const txId = await ops.create(entry, { validUntil: within(5_000) });
+    await ops.act(entry, "suspend", { txId });
+    await world.clock.advance(90_000);
+    expect(ops.row(txId).state).toBe("ALLOCATED");
+    await ops.act(entry, "resume", { txId });
+    await ops.settled(txId);
+    expect(ops.row(txId)).toMatchObject({ subState: "EXPIRED", nonce: null });
+  });
+});
+
+describe("a transaction that is held back before it is signed, below a nonce that may have left", () => {
+  it("does not become a cancel while it is held, and does when it is resumed", async () => {
+    const entry = await start();
+    await ops.lane(entry, "suspend");
+    const txId = await ops.create(entry, { validUntil: within(5_000) });
+    await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "10m" }));
+    await ops.act(entry, "suspend", { txId });
+    await ops.lane(entry, "resume");
+    await world.clock.advance(90_000);
+    expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", expiredAt: null });
+    expect(events(txId)).not.toContain("amend");
+    await ops.act(entry, "resume", { txId });
+    await world.until(() => ops.row(txId).expiredAt !== null);
+  });
+});
+
+describe("a transaction that has no nonce", () => {
+  it("gets none while it is held, approved or not, and may be cancelled", async () => {
+    const entry = await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "0" } }) });
+    const [txId, other] = [await ops.create(entry), await ops.create(entry)];
+    for (const each of [txId, other, txId]) await ops.act(entry, "suspend", { txId: each });
+    const view = await world.settle(entry.node.api.transaction(txId, ["history"]));
+    expect(view).toMatchObject({ state: "CREATED", subState: "AWAITING_APPROVAL", heldSince: expect.any(Date) });
+    expect(view.history?.map(({ event, ordinal }) => [ordinal, event])).toEqual([
+      [1, "accept"],
+      [2, "await"],
+      [3, "hold"],
+    ]);
+    const { causes } = await world.settle(entry.node.api.explain(txId));
+    expect(causes.map(({ code }) => code)).toEqual(["HELD", "AWAITING_APPROVAL"]);
+    await ops.act(entry, "approve", { txId });
+    await world.clock.advance(60_000);
+    expect(world.database.state.transactions.has(txId)).toBe(false);
+    await ops.act(entry, "cancel", { txId: other });
+    expect(ops.outcome(other)).toBe("FAILED_FINAL/CANCELLED");
+    await ops.act(entry, "resume", { txId });
+    await world.until(() => world.database.state.transactions.has(txId));
+    await ops.settled(txId);
+    expect(events(txId).slice(0, 6)).toEqual(["accept", "await", "hold", "approve", "unhold", "allocate"]);
+    checkInvariants(world);
+  });
+
+  it("is held in the intake table, and passed over by those behind it", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const ports = { codec: createCodec(), entropy: createSeededEntropy(9, world.clock), chainIds: [CHAIN_ID] };
+    const [first, second] = [
+      normalise(ports, transfer({ payload: { to: SIGNER, value: 1 } })),
+      normalise(ports, transfer()),
+    ];
+    world.database.insertIntake(first);
+    await ops.act(entry, "suspend", { txId: first.txId });
+    world.database.insertIntake(second);
+    await world.until(() => world.database.state.transactions.has(second.txId));
+    expect(world.database.state.transactions.has(first.txId)).toBe(false);
+    await ops.act(entry, "cancel", { txId: first.txId });
+    expect(ops.outcome(first.txId)).toBe("FAILED_FINAL/CANCELLED");
+    expect(events(first.txId)).toEqual(["accept", "hold", "callOff"]);
+  });
+});
+
+describe("who may hold a transaction back", () => {
+  it("is a key with operate, and not its maker without it", async () => {
+    const entry = await start();
+    world.holdBlocks();
+    const { txId } = await world.settle(entry.node.api.create(transfer(), "ann"));
+    const asKey = (name: string, ...scopes: readonly Scope[]) =>
+      limitedTo({ ...ANYBODY, name, scopes: new Set(scopes) }, entry.node.api);
+    for (const action of ["suspend", "resume"] as const) {
+      expect(await refusal(asKey("ann", "read", "submit").act(order(action, txId)))).toMatchObject({
+        code: "FORBIDDEN",
+        extras: { rule: "scope:operate" },
+      });
+    }
+    expect(await world.settle(asKey("bob", "operate").act(order("suspend", txId)))).toHaveProperty("heldSince");
+  });
+});
+
+function order(action: "suspend" | "resume", txId: string) {
+  return { action, txId, request: { reason: `${action} it` }, actor: "operator:ops" };
+}

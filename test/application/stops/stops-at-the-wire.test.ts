@@ -1,0 +1,249 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { deferred } from "../../support/deferred.ts";
+import { holdCommits } from "../../support/hold-commits.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { OperatedWorld } from "../../support/operations.ts";
+import { slowWire } from "../../support/slow-wire.ts";
+import {
+  NODE_SETTINGS,
+  SIGNER,
+  SIGNERS,
+  transfer,
+  World,
+  type WorldNode,
+  type WorldOptions,
+} from "../../support/world.ts";
+
+const OTHER_SIGNER = SIGNERS.find((signer) => signer !== SIGNER) as (typeof SIGNERS)[number];
+const ACTOR = "operator:ops";
+const COUNT = 20;
+const EVERY_MS = 100;
+/** Longer than all sends of a test would take one by one. */
+const A_WHILE_MS = 2 * COUNT * EVERY_MS;
+const ANSWERED_WITHIN_MS = 250;
+
+let world: World;
+let ops: OperatedWorld;
+afterEach(() => world.close());
+
+async function start(options: WorldOptions = {}): Promise<WorldNode> {
+  world = new World(options);
+  ops = new OperatedWorld(world);
+  const entry = await world.startNode();
+  await ops.settled(await ops.create(entry));
+  world.holdBlocks();
+  return entry;
+}
+
+const begun = () => world.chain.witness.length;
+const begunFor = (txId: string) => world.chain.witness.filter(({ hash }) => hashesOf(txId).includes(hash)).length;
+const hashesOf = (txId: string) => ops.row(txId).attempts.map(({ txHash }) => txHash);
+const kill = ({ node }: WorldNode) => node.api.kill({ signer: null, request: undefined, actor: ACTOR });
+const endKill = ({ node }: WorldNode) => node.api.endKill({ signer: null, request: undefined, actor: ACTOR });
+const onLane = ({ node }: WorldNode, action: "suspend" | "resume") =>
+  node.api.actOnLane({ action, signer: SIGNER, request: { reason: "because" }, actor: ACTOR });
+const hold = ({ node }: WorldNode, txId: string) =>
+  node.api.act({ action: "suspend", txId, request: { reason: "because" }, actor: ACTOR });
+
+/** Twenty transactions on an endpoint that takes one at a time; resolves when three of them have begun. */
+async function threeOfTwenty(entry: WorldNode): Promise<readonly string[]> {
+  slowWire(world, entry, EVERY_MS);
+  const before = begun();
+  const created = await world.settle(
+    Promise.all(Array.from({ length: COUNT }, () => entry.node.api.create(transfer()))),
+  );
+  await world.until(() => begun() === before + 3);
+  return created.map(({ txId }) => txId);
+}
+
+/** How long it took, by the world's clock. */
+async function timed(request: Promise<unknown>): Promise<number> {
+  const atMs = world.clock.monotonicMs();
+  await world.settle(request);
+  return world.clock.monotonicMs() - atMs;
+}
+
+const STOPS: readonly (readonly [
+  string,
+  (entry: WorldNode) => Promise<unknown>,
+  (entry: WorldNode) => Promise<unknown>,
+])[] = [
+  ["a kill", kill, endKill],
+  ["a suspended lane", (entry) => onLane(entry, "suspend"), (entry) => onLane(entry, "resume")],
+];
+
+describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
+  it("is answered at once, and nothing begins after the answer", async () => {
+    const entry = await start();
+    await threeOfTwenty(entry);
+    expect(await timed(stop(entry))).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
+    const before = begun();
+    await world.clock.advance(A_WHILE_MS);
+    expect(begun()).toBe(before);
+  });
+
+  it("records no answer for what did not begin, keeps its claim, and sends it at once when it may", async () => {
+    const entry = await start();
+    const created = await threeOfTwenty(entry);
+    await world.settle(stop(entry));
+    await world.clock.advance(A_WHILE_MS);
+    const waiting = created.filter((txId) => begunFor(txId) === 0);
+    expect(waiting.length).toBeGreaterThanOrEqual(COUNT - 5);
+    for (const txId of waiting) {
+      expect(ops.row(txId)).toMatchObject({
+        state: "TRACKING",
+        subState: "PENDING",
+        lastError: null,
+        submitAttempts: 1,
+      });
+    }
+    expect(entry.events.filter((event) => event.type === "submit.answered" && event.answer === "unknown")).toEqual([]);
+    await world.settle(goOn(entry));
+    world.releaseBlocks();
+    await ops.settled(...created);
+    expect(created.map((txId) => ops.row(txId).submitAttempts)).toEqual(created.map(() => 1));
+    checkInvariants(world);
+  });
+
+  it("is answered within 250 ms while a send hangs", async () => {
+    const entry = await start();
+    slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
+    const before = begun();
+    await ops.create(entry);
+    await world.until(() => begun() > before);
+    expect(await timed(stop(entry))).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
+  });
+});
+
+describe("a transaction that is held back while it waits for the wire", () => {
+  it("does not leave, and the others of its request do", async () => {
+    const entry = await start();
+    const created = await threeOfTwenty(entry);
+    const held = created[10] as string;
+    expect(await timed(hold(entry, held))).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
+    await world.clock.advance(A_WHILE_MS);
+    expect(created.filter((txId) => begunFor(txId) === 0)).toEqual([held]);
+    expect(ops.row(held)).toMatchObject({ lastError: null, submitAttempts: 1 });
+    await ops.act(entry, "resume", { txId: held });
+    world.releaseBlocks();
+    await ops.settled(...created);
+    checkInvariants(world);
+  });
+
+  it.each([
+    ["while it waits for the wire", 0],
+    ["when it was left out of its request", A_WHILE_MS],
+  ])("does not leave before its release is durable, %s", async (_, afterMs) => {
+    const entry = await start();
+    const created = await threeOfTwenty(entry);
+    const held = created[10] as string;
+    await world.settle(hold(entry, held));
+    await world.clock.advance(afterMs);
+    const written = deferred();
+    const isHeldUp = holdCommits(entry, written.promise);
+    const order = { action: "resume", txId: held, request: { reason: "because" }, actor: ACTOR } as const;
+    const releasing = entry.node.api.act(order);
+    await world.until(isHeldUp);
+    await world.clock.advance(A_WHILE_MS);
+    expect(begunFor(held)).toBe(0);
+    written.resolve();
+    await world.settle(releasing);
+    world.releaseBlocks();
+    await ops.settled(...created);
+    checkInvariants(world);
+  });
+
+  it("is answered within 250 ms while its own send hangs", async () => {
+    const entry = await start();
+    slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
+    const before = begun();
+    const txId = await ops.create(entry);
+    await world.until(() => begun() > before);
+    expect(await timed(hold(entry, txId))).toBeLessThanOrEqual(ANSWERED_WITHIN_MS);
+  });
+});
+
+describe("a transaction that was signed and did not begin", () => {
+  it("keeps its nonce when its validUntil is over: no other transaction gets it", async () => {
+    const entry = await start();
+    slowWire(world, entry, EVERY_MS);
+    const validUntil = new Date(world.clock.now().getTime() + 1_000).toISOString();
+    const txId = await ops.create(entry, { validUntil });
+    await world.until(() => ops.row(txId).attempts.length === 1);
+    await world.settle(kill(entry));
+    await world.clock.advance(A_WHILE_MS);
+    expect(begunFor(txId)).toBe(0);
+    const { nonce } = ops.row(txId);
+    expect(ops.row(txId)).toMatchObject({ state: "TRACKING", nonce: 1, lastError: null });
+    const later = await ops.create(entry);
+    expect(ops.row(later).nonce).toBe(2);
+    await world.settle(endKill(entry));
+    world.releaseBlocks();
+    await ops.settled(txId, later);
+    expect(ops.row(txId).nonce).toBe(nonce);
+    checkInvariants(world);
+  });
+});
+
+describe("a send that waits for a connection", () => {
+  /** Created, signed and claimed; its bytes are taken when the returned function is called. */
+  async function waiting(entry: WorldNode): Promise<{ readonly txId: string; readonly connect: () => Promise<void> }> {
+    const { promise: connected, resolve } = deferred();
+    const submit = entry.rpc.submit.bind(entry.rpc);
+    entry.rpc.submit = async (sends) => {
+      await connected;
+      return submit(sends);
+    };
+    const txId = await ops.create(entry);
+    await world.until(() => ops.row(txId).attempts.length === 1);
+    const connect = () => {
+      resolve();
+      return world.clock.advance(0);
+    };
+    return { txId, connect };
+  }
+
+  it("begins nothing, though its sends were claimed in time and no timer says so", async () => {
+    const entry = await start();
+    const { txId, connect } = await waiting(entry);
+    entry.store.pause();
+    await world.clock.advance(NODE_SETTINGS.lease.durationMs - NODE_SETTINGS.lease.clockSkewMs);
+    await connect();
+    expect(begunFor(txId)).toBe(0);
+  });
+
+  it("begins nothing while others may take the end of the node's session for its own", async () => {
+    const entry = await start({ sessionLocks: true });
+    const { txId, connect } = await waiting(entry);
+    entry.store.pause();
+    entry.lock?.cut();
+    await connect();
+    expect(begunFor(txId)).toBe(0);
+  });
+
+  it("begins nothing once the transaction was found mined", async () => {
+    const entry = await start();
+    const { txId, connect } = await waiting(entry);
+    world.chain.submit(ops.row(txId).attempts[0]?.rawTransaction as `0x${string}`);
+    world.releaseBlocks();
+    await world.until(() => ops.row(txId).receipt !== null);
+    await connect();
+    expect(begunFor(txId)).toBe(1);
+  });
+});
+
+describe("a batch of two lanes", () => {
+  it("drops the calls of the lane that is stopped alone", async () => {
+    const entry = await start();
+    slowWire(world, entry, EVERY_MS);
+    const before = begun();
+    const created = await world.settle(
+      Promise.all([SIGNER, OTHER_SIGNER].map((signer) => entry.node.api.create(transfer({ signer })))),
+    );
+    await world.until(() => created.every(({ txId }) => ops.row(txId).attempts.length === 1));
+    await world.settle(onLane(entry, "suspend"));
+    await world.clock.advance(A_WHILE_MS);
+    expect(begun()).toBe(before + 1);
+    expect(created.map(({ txId }) => begunFor(txId))).toEqual([0, 1]);
+  });
+});

@@ -1,0 +1,214 @@
+/** What no lane shows by itself: said once while it lasts, and once when it is over. */
+import { afterEach, describe, expect, it } from "vitest";
+import { NodeWatch } from "../../../src/application/loops/node-watch.ts";
+import { StandingAlerts } from "../../../src/application/standing-alerts.ts";
+import { laneKey } from "../../../src/domain/lane.ts";
+import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { CHAIN_ID, SIGNER, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
+
+type Said = readonly (readonly [code: string, severity: string])[];
+
+function said(events: readonly TelemetryEvent[]): Said {
+  return events.flatMap((event): Said => {
+    if (event.type === "alert") return [[event.code, event.severity]];
+    return event.type === "alert.resolved" ? [[event.code, "resolved"]] : [];
+  });
+}
+
+const lane = { chainId: CHAIN_ID, signer: SIGNER };
+const FENCED: TelemetryEvent = { type: "lease.fenced", lane, token: 1, write: "sign", stoppedBy: "database" };
+
+function submission(first: boolean): TelemetryEvent {
+  const tx = { lane, txId: "t", nonce: 1, txHash: null };
+  return { type: "submit.answered", ...tx, answer: "accepted", detail: null, first, sinceCreatedMs: null };
+}
+
+/** A node with no chain and no lane: what is watched is what is told. */
+function quietWatch() {
+  const clock = createManualClock();
+  const events: TelemetryEvent[] = [];
+  const watch = new NodeWatch({ clock, telemetry: { emit: (event) => void events.push(event) } });
+  const look = (backlog = 0): void => watch.look(new Map(), { onChain: () => [] }, backlog);
+  const tell = (event: TelemetryEvent, times: number): void => {
+    for (let n = 0; n < times; n++) watch.telemetry.emit(event);
+  };
+  return { clock, events, look, tell };
+}
+
+describe("fenced writes", () => {
+  it("of a takeover or two wake nobody", () => {
+    const { events, look, tell } = quietWatch();
+    tell(FENCED, 9);
+    look();
+    expect(said(events)).toEqual([]);
+  });
+
+  it("that come again and again are a surge, said once however long it lasts, and over when they cease", async () => {
+    const { clock, events, look, tell } = quietWatch();
+    for (let minute = 0; minute < 20; minute++) {
+      tell(FENCED, 5);
+      look();
+      await clock.advance(60_000);
+    }
+    expect(said(events)).toEqual([["FENCED_SURGE", "ERROR"]]);
+    await clock.advance(300_000);
+    look();
+    look();
+    expect(said(events)).toEqual([
+      ["FENCED_SURGE", "ERROR"],
+      ["FENCED_SURGE", "resolved"],
+    ]);
+  });
+});
+
+describe("repeated submissions", () => {
+  it("of a busy node that sends a thousand times more are no surge", () => {
+    const { events, look, tell } = quietWatch();
+    tell(submission(true), 10_000);
+    tell(submission(false), 200);
+    look();
+    expect(said(events)).toEqual([]);
+  });
+
+  it("are one where they are most of what is sent", async () => {
+    const { clock, events, look, tell } = quietWatch();
+    tell(submission(true), 10);
+    tell(submission(false), 50);
+    look();
+    expect(said(events)).toEqual([["RESUBMIT_SURGE", "WARNING"]]);
+    await clock.advance(300_000);
+    look();
+    expect(said(events).at(-1)).toEqual(["RESUBMIT_SURGE", "resolved"]);
+  });
+});
+
+describe("a backlog of receipts", () => {
+  it("that grows for five minutes is said, and over when it shrinks", async () => {
+    const { clock, events, look } = quietWatch();
+    const minute = async (backlog: number): Promise<void> => {
+      for (let n = 0; n < 6; n++) {
+        look(backlog);
+        await clock.advance(10_000);
+      }
+    };
+    for (let n = 1; n <= 7; n++) await minute(5 * n);
+    expect(said(events)).toEqual([["RECEIPT_BACKLOG_GROWING", "ERROR"]]);
+    for (let n = 0; n < 2; n++) await minute(0);
+    look(0);
+    expect(said(events).at(-1)).toEqual(["RECEIPT_BACKLOG_GROWING", "resolved"]);
+  });
+});
+
+describe("what was said of a lane", () => {
+  it("is taken back by a node that no longer holds it; what is about the node stays", () => {
+    const events: TelemetryEvent[] = [];
+    const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
+    standing.raise({ severity: "WARNING", code: "LOW_BALANCE", message: "m", lane });
+    standing.raise({ severity: "CRITICAL", code: "CHAIN_DOWN", message: "m", chainId: CHAIN_ID });
+    standing.leave((key) => key === laneKey(lane));
+    expect(events).toHaveLength(2);
+    standing.leave(() => false);
+    standing.leave(() => false);
+    expect(said(events).slice(2)).toEqual([["LOW_BALANCE", "resolved"]]);
+  });
+
+  it("is one alert while the transaction at its head changes, and its end names the same transaction as its beginning", () => {
+    const events: TelemetryEvent[] = [];
+    const standing = new StandingAlerts({ emit: (event) => void events.push(event) });
+    const old = { severity: "WARNING", code: "HEAD_OF_LINE_OLD", message: "m", lane } as const;
+    for (const txId of ["a", "b"]) standing.raise({ ...old, txId });
+    standing.resolve({ code: old.code, lane }, "mined");
+    expect(events).toMatchObject([{ txId: "a" }, { type: "alert.resolved", txId: "a", message: "mined" }]);
+  });
+});
+
+describe("on a node", () => {
+  let world: World;
+  afterEach(() => world.close());
+
+  async function start(options: WorldOptions = {}): Promise<WorldNode> {
+    world = new World(options);
+    return world.startNode();
+  }
+  const ofCode = ({ events }: WorldNode, code: string): Said => said(events).filter(([name]) => name === code);
+
+  it("a chain of which no endpoint answers is CRITICAL, once, and over when one does", async () => {
+    const node = await start();
+    await world.clock.advance(1_000);
+    const heal = node.faults.inject({ kind: "unavailable" });
+    await world.clock.advance(9_000);
+    expect(ofCode(node, "CHAIN_DOWN")).toEqual([]);
+    await world.clock.advance(120_000);
+    expect(ofCode(node, "CHAIN_DOWN")).toEqual([["CHAIN_DOWN", "CRITICAL"]]);
+    heal();
+    await world.until(() => ofCode(node, "CHAIN_DOWN").length === 2);
+    expect(ofCode(node, "CHAIN_DOWN").at(-1)).toEqual(["CHAIN_DOWN", "resolved"]);
+    // A short outage after that is a new one, and too short.
+    const again = node.faults.inject({ kind: "unavailable" });
+    await world.clock.advance(5_000);
+    again();
+    await world.clock.advance(30_000);
+    expect(ofCode(node, "CHAIN_DOWN")).toHaveLength(2);
+  });
+
+  it("a chain that answers and brings no block is an ERROR, once, shown as a trouble, and over with the next block", async () => {
+    const node = await start();
+    await world.clock.advance(60_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
+    world.holdBlocks();
+    await world.clock.advance(300_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
+    const { items } = await world.settle(node.node.api.attention());
+    expect(items).toMatchObject([{ code: "CHAIN_STALLED", severity: "ERROR", chainId: CHAIN_ID, waiting: 0 }]);
+    const { chains } = await world.settle(node.node.api.overview());
+    expect(chains).toMatchObject([{ chainId: CHAIN_ID, reachable: true, stalled: true }]);
+    world.releaseBlocks();
+    await world.until(() => ofCode(node, "CHAIN_STALLED").length === 2);
+    expect(ofCode(node, "CHAIN_STALLED").at(-1)).toEqual(["CHAIN_STALLED", "resolved"]);
+    await world.clock.advance(1_000);
+    expect((await world.settle(node.node.api.attention())).items).toEqual([]);
+  });
+
+  it("a chain that mines on demand is not called stalled while an order to stop keeps everything from it", async () => {
+    const node = await start();
+    world.holdBlocks();
+    const order = { signer: null, request: { reason: "drill" }, actor: "operator:ops" };
+    await world.settle(node.node.api.kill(order));
+    await world.settle(node.node.api.create(transfer()));
+    await world.clock.advance(300_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([]);
+    await world.settle(node.node.api.endKill(order));
+    await world.clock.advance(130_000);
+    expect(ofCode(node, "CHAIN_STALLED")).toEqual([["CHAIN_STALLED", "ERROR"]]);
+  });
+
+  it("a head that is old is over when it is mined, and so are the others of its lane", async () => {
+    const node = await start({ settings: { alertHeadAgeMs: 5_000, alertOldestAgeMs: 5_000, alertPendingDepth: 1 } });
+    world.holdBlocks();
+    await world.settle(Promise.all([1, 2].map(() => node.node.api.create(transfer()))));
+    const codes = ["HEAD_OF_LINE_OLD", "PENDING_OLD", "PENDING_DEEP"];
+    await world.until(() => codes.every((code) => ofCode(node, code).length === 1));
+    await world.clock.advance(20_000);
+    world.releaseBlocks();
+    await world.allSettled(2);
+    await world.clock.advance(3_000);
+    for (const code of codes) {
+      expect(ofCode(node, code)).toEqual([
+        [code, "WARNING"],
+        [code, "resolved"],
+      ]);
+    }
+  });
+
+  it("what was said of a lane is said again by the node that has it next", async () => {
+    const node = await start({ settings: { alertHeadAgeMs: 5_000 } });
+    world.holdBlocks();
+    await world.settle(node.node.api.create(transfer()));
+    await world.until(() => ofCode(node, "HEAD_OF_LINE_OLD").length === 1);
+    const closing = world.settle(node.node.close());
+    const next = await world.startNode();
+    await closing;
+    await world.until(() => ofCode(next, "HEAD_OF_LINE_OLD").length === 1);
+  });
+});

@@ -1,0 +1,124 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type BlockRef, BlockWindow, isLinked } from "../../../src/domain/chain/block-window.ts";
+import { forks, hashNumber, NaiveChain } from "../../support/naive-chain.ts";
+
+function block(number: number, hash: number, parent: number): BlockRef {
+  return { number, hash: hashNumber(hash), parentHash: hashNumber(parent) };
+}
+
+const THREE = [block(10, 1, 0), block(11, 2, 1), block(12, 3, 2)];
+
+describe("a block window", () => {
+  it("that is empty knows nothing", () => {
+    const { empty } = BlockWindow;
+    expect([empty.tip, empty.oldest, empty.size, empty.hashAt(0)]).toEqual([null, null, 0, null]);
+    expect(empty.above(-1)).toEqual([]);
+    expect(empty.contains(block(0, 0, 0))).toBe(false);
+    expect(empty.extend(THREE, 5)).toBeNull();
+    expect(empty.extend([], 5)).toEqual({ window: empty, added: [], removed: [] });
+  });
+
+  it.each([
+    ["a gap", [block(1, 1, 0), block(3, 3, 1)]],
+    ["a wrong parent", [block(1, 1, 0), block(2, 2, 9)]],
+    ["descending blocks", [block(2, 2, 1), block(1, 1, 0)]],
+    ["the same block twice", [block(1, 1, 0), block(1, 1, 0)]],
+  ])("is not built from %s, nor extended by it", (_, blocks) => {
+    expect(isLinked(blocks)).toBe(false);
+    expect(() => BlockWindow.of(blocks)).toThrow("are not one chain");
+    expect(() => BlockWindow.of(THREE).extend(blocks, 10)).toThrow("are not one chain");
+  });
+
+  it("knows hashes inside, and nothing outside", () => {
+    const window = BlockWindow.of(THREE);
+    expect([9, 10, 11, 12, 13].map((number) => window.hashAt(number))).toEqual([
+      null,
+      hashNumber(1),
+      hashNumber(2),
+      hashNumber(3),
+      null,
+    ]);
+    expect(window.contains({ number: 11, hash: hashNumber(3) })).toBe(false);
+    expect(window.above(10).map(({ number }) => number)).toEqual([11, 12]);
+    expect(window.above(2).length).toBe(3);
+    expect(window.above(12)).toEqual([]);
+  });
+
+  it("keeps only numbers and hashes of its blocks", () => {
+    const heavy = { ...block(1, 1, 0), transactionHashes: Array(1_000).fill("0x") };
+    expect(Object.keys(BlockWindow.of([heavy]).tip ?? {})).toEqual(["number", "hash", "parentHash"]);
+  });
+
+  it("is immutable: its holder keeps the same view", () => {
+    const window = BlockWindow.of(THREE);
+    const change = window.extend([block(11, 7, 1), block(12, 8, 7)], 10);
+    expect(change?.window.hashAt(12)).toBe(hashNumber(8));
+    expect(change?.removed.map(({ hash }) => hash)).toEqual([hashNumber(3), hashNumber(2)]);
+    expect(window.hashAt(12)).toBe(hashNumber(3));
+    expect(window.size).toBe(3);
+  });
+
+  it("may be extended to a lower head: the shorter branch is canonical now", () => {
+    const change = BlockWindow.of(THREE).extend([block(11, 7, 1)], 10);
+    expect(change?.window.tip).toEqual(block(11, 7, 1));
+    expect(change?.window.hashAt(12)).toBeNull();
+  });
+
+  it("does not know a fork point below its oldest block, nor a parent above its tip", () => {
+    const window = BlockWindow.of(THREE);
+    expect(window.extend([block(10, 9, 0)], 10)).toBeNull();
+    expect(window.extend([block(14, 9, 8)], 10)).toBeNull();
+    expect(window.extend([block(12, 9, 8)], 10)).toBeNull();
+  });
+});
+
+describe("a block window, compared with a plain list,", () => {
+  it("has the same result for every fork within reach, and null beyond it", () => {
+    fc.assert(
+      fc.property(forks, fc.integer({ min: 1, max: 12 }), fc.nat(1_000), (steps, capacity, first) => {
+        const chain = new NaiveChain(first);
+        let window = BlockWindow.of(chain.blocks);
+        for (const step of steps) {
+          const { added, removed } = chain.fork(step);
+          const change = window.extend(added, capacity);
+          const parent = { number: (added[0] as BlockRef).number - 1, hash: (added[0] as BlockRef).parentHash };
+          if (!window.contains(parent)) {
+            expect(change).toBeNull();
+            return;
+          }
+          expect(change?.removed).toEqual(removed);
+          expect(change?.added).toBe(added);
+          window = (change as NonNullable<typeof change>).window;
+          const expected = chain.blocks.slice(-capacity).filter(({ number }) => number >= oldest(window));
+          expect(blocksOf(window)).toEqual(expected);
+          expect(window.tip).toEqual(chain.tip);
+        }
+      }),
+    );
+  });
+
+  it("has at most its capacity, contiguous and linked, after any growth", () => {
+    fc.assert(
+      fc.property(forks, fc.integer({ min: 8, max: 40 }), (steps, capacity) => {
+        const chain = new NaiveChain(0, capacity);
+        let window = BlockWindow.of(chain.blocks);
+        for (const step of steps) {
+          const change = window.extend(chain.fork(step).added, capacity);
+          if (change === null) return;
+          window = change.window;
+          expect(window.size).toBeLessThanOrEqual(capacity);
+          expect(isLinked(blocksOf(window))).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+function oldest(window: BlockWindow): number {
+  return window.oldest?.number ?? 0;
+}
+
+function blocksOf(window: BlockWindow): readonly BlockRef[] {
+  return window.above(oldest(window) - 1);
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import {
+  type CountAnswer,
+  type CountVerdict,
+  countNotExceeded,
+  countReached,
+  countUnanimous,
+  highestCount,
+  judgeCount,
+} from "../../../src/domain/chain/counts.ts";
+
+const says = (count: number): CountAnswer => ({ kind: "says", count });
+const behind = (count: number): CountAnswer => ({ kind: "behind", count });
+const silent: CountAnswer = { kind: "silent" };
+const proved: CountVerdict = { kind: "proved" };
+const open: CountVerdict = { kind: "open" };
+const refuted = (count: number): CountVerdict => ({ kind: "refuted", count });
+
+describe("the claim that 43 transactions are mined, while 3 really are,", () => {
+  it.each<[string, readonly CountAnswer[], CountVerdict]>([
+    ["the only endpoint repeats it", [says(43)], proved],
+    ["the only endpoint takes it back", [says(3)], refuted(3)],
+    ["the only endpoint has meanwhile fallen back behind the block of the claim", [behind(3)], open],
+    ["both endpoints count as many", [says(43), says(44)], proved],
+    ["the other one contradicts", [says(43), says(3)], open],
+    ["the other one is a block late", [says(43), behind(3)], open],
+    ["the other one gives no answer", [says(43), silent], open],
+    ["the other one is late, and counts as many already", [says(43), behind(43)], proved],
+    ["the endpoint that claimed it has taken it back, and the other one never said so", [says(3), says(3)], refuted(3)],
+    ["of three, one agrees and one contradicts", [says(43), says(43), says(3)], proved],
+    ["of three, two contradict", [says(43), says(3), says(3)], refuted(3)],
+    ["of three, one contradicts and one is late", [says(43), says(3), behind(3)], open],
+    ["of three, one agrees and one is late", [says(43), says(43), behind(3)], proved],
+    ["of three, two are late", [says(43), behind(3), behind(3)], open],
+    ["of three, two contradict and count differently", [says(43), says(3), says(5)], refuted(5)],
+    ["of four, one is late, one contradicts and one agrees", [says(43), behind(3), says(3), says(43)], open],
+    ["of four, two say so and two contradict", [says(43), says(43), says(3), says(3)], open],
+    ["of four, three agree", [says(43), says(43), says(43), says(3)], proved],
+  ])("if %s", (_, answers, verdict) => {
+    expect(judgeCount(43, answers)).toEqual(verdict);
+    expect(judgeCount(43, answers.toReversed())).toEqual(verdict);
+  });
+});
+
+describe("without a claim,", () => {
+  it("a count is reached if more than half of the endpoints vouch for it, also those that lag", () => {
+    expect(countReached([says(5), behind(4), silent])).toBe(4);
+    expect(countReached([says(5), silent])).toBe(0);
+  });
+
+  it("a count is not exceeded if more than half of the endpoints at the block say so", () => {
+    expect(countNotExceeded([says(5), says(7)])).toBe(7);
+    expect(countNotExceeded([says(5), says(7), says(99)])).toBe(7);
+    expect(countNotExceeded([says(5), behind(5)])).toBeNull();
+    expect(countNotExceeded([says(5), silent])).toBeNull();
+  });
+
+  it("all endpoints agree if each gives the same count, at any height", () => {
+    expect(countUnanimous([says(5), behind(5)])).toBe(5);
+    expect(countUnanimous([says(5), behind(4)])).toBeNull();
+    expect(countUnanimous([says(5), silent])).toBeNull();
+  });
+
+  it("the highest count may be any endpoint's", () => {
+    expect(highestCount([says(5), behind(9), silent])).toBe(9);
+    expect(highestCount([silent])).toBe(0);
+  });
+});

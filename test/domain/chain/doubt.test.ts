@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { type Doubt, NO_DOUBT, weigh } from "../../../src/domain/chain/doubt.ts";
+
+type Sight = "evidence" | "nothing";
+
+function having(...sights: readonly Sight[]): Doubt {
+  return sights.reduce(weigh, NO_DOUBT);
+}
+
+describe("doubt about a chain", () => {
+  it.each<[readonly Sight[], boolean]>([
+    [["evidence"], false],
+    [["evidence", "evidence"], true],
+    [["evidence", "nothing", "evidence"], false],
+    [["evidence", "evidence", "nothing"], true],
+    [["evidence", "evidence", "nothing", "nothing"], false],
+    [["evidence", "evidence", "nothing", "evidence", "nothing"], true],
+  ])("after %j has stopped the lane: %s", (sights, stopped) => {
+    expect(having(...sights).stopped).toBe(stopped);
+  });
+
+  it("is the same object while there is none", () => {
+    expect(having("nothing")).toBe(NO_DOUBT);
+    expect(having("evidence", "nothing")).toBe(NO_DOUBT);
+    expect(having("evidence", "evidence", "nothing", "nothing")).toBe(NO_DOUBT);
+    expect(having("evidence")).not.toBe(NO_DOUBT);
+  });
+});

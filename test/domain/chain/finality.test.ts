@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  depthNeeded,
+  type FinalityView,
+  isFinal,
+  watchDepth,
+  watchedThrough,
+} from "../../../src/domain/chain/finality.ts";
+
+function view(head: number, tagged: number | null = null, finalized: number | null = null): FinalityView {
+  return { head, tagged, finalized };
+}
+
+describe("confirmations", () => {
+  it.each([
+    [100, 0, 100, true],
+    [100, 0, 99, false],
+    [100, 1, 100, false],
+    [100, 1, 101, true],
+    [100, 20, 119, false],
+    [100, 20, 120, true],
+    [0, 0, 0, true],
+  ])("block %i under rule %i and head %i is final: %s", (blockNumber, confirmations, head, final) => {
+    expect(isFinal(blockNumber, { finality: "confirmations", confirmations }, view(head))).toBe(final);
+  });
+
+  it("count blocks above and use no tag", () => {
+    const settings = { finality: "confirmations", confirmations: 5 } as const;
+    expect(isFinal(10, settings, view(14, 1_000, 1_000))).toBe(false);
+    expect(isFinal(10, settings, view(15, 0, 0))).toBe(true);
+  });
+
+  it("stay final while the head grows", () => {
+    fc.assert(
+      fc.property(fc.nat(1_000), fc.nat(100), fc.nat(2_000), fc.nat(50), (block, confirmations, head, more) => {
+        const settings = { finality: "confirmations", confirmations } as const;
+        if (isFinal(block, settings, view(head))) expect(isFinal(block, settings, view(head + more))).toBe(true);
+      }),
+    );
+  });
+});
+
+describe.each(["safe", "finalized"] as const)("the tag %s", (finality) => {
+  const settings = { finality, confirmations: 0 };
+
+  it.each([
+    [100, 99, false],
+    [100, 100, true],
+    [100, 101, true],
+    [100, null, false],
+  ])("makes block %i final at %s: %s", (blockNumber, tagged, final) => {
+    expect(isFinal(blockNumber, settings, view(10_000, tagged))).toBe(final);
+  });
+});
+
+describe("the depth that every endpoint must have reached", () => {
+  it.each([
+    ["confirmations", 20, 20],
+    ["confirmations", 0, 0],
+    ["safe", 20, 0],
+    ["finalized", 20, 0],
+  ] as const)("by the rule %s of %i is %i blocks", (finality, confirmations, depth) => {
+    expect(depthNeeded({ finality, confirmations })).toBe(depth);
+  });
+});
+
+describe("the watch of a settled outcome", () => {
+  it.each([
+    [0, 64],
+    [20, 64],
+    [32, 64],
+    [33, 66],
+    [100, 200],
+  ])("over %i confirmations reaches %i deep", (confirmations, depth) => {
+    expect(watchDepth(confirmations)).toBe(depth);
+  });
+
+  it("ends at its depth, or at `finalized`, whichever is higher", () => {
+    expect(watchedThrough(20, view(100))).toBe(36);
+    expect(watchedThrough(20, view(100, 90, 90))).toBe(90);
+    expect(watchedThrough(20, view(1_000, 90, 90))).toBe(936);
+  });
+
+  it("covers nothing yet on a young chain", () => {
+    expect(watchedThrough(20, view(10))).toBe(-1);
+    expect(watchedThrough(20, view(-1))).toBe(-1);
+  });
+
+  it("never ends before a block is final by confirmations", () => {
+    fc.assert(
+      fc.property(fc.nat(500), fc.nat(2_000), fc.nat(2_000), (confirmations, block, head) => {
+        if (block > watchedThrough(confirmations, view(head))) return;
+        expect(isFinal(block, { finality: "confirmations", confirmations }, view(head))).toBe(true);
+      }),
+    );
+  });
+});

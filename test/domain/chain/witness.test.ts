@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import {
+  isGone,
+  type LockLook,
+  mayJudge,
+  type OwnSession,
+  type Sighting,
+  sight,
+  UNSEEN,
+} from "../../../src/domain/chain/witness.ts";
+
+const look = (lock: LockLook["lock"], askedMs: number, counter = 1): LockLook => ({
+  lock,
+  counter,
+  askedMs,
+  heardMs: askedMs + 10,
+});
+const sighted = (...looks: readonly LockLook[]): Sighting => looks.reduce(sight, UNSEEN);
+const own = (overrides: Partial<OwnSession> = {}): OwnSession => ({
+  sinceMs: 0,
+  serverUpMs: 86_400_000,
+  isFirst: false,
+  missed: [],
+  ...overrides,
+});
+
+describe("a session lock", () => {
+  it("is gone after two looks, the second begun 300 ms after the first had ended", () => {
+    const sighting = sighted(look("held", 0), look("gone", 500));
+    expect(isGone(sighting, look("gone", 809))).toBe(false);
+    expect(isGone(sighting, look("gone", 810))).toBe(true);
+  });
+
+  it("is not gone after the look that first misses it, however long that took", () => {
+    const slow = { ...look("gone", 500), heardMs: 60_000 };
+    expect(isGone(sighted(look("held", 0), slow), slow)).toBe(false);
+  });
+
+  it("that is held again, or no longer recorded, is not gone", () => {
+    for (const lock of ["held", "none"] as const) {
+      expect(isGone(sighted(look("gone", 0), look(lock, 500)), look(lock, 1_000))).toBe(false);
+    }
+  });
+
+  it("is missed anew after each sign of life", () => {
+    const sighting = sighted(look("gone", 0, 1), look("gone", 500, 2));
+    expect(isGone(sighting, look("gone", 700, 2))).toBe(false);
+    expect(isGone(sighting, look("gone", 810, 2))).toBe(true);
+  });
+});
+
+describe("a node that checks the session locks of others", () => {
+  const seen = sighted(look("held", 0));
+
+  it("without its own session judges no other node", () => {
+    expect(mayJudge(null, seen, 1_000_000)).toBe(false);
+  });
+
+  it("with a session of two seconds judges by locks that it has seen since", () => {
+    expect(mayJudge(own(), seen, 1_999)).toBe(false);
+    expect(mayJudge(own(), seen, 2_000)).toBe(true);
+  });
+
+  it("that lost a session never judges by a lock that it has not seen since: it may have ended with its own", () => {
+    expect(mayJudge(own(), sighted(look("gone", 0)), 1_000_000)).toBe(false);
+  });
+
+  it("that has just started judges at once by a lock that it never saw, if the server has been up for over ten seconds", () => {
+    const gone = sighted(look("gone", 0));
+    expect(mayJudge(own({ isFirst: true, serverUpMs: 10_001 }), gone, 0)).toBe(true);
+    expect(mayJudge(own({ isFirst: true, serverUpMs: 9_000 }), gone, 1_000)).toBe(false);
+    expect(mayJudge(own({ isFirst: true, serverUpMs: 9_000 }), gone, 1_001)).toBe(true);
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../../src/domain/cluster/key-health.ts";
+
+const LEASE = 1_000;
+
+/** Fails at each of these times. */
+const failedAt = (times: readonly number[], before?: KeyHealth) =>
+  times.reduce<KeyHealth | undefined>((health, ms) => afterFailure(health, ms, LEASE), before) as KeyHealth;
+
+describe("a key of a node", () => {
+  it.each([
+    ["two failures, however far apart", [0, 5_000], false],
+    ["three within less than a lease", [0, 300, 999], false],
+    ["three over a lease", [0, 300, 1_000], true],
+    ["many within a lease, and one after it", [0, 10, 20, 30, 40, 1_000], true],
+  ])("after %s", (_, times, away) => {
+    expect(isAway(failedAt(times), times.at(-1) as number)).toBe(away);
+  });
+
+  it("counts only failures in a row: a signature resets them, and removes the mark", () => {
+    expect(afterSignature(failedAt([0, 500]), 600, LEASE)).toBeUndefined();
+    const signed = afterSignature(failedAt([0, 500, 1_000]), 1_100, LEASE) as KeyHealth;
+    expect(isAway(signed, 1_100)).toBe(false);
+  });
+
+  it("is marked once in ten leases at most, even if it signs and fails in turn", () => {
+    const marked = failedAt([0, 500, 1_000]);
+    const signed = afterSignature(marked, 1_100, LEASE);
+    expect(isAway(failedAt([2_000, 3_000, 4_000, 10_900], signed), 10_900)).toBe(false);
+    expect(isAway(failedAt([2_000, 3_000, 4_000, 11_000], signed), 11_000)).toBe(true);
+  });
+
+  it("is tried again after ten leases without a failure, then after twice as many, up to 640", () => {
+    let health = failedAt([0, 500, 1_000]);
+    let [nowMs, leases] = [1_000, 10];
+    for (const _ of [1, 2, 3, 4, 5, 6, 7, 8, 9]) {
+      expect(isAway(health, nowMs + leases * LEASE - 1)).toBe(true);
+      expect(isAway(health, nowMs + leases * LEASE)).toBe(false);
+      const beganMs = nowMs + leases * LEASE;
+      health = failedAt([beganMs, beganMs + 500, beganMs + 1_000], health);
+      nowMs = beganMs + 1_000;
+      leases = Math.min(2 * leases, 640);
+    }
+  });
+
+  it("stays marked while it keeps failing", () => {
+    const health = failedAt([0, 500, 1_000, 9_000]);
+    expect(isAway(health, 18_999)).toBe(true);
+    expect(isAway(health, 19_000)).toBe(false);
+  });
+});

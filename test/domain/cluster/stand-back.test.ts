@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { afterSilence, type Silences, standsBack } from "../../../src/domain/cluster/stand-back.ts";
+
+const LEASE = 10_000;
+
+/** How long it stands back after the last of these silences. */
+function heldBackMs(...atMs: readonly number[]): number {
+  const silences = atMs.reduce<Silences | null>((before, nowMs) => afterSilence(before, nowMs, LEASE), null);
+  let ms = 0;
+  while (standsBack(silences, (atMs.at(-1) as number) + ms, LEASE)) ms += LEASE;
+  return ms;
+}
+
+describe("the time that a node stands back after a silence", () => {
+  it("is zero for a node that was never silent", () => {
+    expect(standsBack(null, 0, LEASE)).toBe(false);
+  });
+
+  it("is one lease at first, and ends to the millisecond", () => {
+    const silences = afterSilence(null, 500, LEASE);
+    expect(standsBack(silences, 500 + LEASE - 1, LEASE)).toBe(true);
+    expect(standsBack(silences, 500 + LEASE, LEASE)).toBe(false);
+  });
+
+  it("doubles with each repeat, up to thirty-two leases", () => {
+    const times = Array.from({ length: 12 }, (_, index) => index * 20_000);
+    const lasts = times.map((_, index) => heldBackMs(...times.slice(0, index + 1)) / LEASE);
+    expect(lasts).toEqual([1, 2, 4, 8, 16, 32, 32, 32, 32, 32, 32, 32]);
+  });
+
+  it("is reset once the node kept its lease for the longest such time", () => {
+    const last = 20_000;
+    expect(heldBackMs(0, last, last + 64 * LEASE - 1)).toBe(4 * LEASE);
+    expect(heldBackMs(0, last, last + 64 * LEASE)).toBe(LEASE);
+  });
+});

@@ -1,0 +1,206 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Order, orderedPrice } from "../../../src/domain/fees/ordered-price.ts";
+import { leastReplacement } from "../../../src/domain/fees/replacement.ts";
+import { covers, isBelowMarket } from "../../../src/domain/fees/repricing.ts";
+import { type FeeMarket, type Fees, feeCap } from "../../../src/domain/transaction/fees.ts";
+
+const GWEI = 1_000_000_000n;
+const HIGH = 10n ** 30n;
+const WIDE = { relative: HIGH, absolute: HIGH };
+
+const legacy = (gasPrice: bigint, type: "legacy" | "eip2930" = "legacy"): Fees => ({ type, gasPrice });
+const dynamic = (maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees => ({
+  type: "eip1559",
+  maxFeePerGas,
+  maxPriorityFeePerGas,
+});
+
+const MARKET: FeeMarket = { baseFees: [100n, 100n], priorityFees: [5n], gasPrice: 120n };
+
+function order(standing: Fees | null, more: Partial<Order> = {}): Order {
+  return { like: standing ?? dynamic(0n, 0n), standing, market: MARKET, seenBaseFees: [100n], ...more };
+}
+
+function offered(made: Order, limits = WIDE): Fees {
+  const price = orderedPrice(made, limits);
+  if (price.verdict !== "offer") throw new Error(price.verdict);
+  return price.fees;
+}
+
+describe("the price of a requested payload without a price", () => {
+  it.each<[string, Fees | null, Fees]>([
+    ["follows the market if that is above the minimum", dynamic(100n, 1n), dynamic(205n, 5n)],
+    ["follows it field by field", dynamic(100n, 50n), dynamic(205n, 55n)],
+    ["is the minimum if the market fell below it", dynamic(1_000n, 100n), dynamic(1_100n, 110n)],
+    ["is the market's if there is no current offer", null, dynamic(205n, 5n)],
+    ["stays legacy", legacy(100n), legacy(120n)],
+    ["keeps the envelope of an access list", legacy(1_000n, "eip2930"), legacy(1_100n, "eip2930")],
+  ])("%s", (_, standing, fees) => {
+    expect(offered(order(standing))).toEqual(fees);
+  });
+
+  it("uses another envelope if asked", () => {
+    expect(offered(order(legacy(100n), { like: dynamic(0n, 0n) }))).toEqual(dynamic(205n, 110n));
+    expect(offered(order(dynamic(200n, 5n), { like: legacy(0n) }))).toEqual(legacy(220n));
+  });
+
+  it("of a legacy payload covers base fee and tip, and at most twice the base fee, whatever the market says", () => {
+    expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: 7n } }))).toEqual(legacy(105n));
+    expect(offered(order(legacy(1n), { market: { ...MARKET, gasPrice: HIGH } }))).toEqual(legacy(205n));
+  });
+
+  it("does not rely on a forecast fall of the base fee", () => {
+    const market = { ...MARKET, baseFees: [100n, 88n], gasPrice: 0n };
+    expect(offered(order(legacy(1n), { market }))).toEqual(legacy(105n));
+    expect(offered(order(dynamic(1n, 1n), { market }))).toEqual(dynamic(205n, 5n));
+  });
+
+  it("has a tip even if no block shows one", () => {
+    expect(offered(order(null, { market: { ...MARKET, priorityFees: [] } }))).toEqual(dynamic(200n + GWEI, GWEI));
+  });
+
+  it.each([
+    [150n, dynamic(150n, 5n)],
+    [110n, dynamic(110n, 5n)],
+  ])("is limited by the ceiling of %d", (absolute, fees) => {
+    expect(offered(order(dynamic(100n, 1n)), { relative: absolute, absolute })).toEqual(fees);
+  });
+
+  it("is refused if the minimum is above the limit", () => {
+    const limits = { relative: 109n, absolute: 109n };
+    expect(orderedPrice(order(dynamic(100n, 1n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
+    expect(orderedPrice(order(legacy(100n)), limits)).toEqual({ verdict: "tooDear", least: 110n });
+  });
+
+  it("is refused above the automatic limit if gas does not cost that much: asking again is no reason", () => {
+    const limits = { relative: 400n, absolute: 10_000n };
+    expect(orderedPrice(order(dynamic(400n, 5n)), limits)).toEqual({ verdict: "tooDear", least: 440n });
+    expect(offered(order(dynamic(360n, 5n)), limits)).toEqual(dynamic(396n, 6n));
+  });
+});
+
+describe("a base fee above the automatic limit", () => {
+  const limits = { relative: 70n, absolute: 10_000n };
+  const dear = { ...MARKET, baseFees: [7n, 7n, 300n], gasPrice: 330n };
+
+  it.each<[string, readonly bigint[]]>([
+    ["as much", [7n, 300n]],
+    ["half of it", [7n, 150n]],
+    ["more", [7n, 900n]],
+  ])("is believed if the newest block had %s", (_, seenBaseFees) => {
+    expect(offered(order(dynamic(14n, 1n), { market: dear, seenBaseFees }), limits)).toEqual(dynamic(605n, 5n));
+    expect(offered(order(legacy(14n), { market: dear, seenBaseFees }), limits)).toEqual(legacy(330n));
+  });
+
+  it.each<[string, readonly bigint[]]>([
+    ["the newest block had less than half of it", [300n, 149n]],
+    ["no block was followed", []],
+  ])("is not believed if %s", (_, seenBaseFees) => {
+    const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees });
+    expect(orderedPrice(made, limits)).toEqual({
+      verdict: "unconfirmed",
+      needed: dynamic(605n, 5n),
+      allowed: dynamic(70n, 5n),
+    });
+    const stuck = order(dynamic(70n, 1n), { market: dear, seenBaseFees });
+    expect(orderedPrice(stuck, limits)).toMatchObject({ verdict: "unconfirmed", allowed: null });
+  });
+
+  it("does not matter if the automatic limit covers it, or is the ceiling itself", () => {
+    const made = order(dynamic(14n, 1n), { market: dear, seenBaseFees: [7n] });
+    expect(offered(made, { relative: 400n, absolute: 10_000n })).toEqual(dynamic(400n, 5n));
+    expect(offered(made, { relative: 70n, absolute: 70n })).toEqual(dynamic(70n, 5n));
+  });
+
+  it("raises neither the tip, which no block confirms, nor the price of a second request", () => {
+    const greedy = { ...dear, priorityFees: [HIGH] };
+    const seenBaseFees = [300n];
+    expect(offered(order(dynamic(14n, 1n), { market: greedy, seenBaseFees }), limits)).toEqual(dynamic(670n, 70n));
+    expect(orderedPrice(order(dynamic(670n, 70n), { market: greedy, seenBaseFees }), limits)).toEqual({
+      verdict: "tooDear",
+      least: 737n,
+    });
+  });
+
+  it("is reason enough to outbid a current offer just below it", () => {
+    const seenBaseFees = [300n];
+    const market = { ...dear, gasPrice: 0n };
+    expect(offered(order(legacy(304n), { market, seenBaseFees }), limits)).toEqual(legacy(335n));
+    expect(orderedPrice(order(legacy(305n), { market, seenBaseFees }), limits).verdict).toBe("tooDear");
+  });
+});
+
+describe("a chain without base fees", () => {
+  const market = { baseFees: [], priorityFees: [], gasPrice: 50n };
+
+  it.each([legacy(10n), dynamic(10n, 1n)])(
+    "is believed up to what the loop may offer, and not beyond: case %#",
+    (standing) => {
+      const made = order(standing, { market, seenBaseFees: [] });
+      expect(feeCap(offered(made, { relative: 50n, absolute: 900n }))).toBe(50n);
+      expect(orderedPrice(made, { relative: 49n, absolute: 900n })).toMatchObject({ verdict: "unconfirmed" });
+    },
+  );
+});
+
+describe("a gas oracle", () => {
+  const limits = { relative: 400n, absolute: 10_000n };
+  const advising = (maxFeePerGas: bigint, isFixed: boolean) => ({ ...MARKET, offer: { maxFeePerGas, isFixed } });
+
+  it.each<[string, bigint, boolean, Fees]>([
+    ["is followed above the market", 300n, false, dynamic(300n, 5n)],
+    ["is an answer like any other: not above what the loop may offer", 5_000n, false, dynamic(400n, 5n)],
+    ["that lags behind the blocks is passed over", 20n, false, dynamic(205n, 5n)],
+    ["of the operator's own needs nobody's word", 5_000n, true, dynamic(5_000n, 5n)],
+  ])("%s", (_, cap, isFixed, fees) => {
+    expect(offered(order(dynamic(14n, 1n), { market: advising(cap, isFixed) }), limits)).toEqual(fees);
+  });
+
+  it("of the operator's own counts if the market is not confirmed", () => {
+    const market = { ...advising(500n, true), baseFees: [9_000n] };
+    expect(offered(order(dynamic(14n, 1n), { market }), limits)).toEqual(dynamic(500n, 5n));
+  });
+});
+
+describe("for any answer of an endpoint,", () => {
+  const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
+  const fees: fc.Arbitrary<Fees> = fc.oneof(
+    fc.tuple(wei, wei).map(([cap, tip]) => dynamic(cap + tip, tip)),
+    wei.map((gasPrice) => legacy(gasPrice)),
+  );
+  const market: fc.Arbitrary<FeeMarket> = fc.record({
+    baseFees: fc.array(wei, { maxLength: 5 }),
+    priorityFees: fc.array(wei, { maxLength: 5 }),
+    gasPrice: wei,
+  });
+
+  it("no request offers more than the ceiling, nor less than a replacement needs", () => {
+    fc.assert(
+      fc.property(fees, market, fc.array(wei, { maxLength: 5 }), wei, wei, (standing, said, seenBaseFees, a, b) => {
+        const [relative, absolute] = a < b ? [a, b] : [b, a];
+        const price = orderedPrice(order(standing, { market: said, seenBaseFees }), { relative, absolute });
+        if (price.verdict === "tooDear") return;
+        const made = price.verdict === "offer" ? price.fees : price.allowed;
+        if (made === null) return;
+        expect(feeCap(made)).toBeLessThanOrEqual(absolute);
+        expect(covers(made, leastReplacement(standing))).toBe(true);
+        if (price.verdict === "unconfirmed") expect(feeCap(made)).toBeLessThanOrEqual(relative);
+      }),
+    );
+  });
+
+  it("a base fee of the newest block is always reached, if the ceiling allows it", () => {
+    fc.assert(
+      fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {
+        // From block to block a base fee falls by an eighth at most.
+        fc.pre(feeCap(standing) > 0n && (before.at(-1) ?? 0n) * 7n <= baseFee * 8n);
+        const seenBaseFees = [...before, baseFee];
+        const said = { baseFees: [...before, baseFee], priorityFees: [tip], gasPrice: 0n };
+        const relative = feeCap(standing) * 5n;
+        const made = offered(order(standing, { market: said, seenBaseFees }), { relative, absolute: HIGH });
+        expect(isBelowMarket(made, { ...said, priorityFees: [tip < relative ? tip : relative] })).toBe(false);
+      }),
+    );
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import { type Ceilings, ceilingsOf } from "../../../src/domain/fees/ceilings.ts";
+import {
+  beyondBounds,
+  DECLARATIONS,
+  type Declaration,
+  identityOf,
+  type SignedBefore,
+  secondPayload,
+  type ToSign,
+} from "../../../src/domain/keys/signing.ts";
+import type { Address } from "../../../src/domain/lane.ts";
+import type { Policy } from "../../../src/domain/policy/policy.ts";
+
+const GWEI = 1_000_000_000n;
+const SIGNER: Address = `0x${"11".repeat(20)}`;
+const RECEIVER: Address = `0x${"22".repeat(20)}`;
+const TRANSFER: ToSign = {
+  ...{ chainId: 1, nonce: 5, to: RECEIVER, data: "0x", value: 7n, gas: 21_000n, accessList: [] },
+  fees: { type: "eip1559", maxFeePerGas: 2n * GWEI, maxPriorityFeePerGas: GWEI },
+};
+const NOTHING: ToSign = { ...TRANSFER, to: SIGNER, value: 0n };
+const DEARER = { type: "eip1559", maxFeePerGas: 3n * GWEI, maxPriorityFeePerGas: 2n * GWEI } as const;
+const CEILINGS: Ceilings = ceilingsOf(1, {
+  maxFeeWei: 100n * GWEI,
+  maxGasCostWei: 10n ** 16n,
+  maxCostWei: 10n ** 18n,
+});
+const UNLIMITED = { perTransaction: null, perHour: null, perDay: null };
+const OPEN: Policy = {
+  ...{ chains: null, to: null, selectors: null, hours: null, arguments: new Map(), requireApproval: null },
+  ...{ maxValue: UNLIMITED, maxCost: UNLIMITED },
+};
+
+function judged(asked: ToSign, policy: Partial<Policy> | null = null): string | null {
+  const policies = new Map(policy === null ? [] : [[SIGNER as string, { ...OPEN, ...policy }] as const]);
+  return beyondBounds({ ceilings: new Map([[1, CEILINGS]]), policies }, SIGNER, asked);
+}
+
+describe("a key holder signs nothing, whatever it is asked,", () => {
+  it("for a chain that is not configured", () => {
+    expect(judged(TRANSFER)).toBeNull();
+    expect(judged({ ...TRANSFER, chainId: 5 })).toMatch(/chain 5 is not one of those/);
+  });
+
+  it.each<[string, Partial<ToSign>, RegExp]>([
+    ["of the fee per gas", { fees: { ...DEARER, maxFeePerGas: 101n * GWEI } }, /FENCEPOST_MAX_FEE_GWEI/],
+    ["of the tip", { fees: { ...DEARER, maxPriorityFeePerGas: 101n * GWEI } }, /FENCEPOST_MAX_FEE_GWEI/],
+    ["of a gas price", { fees: { type: "legacy", gasPrice: 101n * GWEI } }, /FENCEPOST_MAX_FEE_GWEI/],
+    ["of gas times fee", { gas: 10_000_000n }, /FENCEPOST_MAX_GAS_COST_WEI/],
+    ["of value and gas", { value: 10n ** 18n }, /FENCEPOST_MAX_COST_WEI/],
+  ])("above the ceiling %s, for any declared reason", (_, over, words) => {
+    for (const because of [undefined, "again", "reprice", "replace", "shift-down"] as const)
+      expect(judged({ ...TRANSFER, ...over, because })).toMatch(words);
+  });
+
+  it.each<[string, Partial<Policy>, RegExp]>([
+    ["another chain", { chains: new Set([5]) }, /signer\.chains/],
+    ["another receiver", { to: new Set([SIGNER]) }, /signer\.to/],
+    ["another function", { selectors: new Set(["0xa9059cbb"]) }, /signer\.selectors/],
+    ["more value", { maxValue: { ...UNLIMITED, perTransaction: 6n } }, /signer\.maxValue\.perTransaction/],
+    ["more cost", { maxCost: { ...UNLIMITED, perTransaction: 42_000n * GWEI } }, /signer\.maxCost\.perTransaction/],
+  ])("that the signer's policy forbids: %s, also declared as another price", (_, policy, words) => {
+    for (const because of [undefined, ...DECLARATIONS.filter((each) => each !== "cancel" && each !== "placeholder")])
+      expect(judged({ ...TRANSFER, because }, policy)).toMatch(words);
+  });
+
+  it("but leaves windows and hours of the day to the database, which alone can check them", () => {
+    const used = { perTransaction: null, perHour: 0n, perDay: 0n };
+    expect(judged(TRANSFER, { maxValue: used, maxCost: used, hours: { from: 600, to: 601 } })).toBeNull();
+  });
+
+  it.each(["cancel", "placeholder"] as const)("declared as %s, except an empty transfer to itself", (because) => {
+    expect(judged({ ...NOTHING, because })).toBeNull();
+    const entry = { address: RECEIVER, storageKeys: [] };
+    for (const other of [{ to: RECEIVER }, { value: 1n }, { data: "0x00" }, { accessList: [entry] }, { to: null }])
+      expect(judged({ ...NOTHING, ...other, because } as ToSign)).toMatch(/no transfer of nothing/);
+  });
+
+  it("and does not check the receiver of a cancel, though its cost", () => {
+    const cancel = { ...NOTHING, because: "cancel" } as const;
+    expect(judged(cancel, { to: new Set([RECEIVER]), selectors: new Set() })).toBeNull();
+    expect(judged(cancel, { maxCost: { ...UNLIMITED, perTransaction: 1n } })).toMatch(/maxCost/);
+  });
+});
+
+describe("a second payload for a nonce", () => {
+  const before: SignedBefore = { payloads: [identityOf(TRANSFER)], hasFirst: true };
+  const fate = (asked: ToSign, known = before) => secondPayload(known, asked, identityOf(asked));
+  const reprice = { ...TRANSFER, fees: DEARER };
+  const other = { ...TRANSFER, value: 8n };
+
+  it("that equals the first is no second one", () => {
+    expect(fate(TRANSFER)).toBeNull();
+    expect(fate({ ...TRANSFER, because: "reprice" })).toBeNull();
+  });
+
+  it.each<[Declaration | undefined, "another price" | "another content", "signed" | "undeclared" | "refused"]>([
+    [undefined, "another price", "undeclared"],
+    [undefined, "another content", "undeclared"],
+    ["reprice", "another price", "signed"],
+    ["reprice", "another content", "refused"],
+    ["replace", "another content", "signed"],
+    ["cancel", "another content", "signed"],
+    ["placeholder", "another content", "signed"],
+    ["shift-down", "another content", "signed"],
+    ["again", "another price", "signed"],
+    ["again", "another content", "signed"],
+  ])("declared as %s, with %s, is %s", (because, what, expected) => {
+    const refusal = fate({ ...(what === "another price" ? reprice : other), because });
+    expect(refusal === null ? "signed" : refusal.undeclared ? "undeclared" : "refused").toBe(expected);
+  });
+
+  it.each<[string, Partial<ToSign>]>([
+    ["receiver", { to: SIGNER }],
+    ["value", { value: 8n }],
+    ["data", { data: "0x01" }],
+    ["access list", { accessList: [{ address: RECEIVER, storageKeys: [] }] }],
+  ])("is no reprice with another %s", (_, change) => {
+    expect(fate({ ...reprice, ...change, because: "reprice" })?.message).toMatch(/declared as reprice, but/);
+  });
+
+  it("may be a reprice of a payload from before this memory began: only a cancel of it is known", () => {
+    const cancelled = { payloads: [identityOf(NOTHING)], hasFirst: false };
+    expect(fate({ ...TRANSFER, because: "reprice" }, cancelled)).toBeNull();
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { Departures, Flow } from "../../../src/domain/pace/departures.ts";
+
+/** When each of so many left that all came at once. */
+function departures(pace: Departures, count: number, fromMs = 0): readonly number[] {
+  let nowMs = fromMs;
+  return Array.from({ length: count }, () => {
+    nowMs += pace.waitMs(nowMs);
+    pace.left(nowMs);
+    return nowMs;
+  });
+}
+
+it("departures leave in a small burst after a pause, then one at a time", () => {
+  expect(departures(new Departures(10, 4), 7)).toEqual([0, 0, 0, 0, 10, 20, 30]);
+});
+
+it("departures do not delay work that comes no more often than the interval", () => {
+  const pace = new Departures(10, 1);
+  for (let nowMs = 0; nowMs < 200; nowMs += 10) {
+    expect(pace.waitMs(nowMs)).toBe(0);
+    pace.left(nowMs);
+  }
+});
+
+it("the reserve of departures refills with time, up to its size", () => {
+  const pace = new Departures(10, 3);
+  departures(pace, 3);
+  expect(departures(pace, 2, 10)).toEqual([10, 20]);
+  expect(departures(pace, 4, 1_000)).toEqual([1_000, 1_000, 1_000, 1_010]);
+});
+
+it("departures without an interval never wait", () => {
+  expect(departures(new Departures(0, 1), 3)).toEqual([0, 0, 0]);
+});
+
+it("an early departure does not delay the next one", () => {
+  const pace = new Departures(10, 4);
+  for (let full = 0; full < 1_000; full++) pace.left(0);
+  expect(pace.waitMs(0)).toBe(10);
+  expect(departures(pace, 3)).toEqual([10, 20, 30]);
+});
+
+describe("the flow of work", () => {
+  /** So many a second, one at a time, for five seconds. */
+  function flowOf(perSecond: number): { readonly flow: Flow; readonly nowMs: number } {
+    const flow = new Flow(1_000);
+    const apartMs = 1_000 / perSecond;
+    let nowMs = 0;
+    for (; nowMs < 5_000; nowMs += apartMs) flow.add(nowMs, 1);
+    return { flow, nowMs };
+  }
+
+  it.each([
+    [100, 0.1],
+    [500, 0.1],
+    [700, 0.1],
+    [850, 0.5],
+    [1_000, 1],
+    [5_000, 1],
+  ])("of %i a second, with a thousand as plenty, uses %f of the interval", (perSecond, share) => {
+    const { flow, nowMs } = flowOf(perSecond);
+    expect(flow.share(nowMs)).toBeCloseTo(share, 1);
+  });
+
+  it("is forgotten soon after its end, and a burst is no flow", () => {
+    const { flow, nowMs } = flowOf(2_000);
+    expect(flow.share(nowMs + 2_000)).toBe(0.1);
+    const burst = new Flow(1_000);
+    burst.add(0, 200);
+    expect(burst.share(0)).toBe(0.1);
+  });
+
+  it("at a low rate lets departures follow ten times as fast", () => {
+    const { flow, nowMs } = flowOf(100);
+    expect(departures(new Departures(10, 1, flow), 4, nowMs)).toEqual([0, 1, 2, 3].map((ms) => nowMs + ms));
+  });
+
+  it("at a high rate makes them wait for the whole interval", () => {
+    const { flow, nowMs } = flowOf(2_000);
+    expect(departures(new Departures(10, 1, flow), 3, nowMs)).toEqual([0, 10, 20].map((ms) => nowMs + ms));
+  });
+});

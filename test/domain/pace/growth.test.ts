@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { Growth } from "../../../src/domain/pace/growth.ts";
+
+const STRETCH_MS = 60_000;
+
+/** One look a second; what is there at each second of each minute. */
+function seen(minutes: number, sizeAt: (minute: number, second: number) => number): Growth {
+  const growth = new Growth(STRETCH_MS);
+  for (let second = 0; second <= minutes * 60; second++) {
+    growth.see(second * 1_000, sizeAt(Math.floor(second / 60), second % 60));
+  }
+  return growth;
+}
+
+describe("a backlog", () => {
+  it("grows if its minimum rises minute after minute", () => {
+    expect(seen(5, (minute) => 10 * (minute + 1)).grown).toEqual({ from: 10, to: 50 });
+  });
+
+  it("does not grow if it is emptied once a minute, however high it was in between", () => {
+    expect(seen(10, (minute, second) => (second === 30 ? 0 : 1_000 * minute)).grown).toBeNull();
+  });
+
+  it("does not grow if it is large and stays so", () => {
+    expect(seen(10, () => 5_000).grown).toBeNull();
+    expect(seen(10, () => 5_000).stopped).toBe(true);
+  });
+
+  it("is not reported before five minutes, and stays reported while it grows", () => {
+    expect(seen(4, (minute) => 10 * (minute + 1)).grown).toBeNull();
+    expect(seen(7, (minute) => 10 * (minute + 1)).stopped).toBe(false);
+  });
+});

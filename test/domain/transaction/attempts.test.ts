@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import type { Hash } from "../../../src/domain/lane.ts";
+import { attemptToSend, repricedKind, sendableAttempts } from "../../../src/domain/transaction/attempts.ts";
+import type { Attempt, AttemptKind } from "../../../src/domain/transaction/transaction.ts";
+
+function hash(ordinal: number): Hash {
+  return `0x${String(ordinal).repeat(64)}`;
+}
+
+function attempts(...kinds: readonly (AttemptKind | "foreign")[]): readonly Attempt[] {
+  return kinds.map((kind, index) => ({
+    ordinal: index + 1,
+    txHash: hash(index + 1),
+    gas: 21_000n,
+    fees: { type: "legacy", gasPrice: 1n },
+    ...(kind === "foreign" ? { kind: "external", foreign: true } : { kind }),
+  }));
+}
+
+describe("the list of attempts that may be sent", () => {
+  it.each<[readonly (AttemptKind | "foreign")[], readonly number[]]>([
+    [["initial"], [1]],
+    [
+      ["initial", "reprice", "reprice"],
+      [1, 2, 3],
+    ],
+    [["initial", "cancel"], [2]],
+    [
+      ["initial", "reprice", "cancel", "reprice"],
+      [3, 4],
+    ],
+    [["initial", "cancel", "replace"], [3]],
+    [
+      ["placeholder", "reprice"],
+      [1, 2],
+    ],
+    [["initial", "foreign"], [1]],
+    [
+      ["initial", "foreign", "reprice"],
+      [1, 3],
+    ],
+    [["initial", "cancel", "foreign"], [2]],
+    [["external"], []],
+    [[], []],
+  ])("of %j is %j", (kinds, ordinals) => {
+    expect(sendableAttempts(attempts(...kinds)).map(({ ordinal }) => ordinal)).toEqual(ordinals);
+  });
+});
+
+describe("the attempt to send next", () => {
+  it.each<[readonly (AttemptKind | "foreign")[], number | null, number | null]>([
+    [["initial", "reprice"], null, 2],
+    [["initial", "reprice"], 1, 1],
+    [["initial", "cancel"], 1, 2],
+    [["initial", "foreign"], 2, 1],
+    [["external"], null, null],
+    [["external"], 1, null],
+  ])("of %j, with the receipt of %j withdrawn, is %j", (kinds, withdrawn, expected) => {
+    const gone = withdrawn === null ? null : hash(withdrawn);
+    expect(attemptToSend(attempts(...kinds), gone)?.ordinal ?? null).toBe(expected);
+  });
+});
+
+describe("the kind of the same payload at another price", () => {
+  it.each<[readonly (AttemptKind | "foreign")[], string]>([
+    [["initial"], "reprice"],
+    [["initial", "reprice"], "reprice"],
+    [["initial", "cancel"], "cancel"],
+    [["initial", "cancel", "cancel"], "cancel"],
+    [["initial", "cancel", "replace"], "replace"],
+    [["placeholder", "foreign"], "placeholder"],
+    [["cancel"], "cancel"],
+  ])("after %j is %s", (kinds, expected) => {
+    expect(repricedKind(attempts(...kinds))).toBe(expected);
+  });
+});

@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { ALERT_CODES } from "../../../src/domain/troubles/alerts.ts";
+
+const runbook = readFileSync(new URL("../../../docs/operations/alerts.md", import.meta.url), "utf8");
+
+describe("the runbook", () => {
+  const sections = runbook.split(/^## /m).slice(1);
+
+  it("has a section for every alert, in order, and for no other", () => {
+    expect(sections.map((section) => section.split("\n")[0])).toEqual([...ALERT_CODES].sort());
+  });
+
+  it.each(sections.map((section) => [section.split("\n")[0], section]))(
+    "says of %s what it means, what is done already, and what is left to do",
+    (_, section) => {
+      for (const part of ["**Means** ", "**Fencepost** ", "**You** "]) expect(section).toContain(part);
+    },
+  );
+});

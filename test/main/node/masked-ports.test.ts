@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { createMask } from "../../../src/domain/text/mask.ts";
+import { maskedHook, maskedSigner } from "../../../src/main/node/masked-ports.ts";
+import { type Signer, SignerAway, SigningRefused } from "../../../src/ports/signer.ts";
+import type { StuckContext, StuckDecision } from "../../../src/ports/stuck-hook.ts";
+
+const SECRET = "hunter2hunter2";
+const mask = createMask([SECRET]);
+const context = {} as Partial<StuckContext> as StuckContext;
+
+describe("secrets are masked", () => {
+  it("in a hook's reason and audit, but not in its payload", async () => {
+    const payload = { to: null, data: SECRET };
+    const decided = { action: "REPLACE", reason: `by ${SECRET}`, audit: { deep: [SECRET] }, payload } as StuckDecision;
+    const hook = maskedHook({ decide: () => decided }, mask);
+    expect(await hook.decide(context)).toEqual({
+      action: "REPLACE",
+      reason: "by ***",
+      audit: { deep: ["***"] },
+      payload,
+    });
+    const nonsense = maskedHook({ decide: () => "nonsense" as unknown as StuckDecision }, mask);
+    expect(await nonsense.decide(context)).toBe("nonsense");
+  });
+
+  it("in a hook's error", async () => {
+    const decide = () => Promise.reject(new Error(`no ${SECRET}`));
+    await expect(maskedHook({ decide }, mask).decide(context)).rejects.toThrow(/^no \*\*\*$/);
+  });
+
+  it("in a signer's refusal, and in the reason of its absence", async () => {
+    const signing = (error: Error): Promise<unknown> => {
+      const signer: Signer = {
+        addresses: () => ["0xaa"],
+        custody: () => "local",
+        sign: () => Promise.reject(error),
+        close: async () => undefined,
+      };
+      return maskedSigner(signer, mask).sign("0xaa", []);
+    };
+    const refused = { name: "SigningRefused", index: 3, message: "not with ***" };
+    await expect(signing(new SigningRefused(3, `not with ${SECRET}`))).rejects.toMatchObject(refused);
+    const away = new SignerAway(`no answer to ${SECRET}`, { lies: true });
+    await expect(signing(away)).rejects.toMatchObject({ name: "SignerAway", lies: true, message: "no answer to ***" });
+  });
+});

@@ -1,0 +1,26 @@
+import { ChildProcess, type SpawnOptions, spawn } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import { launch } from "../../../src/main/node/open-signing.ts";
+
+const PIPED = { stdio: ["ignore", "ignore", "inherit", "pipe"] } satisfies SpawnOptions;
+
+/** Where no file can be opened any more, Node gives out a child without streams, and tells the error a moment later. */
+function withoutStreams(): ChildProcess {
+  const child = new ChildProcess();
+  process.nextTick(() => child.emit("error", new Error("spawn EMFILE")));
+  return child;
+}
+
+describe("a signing process that the machine cannot start", () => {
+  it.each([
+    ["is told a moment later", "ENOENT", () => spawn("/nowhere/node", [], PIPED)],
+    ["leaves no channel", "EMFILE", withoutStreams],
+  ])("counts as ended with the reason if the error %s (%s)", async (_how, code, start) => {
+    const launched = launch(start);
+    expect(await launched.ended).toContain(code);
+    launched.channel.on("error", () => undefined);
+    launched.channel.write("nobody reads this\n");
+    launched.hold(false);
+    launched.kill();
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { Profiles } from "../../../src/adapters/cli/profiles.ts";
+import { configFrom } from "../../../src/main/config/load.ts";
+import { nodeToAsk } from "../../../src/main/remote/node-to-ask.ts";
+
+const KEY = "k".repeat(22);
+const KEPT: Profiles = {
+  current: "production",
+  profiles: { production: { url: "https://relay.example", apiKey: "kept" }, local: { url: "http://127.0.0.1:3000" } },
+};
+
+function asked(
+  options: object,
+  variables: Record<string, string> = {},
+  { kept = KEPT, file = null as object | null } = {},
+) {
+  const content = file === null ? null : { name: "fencepost.config.ts", content: file };
+  return nodeToAsk(options, {
+    readProfiles: async () => ({ file: "profiles.json", ...kept }),
+    load: async () => configFrom({ command: "config", variables, flags: {}, file: content }, "n-1"),
+  });
+}
+
+describe("the node that a command calls", () => {
+  it("is chosen by flag, named profile, configuration, profile in use, this machine", async () => {
+    const configured = { FENCEPOST_PORT: "4000", FENCEPOST_API_KEYS: `ops:${KEY}` };
+    expect(await asked({ url: "http://n", apiKey: "mine" }, configured)).toEqual({ url: "http://n", apiKey: "mine" });
+    expect(await asked({ profile: "local" }, configured)).toEqual({ url: "http://127.0.0.1:3000" });
+    expect(await asked({}, configured)).toEqual({ url: "http://127.0.0.1:4000", apiKey: KEY });
+    expect(await asked({}, {}, { file: { queueLimit: 5 } })).toEqual({ url: "http://127.0.0.1:3000" });
+    expect(await asked({})).toEqual({ url: "https://relay.example", apiKey: "kept" });
+    expect(await asked({}, {}, { kept: { current: null, profiles: {} } })).toEqual({ url: "http://127.0.0.1:3000" });
+  });
+
+  it("does not change with unrelated variables", async () => {
+    expect(await asked({}, { FENCEPOST_LOG_LEVEL: "warn" })).toEqual({ url: "https://relay.example", apiKey: "kept" });
+  });
+
+  it("gets a profile's key only at that profile's URL", async () => {
+    expect(await asked({ url: "https://relay.example/" })).toMatchObject({ apiKey: "kept" });
+    for (const url of ["https://elsewhere.example", "http://relay.example", "https://relay.example:444"]) {
+      expect(await asked({ url })).toEqual({ url });
+    }
+    expect(await asked({ profile: "production", apiKey: "mine" })).toEqual({
+      url: "https://relay.example",
+      apiKey: "mine",
+    });
+  });
+
+  it("is refused if two are named, or an unknown profile", async () => {
+    await expect(asked({ url: "http://n", profile: "local" })).rejects.toThrow("name two nodes");
+    await expect(asked({ profile: "toString" })).rejects.toThrow(
+      "there is no profile toString; there are production, local",
+    );
+  });
+});
