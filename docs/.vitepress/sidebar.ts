@@ -80,6 +80,7 @@ export const CHAPTERS: readonly Chapter[] = [
       ["Many nodes", "docs/many-nodes.md"],
       ["Crashes", "docs/crashes.md"],
       ["Protections", "docs/protections.md"],
+      ["Where things live", "docs/where-things-live.md"],
       ["Security", "docs/security.md"],
       ["Benchmarks", "docs/benchmarks.md"],
       ["Dependencies", "docs/dependencies.md"],

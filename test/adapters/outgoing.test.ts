@@ -48,6 +48,7 @@ describe.each([
   ["an endpoint", askEndpoint, /answered with more bytes than allowed/],
   ["another node", askPeer, /UND_ERR_RES_EXCEEDED_MAX_SIZE/],
 ])("%s", (who, ask, tooMuch) => {
+  // protects [Attacks] src/adapters/evm/rpc/http.ts, src/adapters/peers/http-peers.ts
   it(`${who}: follows no redirect`, async () => {
     let followed = 0;
     const elsewhere = await serve((_, response) => {
@@ -59,6 +60,7 @@ describe.each([
     expect(followed).toBe(0);
   });
 
+  // protects [Attacks] src/adapters/evm/rpc/http.ts, src/adapters/peers/http-peers.ts
   it(`${who}: reads no endless body`, async () => {
     let closed = 0;
     const url = await serve((_, response) => {
@@ -73,6 +75,7 @@ describe.each([
     await expect.poll(() => closed).toBe(1);
   });
 
+  // protects [Attacks] src/adapters/evm/rpc/http.ts, src/adapters/peers/http-peers.ts
   it(`${who}: does not wait for a slow answer`, async () => {
     const url = await serve((_, response) => void response.write("{"));
     await expect(ask(url)).rejects.toThrow(/within|in \d+ ms/);

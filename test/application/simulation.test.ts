@@ -6,6 +6,10 @@ const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
 const COUNT = Number(process.env.FENCEPOST_SIM_SEEDS ?? 4);
 
 it(
+  // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/ports/signer.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
+  // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
+  // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
   `${COUNT} random worlds come to rest with every invariant whole`,
   async () => {
     expect((await playSeeds(FIRST, COUNT)).failures).toEqual([]);

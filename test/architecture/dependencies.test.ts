@@ -15,6 +15,7 @@ const NOT_IMPORTED = ["light-my-request"];
 const BY_RANGE = ["@opentelemetry/api", "ethers", "ws"];
 
 describe("dependencies", () => {
+  // protects [What is installed] package.json, package-lock.json
   it("are at most twelve at run time, none of them by range", () => {
     const peers = Object.entries(manifest.peerDependencies).filter(([name]) => !BY_RANGE.includes(name));
     const all = { ...manifest.dependencies, ...manifest.devDependencies, ...Object.fromEntries(peers) };
@@ -60,6 +61,7 @@ function reasonsUnder(title: string): ReadonlyMap<string, string> {
 const LICENCES = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"];
 
 describe("what is installed with Fencepost", () => {
+  // protects [What is installed] package-lock.json
   it("is listed with its licences: `npm run licences` writes the page", () => {
     expect(readText("docs/licences.md")).toBe(licencesPage(lock));
   });
@@ -68,6 +70,7 @@ describe("what is installed with Fencepost", () => {
     expect(installedWith(lock).filter(({ license }) => !LICENCES.includes(license))).toEqual([]);
   });
 
+  // protects [What is installed] package.json, package-lock.json
   it("runs no script when it is installed, and neither does Fencepost", () => {
     expect(installedWith(lock).length).toBeGreaterThan(20);
     expect(installedWith(lock).filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
@@ -93,6 +96,7 @@ describe("the lock file", () => {
     expect(missingPlatforms(lock)).toEqual([]);
   });
 
+  // protects [What is installed] package.json, package-lock.json
   it("names no registry, and checks what it downloads", () => {
     expect(unportable(lock)).toEqual([]);
   });

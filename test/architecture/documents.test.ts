@@ -49,6 +49,12 @@ function variablesInCode(): ReadonlySet<string> {
   return new Set([...spelled, ...SETTING_KEYS.map((key) => SETTINGS[key].variable)]);
 }
 
+it("ARCHITECTURE.md has at most 150 lines, of at most 160 characters", () => {
+  const lines = readText("ARCHITECTURE.md").trimEnd().split("\n");
+  expect(lines.length).toBeLessThanOrEqual(150);
+  expect(lines.filter((line) => line.length > 160)).toEqual([]);
+});
+
 describe("the documents", () => {
   it.each(documents)("%s names only what exists", (path) => {
     expect(brokenReferences(path, facts)).toEqual([]);

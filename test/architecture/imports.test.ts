@@ -81,6 +81,7 @@ describe("the source tree", () => {
   it.each([
     ["src/viem/index.ts", []],
     ["src/ethers/index.ts", ["ethers"]],
+    // protects [Wallet libraries, and tests of callers] src/viem/index.ts, src/ethers/index.ts
   ])("%s loads nothing of a node, and no second copy of the library that the caller has", (entry, packages) => {
     const loaded = loadedBy(entry, source);
     expect(loaded.filter((path) => !path.startsWith("src/"))).toEqual(packages);

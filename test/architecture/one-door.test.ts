@@ -3,6 +3,7 @@ import { besideTheDoor } from "./rules/one-door.ts";
 import { parseSource, readCode } from "./tree.ts";
 
 describe("a lane", () => {
+  // protects [The fence] src/application/lane/term.ts
   it("is asked nowhere but in its term whether it may go on; and writes, signs and sends through it alone", () => {
     const application = readCode("src/application");
     expect(application.length).toBeGreaterThan(50);

@@ -1,34 +1,42 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { protectionsIn, protectionsPage, testFiles } from "../../scripts/protections.mjs";
 import { ALERT_CODES } from "../../src/domain/troubles/alerts.ts";
 import { type NamedTest, type PageRow, rowsOf, testsIn } from "./rules/promises.ts";
-import { listFiles, readText } from "./tree.ts";
+import { ROOT, readText } from "./tree.ts";
 
-const files = new Set(["src", "test"].flatMap((folder) => listFiles(folder)));
-const promises = rowsOf(readText("docs/protections.md"));
-const testsOf = ({ cells }: PageRow): readonly NamedTest[] => testsIn(cells[2] ?? "");
-const isThere = ({ file, title }: NamedTest): boolean => files.has(file) && readText(file).includes(title);
+interface Protection extends NamedTest {
+  readonly section: string;
+  readonly code: readonly string[];
+}
 
-describe("the page of protections", () => {
-  it("has a place in the code and a test on every line", () => {
-    expect(promises.length).toBeGreaterThan(80);
-    for (const row of promises) {
-      const [promise, code = ""] = row.cells;
-      expect(
-        [...code.matchAll(/`((?:src\/|package)[^`]+)`/g)].map(([, path]) => path),
-        promise,
-      ).not.toEqual([]);
-      expect(testsOf(row), promise).not.toEqual([]);
-    }
+const protections: readonly Protection[] = protectionsIn(testFiles());
+const nameOf = ({ file, title }: NamedTest): string => `${file}: ${title}`;
+
+describe("the tags of the tests", () => {
+  it("are what docs/protections.md lists (npm run protections writes it)", () => {
+    expect(protections.length).toBeGreaterThan(1_000);
+    expect(readText("docs/protections.md")).toBe(protectionsPage(testFiles()));
   });
 
-  it("names only tests that exist", () => {
-    expect(promises.flatMap(testsOf).filter((named) => !isThere(named))).toEqual([]);
+  it("name code that exists", () => {
+    const missing = protections.flatMap(({ file, code }) =>
+      code.filter((path) => !existsSync(join(ROOT, path))).map((path) => [file, path]),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("are refused without a title below them", () => {
+    const text = "// protects [Holes] src/a.ts\nconst nothing = 1;\n";
+    expect(() => protectionsIn([{ path: "test/a.test.ts", text }])).toThrow(/test\/a\.test\.ts:1/);
   });
 });
 
 describe("the page of attackers", () => {
   const attempts = rowsOf(readText("docs/security.md")).filter(({ section }) => section !== "");
-  const textOf = ({ file, title }: NamedTest): string => `${file}: ${title}`;
+  const testsOf = ({ cells }: PageRow): readonly NamedTest[] => testsIn(cells[2] ?? "");
+  const named = new Set(attempts.flatMap(testsOf).map(nameOf));
 
   it("says on every line what happens, and which test fails otherwise", () => {
     expect(attempts.length).toBeGreaterThan(60);
@@ -36,22 +44,20 @@ describe("the page of attackers", () => {
     expect(attempts.filter((row) => testsOf(row).length === 0).map(({ cells }) => cells[0])).toEqual([]);
   });
 
-  it("names tests of the page of protections alone, where the code behind each stands", () => {
-    const known = new Set(promises.flatMap(testsOf).map(textOf));
-    const named = attempts.flatMap(testsOf).map(textOf);
-    expect(named.filter((each) => !known.has(each))).toEqual([]);
+  it("names only tests that have a tag, which says what code is behind each", () => {
+    const known = new Set(protections.map(nameOf));
+    expect([...named].filter((each) => !known.has(each))).toEqual([]);
   });
 
-  it("leaves out no line about attacks, nor about the kill switch: each has somebody who tries it", () => {
-    const named = new Set(attempts.flatMap(testsOf).map(textOf));
-    const about = promises.filter(({ section }) => section === "Attacks" || section === "The kill switch");
-    expect(about.length).toBeGreaterThan(60);
-    const unnamed = about.filter((row) => !testsOf(row).some((each) => named.has(textOf(each))));
-    expect(unnamed.map(({ cells }) => cells[0])).toEqual([]);
+  it("has a line for all code that tests of attacks and of the kill switch protect", () => {
+    const about = protections.filter(({ section }) => section === "Attacks" || section === "The kill switch");
+    expect(about.length).toBeGreaterThan(200);
+    const tried = new Set(about.filter((each) => named.has(nameOf(each))).flatMap(({ code }) => code));
+    expect(about.filter(({ code }) => !code.some((path) => tried.has(path))).map(nameOf)).toEqual([]);
   });
 });
 
 it("every alert is asked for by a test", () => {
-  const tests = [...files].filter((path) => /^test\/.*\.ts$/.test(path)).map(readText);
+  const tests = testFiles().map(({ text }: { text: string }) => text);
   expect(ALERT_CODES.filter((code) => !tests.some((text) => text.includes(code)))).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { grouped } from "../../src/domain/grouped.ts";
 import { unsaid } from "./rules/headers.ts";
 import { emptyNames, escapeHatches, sharedNames } from "./rules/names.ts";
 import { functionsOf } from "./rules/sizes.ts";
@@ -33,6 +34,17 @@ describe("files", () => {
     const stages = source.filter(({ path }) => /^src\/application\/(stages|detours)\//.test(path));
     expect(stages.length).toBeGreaterThan(10);
     expect(stages.flatMap(unsaid)).toEqual([]);
+  });
+});
+
+describe("folders", () => {
+  const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/"));
+  const loose = grouped(source, ({ path }) => folderOf(path));
+  const hasFolders = (folder: string): boolean => [...loose.keys()].some((each) => each.startsWith(`${folder}/`));
+
+  it("that have folders in them hold at most 15 files beside those", () => {
+    const crowded = [...loose].filter(([folder, files]) => hasFolders(folder) && files.length > 15);
+    expect(crowded.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
   });
 });
 

@@ -7,6 +7,7 @@ import { transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("a lone endpoint's revert", () => {
+  // protects [False receipts] src/adapters/http/exchange/views.ts, src/client/sent-transaction.ts
   it("is shown as one endpoint's word while mined, and never ends a wait for the receipt", async ({ edr, nodes }) => {
     const proxies = await Promise.all([1, 2].map(() => startRpcProxy(edr.url)));
     try {

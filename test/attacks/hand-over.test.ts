@@ -55,6 +55,7 @@ async function owners(database: Database): Promise<readonly (string | null)[]> {
 const holds = async (database: Database, { nodeId }: NodeProcess) => (await owners(database)).includes(nodeId);
 
 describe("a lane whose sends hang for eight seconds", () => {
+  // protects [Processes that end, and those that only seem to] src/application/lane/lanes.ts, src/application/loops/node.ts
   it("changes hands at once with a node that joins and one that leaves, and no create fails", async ({
     simulated,
     nodes,
@@ -86,6 +87,7 @@ describe("a lane whose sends hang for eight seconds", () => {
     await audit({ database, rpcUrl: simulated.url, witnessed: simulated.chain.witness.map(({ hash }) => hash) });
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/lane/lanes.ts, src/application/loops/node.ts
   it("is free at once where its only node leaves", async ({ simulated, nodes, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const node = await nodes.start(endpoint.url);

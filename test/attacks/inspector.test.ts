@@ -24,6 +24,7 @@ function listening(pid: number): readonly string[] {
     .map((row) => row[1] ?? "");
 }
 
+// protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
 it("SIGUSR1 opens no inspector on a node nor on its signing process, and both go on", async ({ simulated, nodes }) => {
   const node = await nodes.start(simulated.url, { FENCEPOST_SIGNING: "process" });
   const signing = await untilThere(node.pid);

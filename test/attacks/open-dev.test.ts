@@ -12,6 +12,7 @@ function post(url: string, key?: string): Promise<number> {
   return fetch(`${url}/api/v1/tx`, { method: "POST", headers, body }).then(({ status }) => status);
 }
 
+// protects [Attacks] src/main/config/combinations.ts
 it("on all addresses with the user's own key and chain refuses to start without API keys, and sends nothing", async ({
   fencepost,
   database,

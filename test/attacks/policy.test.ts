@@ -37,6 +37,7 @@ function signedBlob(nonce: number): Promise<`0x${string}`> {
 }
 
 describe("a node without the policy file", () => {
+  // protects [Attacks] src/application/operations/policies.ts, src/adapters/postgres/commit/commit.ts
   it("refuses what the document of another node's file forbids", async ({ nodes, simulated, policyFile }) => {
     const ruled = await nodes.start(simulated.url, { ...KEYS, FENCEPOST_POLICY_FILE: policyFile });
     const bare = await nodes.start(simulated.url, KEYS);
@@ -53,6 +54,7 @@ describe("a node without the policy file", () => {
 });
 
 describe("a document that is applied at run time", () => {
+  // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
   it("is obeyed by every node at once, is audited, and is not overwritten unseen", async ({
     nodes,
     simulated,

@@ -49,6 +49,7 @@ async function isReported({ client, stderr }: NodeProcess): Promise<void> {
 }
 
 describe("a price of 900 gwei that one endpoint of two asks, where gas costs 30", () => {
+  // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
   it.for([0, 1])("is not paid from the start, by endpoint %i", async (liar, { scene }) => {
     lieAboutPrices(proxyAt(scene.proxies, liar), HIGH);
     const node = await scene.start();
@@ -56,6 +57,7 @@ describe("a price of 900 gwei that one endpoint of two asks, where gas costs 30"
     await isReported(node);
   });
 
+  // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
   it.for([0, 1])("is not paid after an honest start, by endpoint %i", async (liar, { scene }) => {
     const node = await scene.start();
     expect(await paid(node, 0)).toBeLessThanOrEqual(2n * HONEST_PRICE);
@@ -68,6 +70,7 @@ describe("a price of 900 gwei that one endpoint of two asks, where gas costs 30"
 });
 
 describe("a price of almost nothing that one endpoint of two asks", () => {
+  // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
   it.for([0, 1])("delays by ten blocks at most, by endpoint %i", async (liar, { scene: { chain, proxies, start } }) => {
     lieAboutPrices(proxyAt(proxies, liar), LOW);
     const node = await start();

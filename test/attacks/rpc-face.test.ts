@@ -81,6 +81,7 @@ async function firstLine(node: NodeProcess, bytes: string): Promise<string> {
 }
 
 describe("a key that only reads", () => {
+  // protects [Attacks] src/domain/chain/rpc-methods.ts, src/adapters/http/rpc/reads.ts, src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
   it("reaches no method of an endpoint that acts, over HTTP or a WebSocket; a stranger's bytes do not leave under kill", async ({
     simulated,
     nodes,
@@ -112,6 +113,7 @@ describe("a key that only reads", () => {
     expect(proxy.calls.some(({ method }) => method === "eth_sendRawTransaction")).toBe(true);
   });
 
+  // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
   it("costs a node bounded memory by sixty half-sent bodies, and others are answered meanwhile", async ({
     simulated,
     nodes,
@@ -130,6 +132,7 @@ describe("a key that only reads", () => {
     expect(memoryOf(node).peak - before).toBeLessThan(MOST_GROWTH_MIB);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
   it("costs a node bounded memory by filters of 120,000 addresses, and by messages that never end", async ({
     simulated,
     nodes,
@@ -153,6 +156,7 @@ describe("a key that only reads", () => {
     expect(memoryOf(node).peak - before).toBeLessThan(MOST_GROWTH_MIB);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts, src/adapters/http/admission/host-and-origin.ts
   it("opens 64 sockets however it spells its secret, none beside /rpc, and names one Host", async ({
     simulated,
     nodes,

@@ -9,6 +9,7 @@ import { startWeb3Signer } from "../support/web3signer.ts";
 
 const NONE_LOCAL = { FENCEPOST_PRIVATE_KEYS: "", ...SHORT_LEASE };
 
+// protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
 it("a lane whose owner's remote signer is dead goes to the node whose signer answers, and stays there", async ({
   simulated,
   nodes,

@@ -51,6 +51,7 @@ describe("a stop after 3 of 64 sends", () => {
     ["a kill of everything", "/kill", ["/kill", "DELETE"]],
     ["a suspended signer", `/signers/SIGNER/suspend`, [`/signers/SIGNER/resume`, "POST"]],
   ] as const)(
+    // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
     "is answered at once and nothing starts after the answer: %s",
     async ([, stop, goOn], { simulated, nodes, database }) => {
       endpoint = await startSlowEndpoint(simulated.url);
@@ -91,6 +92,7 @@ describe("a stop after 3 of 64 sends", () => {
 });
 
 describe("a send that hangs", () => {
+  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/hold-transaction.ts, src/application/cluster/kill-switch.ts
   it("delays neither suspend nor hold nor kill", async ({ simulated, nodes }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const node = await nodes.start(endpoint.url);
@@ -108,6 +110,7 @@ describe("a send that hangs", () => {
 });
 
 describe("a process that is stopped past its lease and goes on", () => {
+  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
   it("starts no send before the database has heard of it again", async ({ simulated, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const proxy = await TcpProxy.start(Number(new URL(database.url).port));

@@ -29,6 +29,7 @@ describe("a failure", () => {
     expect(error.problem).toMatchObject(members);
   });
 
+  // protects [Attacks] src/client/error-classes.ts
   it("does not let a problem overwrite its message, stack or prototype", () => {
     const hostile =
       '{"message":"m","stack":"s","name":"n","toString":"t","constructor":"c","__proto__":{"admin":true}}';

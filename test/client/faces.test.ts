@@ -290,6 +290,7 @@ describe("the library and the SDK", () => {
     expect(shared.filter((name) => !(name in CALLS))).toEqual(["waitFor"]);
   });
 
+  // protects [The SDK and the library] src/main/library/contract-shape.ts, src/main/library/asking.ts
   it.each(Object.keys(CALLS))("return the same answers, with only the members of the contract: %s", async (name) => {
     Object.assign(script, everything);
     const call = CALLS[name] as (typeof CALLS)[string];
@@ -300,6 +301,7 @@ describe("the library and the SDK", () => {
   });
 
   it.each(Object.keys(CALLS).filter((name) => !["sendMany"].includes(name)))(
+    // protects [The SDK and the library] src/main/library/contract-shape.ts, src/main/library/asking.ts
     "fail alike, with the same class and members: %s",
     async (name) => {
       const failing = () =>
@@ -346,6 +348,7 @@ describe("the library and the SDK", () => {
     }
   });
 
+  // protects [The SDK and the library] src/client/deadline.ts
   it("end any call at its timeout, and at the caller's abort", async () => {
     script.transaction = () => new Promise(() => undefined);
     script.create = () => new Promise(() => undefined);
@@ -408,6 +411,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     expect(tx.state).toBe("CONFIRMED");
   });
 
+  // protects [False receipts] src/adapters/http/exchange/views.ts, src/client/sent-transaction.ts
   it("does not report a revert before it is verified by a second endpoint or final", async () => {
     const fast = { pollIntervalMs: 1 };
     const reverted = { receipt: { ...mined, status: "reverted" } } as const;

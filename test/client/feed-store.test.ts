@@ -36,6 +36,7 @@ async function read(answering: Answering, store: FeedStore, count: number, query
 }
 
 describe("completions with a store", () => {
+  // protects [The feed] src/client/follow.ts
   it("begin at the stored position, and save a position only after its item was consumed", async () => {
     const store = new MemoryFeedStore();
     const feed: Answering = (_, turn) => (turn === 0 ? page(5, [1, 2], 2) : page(5, [3], 3));
@@ -51,6 +52,7 @@ describe("completions with a store", () => {
     expect(asked).toEqual(["wait=0&after=7"]);
   });
 
+  // protects [The feed] src/client/follow.ts
   it("continue in a new epoch at the position that the node names", async () => {
     const store = new MemoryFeedStore();
     store.place = { seq: 40, epoch: 5 };
@@ -84,6 +86,7 @@ describe("completions with a store", () => {
   it.each([
     ["UNAUTHENTICATED", 401],
     ["FEED_TRUNCATED", 410],
+    // protects [The feed] src/client/follow.ts
   ])("end with errors that a repeat does not help: %s", async (code, status) => {
     const store = new MemoryFeedStore();
     const failed = read(() => problem(code, status, { resumeAfter: 9 }), store, 1).catch((error: unknown) => error);

@@ -45,6 +45,7 @@ function committing() {
 }
 
 describe("send", () => {
+  // protects [The SDK and the library] src/client/index.ts, src/client/failover.ts
   it("creates a request id and repeats it after a lost answer, so that one transaction is sent", async () => {
     const { made, commit } = committing();
     const { client, asked } = clientOf(({ body }, turn) => {
@@ -92,6 +93,7 @@ describe("send", () => {
     expect(asked).toHaveLength(1);
   });
 
+  // protects [The SDK and the library] src/client/failover.ts
   it("waits for Retry-After, and gives up at once if that is past the deadline", async () => {
     const { client, asked } = clientOf(({ body }, turn) =>
       turn === 0 ? problem("QUEUE_FULL", 429, {}, { "retry-after": "1" }) : created(body),
@@ -106,6 +108,7 @@ describe("send", () => {
     expect(hour.asked).toHaveLength(1);
   });
 
+  // protects [The SDK and the library] src/client/error-classes.ts
   it("reports its request id in an error, so that the transaction can be looked up", async () => {
     const { client, asked } = clientOf(lost, { timeoutMs: 300 });
     const error = await failureOf(client.send(intent));
@@ -122,6 +125,7 @@ describe("send", () => {
 });
 
 describe("the deadline", () => {
+  // protects [The SDK and the library] src/client/deadline.ts
   it("ends an unanswered call with a TimeoutError", async () => {
     const { client } = clientOf(silence, { timeoutMs: 50 });
     const error = await failureOf(client.send({ ...intent, requestId: "r" }));
@@ -143,6 +147,7 @@ describe("the deadline", () => {
     expect((await failureOf(client.completionsPage({ wait: 0.2 }))).message).toContain("after 250 ms");
   });
 
+  // protects [The SDK and the library] src/client/deadline.ts
   it("yields to the caller's abort, during a request and between two", async () => {
     const mine = new Error("enough");
     const controller = new AbortController();
@@ -191,6 +196,7 @@ describe("several addresses", () => {
     expect(asked.map(({ base }) => base)).toEqual([A, B, B, A, A]);
   });
 
+  // protects [Attacks] src/client/failover.ts, src/client/transport.ts
   it("without the lane's owner: it is never called, and the error names it", async () => {
     const ownerUrl = "http://evil.example:3000";
     const { client, asked } = clientOf(
@@ -224,6 +230,7 @@ describe("several addresses", () => {
 describe("an operator's action", () => {
   const transaction = () => Response.json({ txId: TX_ID, state: "TRACKING", nonce: 7 }, { status: 202 });
 
+  // protects [The SDK and the library] src/client/index.ts
   it("is repeated after a lost answer with the same idempotency key", async () => {
     const { client, asked } = clientOf((_, turn) => (turn === 0 ? lost() : transaction()));
     await client.cancel(TX_ID, { reason: "r" });
@@ -238,6 +245,7 @@ describe("an operator's action", () => {
     ["revokeKey", (client: ReturnType<typeof createClient>) => client.revokeKey("k")],
     ["submitReserved", (client: ReturnType<typeof createClient>) => client.submitReserved("r", "0x02")],
     ["releaseNonce", (client: ReturnType<typeof createClient>) => client.releaseNonce("r")],
+    // protects [The SDK and the library] src/client/failover.ts
   ])("that is not idempotent is repeated only if nothing was done: %s", async (_, call) => {
     const silent = clientOf(lost);
     expect(await failureOf(call(silent.client))).toBeInstanceOf(UnreachableError);
@@ -266,6 +274,7 @@ describe("the key", () => {
   }
 
   it.each([301, 302, 307, 308])(
+    // protects [Attacks] src/client/failover.ts, src/client/transport.ts
     "is not carried to where a redirect %i leads, on this host or another",
     async (status) => {
       const seen: unknown[] = [];
@@ -283,6 +292,7 @@ describe("the key", () => {
     },
   );
 
+  // protects [Attacks] src/client/failover.ts, src/client/transport.ts
   it("is never sent to an owner's URL that is not configured", async () => {
     const seen: unknown[] = [];
     const ownerUrl = await listening((request, response) => {
@@ -303,6 +313,7 @@ describe("an answer that is not a node's", () => {
   const saying = (body: unknown) => clientOf(() => Response.json(body)).client;
 
   it.each([[{}], [[]], ["ok"], [null], [{ ok: true }]])(
+    // protects [The SDK and the library] src/client/transport.ts
     "is refused as a transaction although its status is 200: %j",
     async (body) => {
       const error = await failureOf(saying(body).send({ ...intent, requestId: "order-7" }));
@@ -311,6 +322,7 @@ describe("an answer that is not a node's", () => {
     },
   );
 
+  // protects [The SDK and the library] src/client/transport.ts
   it("is an UnexpectedAnswerError in every call that reads a part of it", async () => {
     const client = saying([1]);
     const calls = [

@@ -23,6 +23,7 @@ function served(): { client: ReturnType<typeof createClient>; asked: Asked[] } {
 const lane = { signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", ttl: "30s" };
 
 describe("withNonce", () => {
+  // protects [Reservations] src/main/library/embedded-face.ts, src/client/with-nonce.ts
   it("is the same method in the SDK and in the library", () => {
     expectTypeOf<Fencepost["withNonce"]>().toEqualTypeOf<FencepostClient["withNonce"]>();
     expectTypeOf<Awaited<ReturnType<Fencepost["withNonce"]>>>().toEqualTypeOf<CreatedTransaction | null>();
@@ -50,6 +51,7 @@ describe("withNonce", () => {
     expect(asked.at(-1)).toEqual({ path: "/api/v1/nonces/r-1/release", body: {} });
   });
 
+  // protects [Reservations] src/client/with-nonce.ts
   it("keeps the nonce reserved if the callback throws, because it may have signed", async () => {
     const { client, asked } = served();
     const failing = client.withNonce(lane, () => Promise.reject(new Error("half-way")));

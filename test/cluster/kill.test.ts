@@ -19,6 +19,7 @@ const inForce = (node: ClusterNode) => metric(node, "fencepost_kills_in_force");
 const sent = (nodes: readonly ClusterNode[]) => nodes.reduce((sum, { chainWire }) => sum + chainWire.sent, 0);
 
 describe("an order to stop, given to one of three nodes at work", () => {
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("stops all within a second, also one whose database is slow, and outlives the node that was asked", async ({
     cluster,
   }) => {

@@ -11,6 +11,7 @@ const PAIR = SIGNERS.slice(0, 2);
 vi.setConfig({ testTimeout: 120_000 });
 
 describe("an owner that was stopped past its lease", () => {
+  // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
   it("leaves its lane for a lease to who took it, takes creates there meanwhile, and then has its share again", async ({
     cluster,
   }) => {

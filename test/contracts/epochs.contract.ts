@@ -66,6 +66,7 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       expect(new Set(registered.map(({ epoch }) => epoch)).size).toBe(1);
     });
 
+    // protects [The feed] src/adapters/postgres/statements/feed.ts
     it("begin above every number that was seen; what the database still has is there", async () => {
       const fence = await holdLane(store);
       await confirm(store, fence);

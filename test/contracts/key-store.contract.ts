@@ -48,6 +48,7 @@ export function keyStoreContract(name: string, create: () => Promise<StoreSubjec
       expect(await named("two")).toMatchObject({ scopes: ["read", "submit"], secrets: [{}, {}] });
     });
 
+    // protects [Attacks] src/adapters/postgres/statements/api-key.ts, src/adapters/postgres/stores/api-keys.ts
     it("gives two secrets, and no error, where many are asked for at one moment", async () => {
       for (const name of ["crowd-1", "crowd-2", "crowd-3"]) {
         const asked = ["4", "5", "6", "7"].map((letter) => {

@@ -54,6 +54,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         await expect(store.registerInstance(instance)).rejects.toThrow();
       });
 
+      // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
       it("puts an end to the instance that the process was before, and its lanes are free at once", async () => {
         const before = await register();
         const lane = aLane();
@@ -79,6 +80,7 @@ export function leaseStoreContract(name: string, create: () => Promise<StoreSubj
         expect(after?.startedAt).toEqual(before?.startedAt);
       });
 
+      // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
       it("shows for how long each row was renewed, by which others measure its silence", async () => {
         const [short, long] = [await register(), await register()];
         await store.renewInstance(short, 10_000);

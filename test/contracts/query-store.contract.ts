@@ -114,6 +114,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.firstHashes([])).toEqual([]);
     });
 
+    // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
     it("tells the first attempt's hash by another name of the transaction, too", async () => {
       const { fence, attempts, signed } = await populate();
       const named = anIntent(fence.lane);

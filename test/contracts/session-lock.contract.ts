@@ -48,6 +48,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect(all[0]?.lock.held?.serverUpMs).toBeGreaterThan(0);
     });
 
+    // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
     it("begins with a look at the others: whose lock was told of and is missing", async () => {
       const store = await subject.store();
       open.push(store);
@@ -75,6 +76,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       expect(await subject.keys()).toEqual([lock.held?.key]);
     });
 
+    // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
     it("says whether another came before in its process, also where there was no listener then", async () => {
       const lock = await subject.connect();
       open.push(lock);

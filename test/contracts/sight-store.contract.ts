@@ -208,6 +208,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       expect(await store.nonces(fence.lane, 0, -1)).toMatchObject({ cursor: 3, transactions: [], reservations: [] });
     });
 
+    // protects [Everything at once] src/adapters/postgres/stores/takeovers.ts, src/adapters/postgres/stores/register-instance.ts
     it("keeps who took which lane from whom, and not who had it first", async () => {
       const [first, second] = [anInstance(), anInstance()];
       await store.registerInstance(first);
@@ -248,6 +249,7 @@ export function sightStoreContract(name: string, create: () => Promise<StoreSubj
       ]);
     });
 
+    // protects [Everything at once] src/application/queries/node-reports.ts, src/adapters/postgres/statements/cluster-past.ts
     it("shows what living instances have reported last, and of the others nothing", async () => {
       const [one, other] = [anInstance(), anInstance()];
       await store.registerInstance(one);

@@ -40,6 +40,7 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       for (const { heard } of others) expect(new Set(heard)).toEqual(new Set(["completions"]));
     });
 
+    // protects [Many lanes] src/adapters/postgres/stores/wake-ups.ts
     it("says that it hears, until it is closed", async () => {
       const { wakeUps } = await node();
       expect(wakeUps.hears).toBe(true);

@@ -51,6 +51,7 @@ describe("the registry", () => {
 });
 
 describe.each([RULES, RULE_TESTS, DASHBOARD, "docs/metrics.md", "docs/operations/alerts.md"])("%s", (path) => {
+  // protects [Signals] src/adapters/system/metrics.ts
   it("names no series that no node has", async () => {
     const known = await series();
     expect(named(text(path)).filter((name) => !known.has(name))).toEqual([]);

@@ -24,6 +24,7 @@ describe("the known gas cap per transaction of a chain", () => {
     ["Polygon, whose cap is another", POLYGON],
     ["a chain for development", 31_337],
     ["a private chain", 987_654],
+    // protects [Holes] src/domain/fees/gas.ts
   ])("does not exist on %s", (_, chainId) => {
     expect(knownGasCap(chainId)).toBeNull();
   });

@@ -17,6 +17,7 @@ import { type Ready, spawnFencepost } from "../support/node-process.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 describe("two nodes whose operators have a port of their own", () => {
+  // protects [Attacks] src/application/authority.ts, src/main/service.ts, src/main/cli.ts
   it("forward creates and orders to stop over it; a key is charged once, and fills its part of a queue alone", async ({
     simulated,
     nodes,

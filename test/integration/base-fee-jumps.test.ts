@@ -51,6 +51,7 @@ const it = base.extend<{ readonly scene: Scene }>({
 });
 
 describe("after gas has cost next to nothing", () => {
+  // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
   it("an order without a price is mined at what gas costs now, of either envelope", async ({
     scene: { fencepost, jumped },
   }) => {

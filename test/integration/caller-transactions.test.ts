@@ -170,6 +170,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
   });
   afterAll(() => library.close());
 
+  // protects [Replicas that embed the library] src/adapters/postgres/statements/intake.ts
   it("is sent once that commits, whole, under the id that was told", async () => {
     const intent = full(1, name);
     let txId = "";
@@ -222,6 +223,7 @@ describe.each(Object.entries(LIBRARIES))("send inside a transaction of %s", (nam
     expect(await orders(`${name}-4`)).toEqual([`${name}-4`]);
   });
 
+  // protects [Replicas that embed the library] src/adapters/postgres/caller-transaction.ts
   it("is refused where what was given is no transaction, and says how to begin one", async () => {
     const client = library.notOne as CallerTransaction;
     const refused = fencepost.send(transfer(5, name), { client });

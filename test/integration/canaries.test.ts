@@ -274,6 +274,7 @@ async function dump(database: Database): Promise<string> {
   return (await Promise.all(rows)).flatMap((each) => each.map(({ row }) => row)).join("\n");
 }
 
+// protects [Attacks] src/domain/text/mask.ts, src/main/config/secrets.ts, src/adapters/evm/rpc/transport.ts, src/main/config/schema.ts
 it("nothing that leaves a node has a secret in it, whatever its neighbours quote", async ({
   database,
   nodes,

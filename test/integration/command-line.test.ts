@@ -23,6 +23,7 @@ describe("fencepost dev", () => {
     const [lane] = await client.signers();
     const sent = await client.send({ signer: lane?.signer as string, payload: { to: RECIPIENT, value: "1" } });
     expect(await client.waitFor(sent.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
+    // protects [The dashboard] src/main/dev/dev.ts, src/adapters/dashboard/files.ts
     expect(await (await fetch(url)).text(), "the dashboard, with transfers to try").toContain("<html data-dev ");
     const databasePort = portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/);
     const chainPort = portIn(dev.stderr(), /chain \d+ at http:\/\/127\.0\.0\.1:(\d+)/);
@@ -101,6 +102,7 @@ describe("fencepost start", () => {
       expect(start.stderr()).not.toContain(secret.replace("0x", ""));
   });
 
+  // protects [Explained, and said aloud] src/main/node/await-database.ts, src/adapters/postgres/session/is-away.ts
   it("waits for a database that does not answer yet, says so once, and serves when it is there", async ({
     fencepost,
     simulated,
@@ -124,6 +126,7 @@ describe("fencepost start", () => {
     await wire.close();
   });
 
+  // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/ask-again.ts, src/adapters/postgres/session/is-away.ts
   it("waits where its first transactions end for want of time, for longer than a lease, says so once, and serves afterwards", async ({
     fencepost,
     simulated,

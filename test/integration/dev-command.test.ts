@@ -21,6 +21,7 @@ describe("fencepost dev", () => {
     expect(await isListening(portIn(dev.stderr(), /PostgreSQL \S+ on port (\d+)/))).toBe(false);
   });
 
+  // protects [Attacks] src/main/dev/dev.ts
   it("starts a database that was killed again, says so, and loses nothing", async ({ seeded }) => {
     const dev = seeded.run(DEV);
     const client = createClient({ url: (await dev.ready).url, repeat: false });

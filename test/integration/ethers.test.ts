@@ -92,6 +92,7 @@ describe("the signer of Fencepost in ethers", () => {
     expect(sent.map(({ nonce }) => nonce).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, n) => n));
   });
 
+  // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
   it("makes one transaction where the answer was lost after the commit", async () => {
     const losing = loseAnswers(2);
     const signer = signerOn(createClient({ url: stack.url, fetch: losing.fetch }));
@@ -116,6 +117,7 @@ describe("the signer of Fencepost in ethers", () => {
 });
 
 describe("a transaction that is signed again", () => {
+  // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
   it("for more is waited for as the same one, and one that is cancelled is not", async () => {
     const signer = signerOn();
     await stack.chain.pauseMining();

@@ -86,6 +86,7 @@ const it = base.extend<{ readonly stage: (lie: Lie, setting?: Setting) => Promis
 
 describe("a transfer of one wei", () => {
   it.for(["a base fee of zero", "no base fee"] as const)(
+    // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
     "costs no more than the ceiling where the only endpoint says %s and a fortune per gas",
     async (lie, { stage }) => {
       const { fencepost, events, balance } = await stage(lie);
@@ -114,6 +115,7 @@ describe("a transfer of one wei", () => {
     },
   );
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts
   it("costs no more than the ceiling of gas times fee, whatever the ceiling of the fee", async ({ stage }) => {
     const most = ETHER / 1_000n;
     const { fencepost, events, balance } = await stage("a base fee of zero", {

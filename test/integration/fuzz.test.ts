@@ -27,6 +27,7 @@ const NOTICES = `
   FROM generate_series(1, 4) AS n`;
 
 it(
+  // protects [Attacks] src/contract/routes.ts, src/adapters/http/exchange/problems.ts
   `${REQUESTS} requests, sound and mistaken, are answered as the document says, and none is a mistake of the node's`,
   async ({ database, nodes, simulated }) => {
     const node = await nodes.start(simulated.url, { FENCEPOST_LOG_LEVEL: "error" });

@@ -52,6 +52,7 @@ const overstate = (proxy: RpcProxy) =>
   );
 
 describe("a call that needs nearly all the gas that the chain takes in one transaction", () => {
+  // protects [Holes] src/application/chain/gas-limits.ts, src/domain/fees/gas.ts
   it("asks for that much and no more where the cap is set", async ({ stage }) => {
     const scene = await stage({ chain: { maxTransactionGas: Number(CAP) } }, "move");
     await placeFurnace(scene, NEARLY_ALL);
@@ -95,6 +96,7 @@ describe("a call that needs nearly all the gas that the chain takes in one trans
 });
 
 describe("a lie about the gas of a plain transfer", () => {
+  // protects [Holes] src/adapters/evm/reads/simulate-call.ts, src/domain/fees/gas.ts
   it.for([1, 2] as const)("changes nothing, with %i endpoint(s)", async (endpoints, { stage }) => {
     const scene = await stage(endpoints === 2 ? { spare: true } : {}, "move");
     const lie = overstate(scene.proxy);

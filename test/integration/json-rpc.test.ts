@@ -142,6 +142,7 @@ const sending = (work: Promise<string>): Promise<Sent> =>
   );
 
 describe("an answer that is lost behind the commit", () => {
+  // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
   it("of the database leaves one transaction, which its sender has the hash of or is told the id of", async ({
     edr,
     nodes,
@@ -185,6 +186,7 @@ describe("an answer that is lost behind the commit", () => {
     await wire.close();
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
   it("of HTTP leaves one transaction, also where a client repeats by itself and asks for repeats to be merged", async ({
     edr,
     nodes,

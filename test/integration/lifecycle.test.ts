@@ -46,6 +46,7 @@ describe("a transaction from HTTP to finality on a real EVM", () => {
     database,
   }) => {
     const { url, client } = await nodes.start(edr.url);
+    // protects [The dashboard] src/main/dev/dev.ts, src/adapters/dashboard/files.ts
     expect(await (await fetch(url)).text(), "the same chain id, and no transfers to try").not.toContain("data-dev");
     const answer = await fetch(`${url}/api/v1/tx`, {
       method: "POST",

@@ -105,6 +105,7 @@ describe("a reserved nonce", () => {
     expect(found).toMatchObject({ state: "CONFIRMED", attempts: [{ kind: "initial" }] });
   });
 
+  // protects [Reservations] src/main/library/embedded-face.ts, src/client/with-nonce.ts
   it("is wrapped by the library too, which answers as the SDK does", async ({ edr, nodes, database }) => {
     const { client } = await nodes.start(edr.url);
     const theirs = await client.withNonce({ signer: SIGNER }, async ({ nonce }) => ({
@@ -182,6 +183,7 @@ describe("a nonce that nothing holds", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
+  // protects [Reservations] src/application/detours/expired-reservations.ts, src/application/detours/holes.ts
   it("holds nobody up by default: its caller is looked for, then a placeholder takes it", async ({
     edr,
     nodes,
@@ -213,6 +215,7 @@ describe("a nonce that nothing holds", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
+  // protects [Reservations] src/application/detours/expired-reservations.ts
   it("is what its caller sent in silence where that waits in the pool: nothing is signed against it", async ({
     edr,
     nodes,

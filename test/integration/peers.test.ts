@@ -26,6 +26,7 @@ async function dumpOf(database: Database): Promise<readonly string[]> {
 }
 
 describe("whoever reads the database", () => {
+  // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0016_instance_keys.sql
   it("cannot spend: nothing in it opens a route between nodes", async ({ simulated, nodes, database }) => {
     const node = await nodes.start(simulated.url, {
       FENCEPOST_AUTH: "keys",
@@ -67,6 +68,7 @@ async function refused({ url }: NodeProcess): Promise<Readonly<Record<string, nu
 }
 
 describe("two nodes that share a secret outside the database", () => {
+  // protects [Attacks] src/adapters/peers/gate.ts
   it("serve each other's signers, also after the clock of one was set forward and that of the other back", async ({
     simulated,
     nodes,

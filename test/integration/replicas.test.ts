@@ -69,6 +69,7 @@ const to = (index: number, prefix: string) => ({
 });
 
 describe("replicas that embed the library", () => {
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   it("take every send for every signer, each once, with its nonce and without gaps", async ({
     replicas,
     edr,
@@ -178,6 +179,7 @@ describe("replicas that embed the library", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("accept what a silent one owns, and send it once it is somebody's", async ({ replicas, edr, database }) => {
     const child = await replicas.apart(edr.url, 0);
     const here = await replicas.here(edr.url);

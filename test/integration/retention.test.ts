@@ -69,6 +69,7 @@ describe("a node with a retention", () => {
     });
   });
 
+  // protects [Retention] src/application/stages/1-create/answer-existing.ts, src/application/detours/intake.ts, src/adapters/postgres/stores/loads.ts
   it("refuses a late repeat, also where the chain would have refused it for another reason, and asks nothing for it", async () => {
     const nonces = await rows.query("SELECT next_nonce FROM fencepost.lane ORDER BY signer");
     await expect(fencepost.send(transfer(0, "old"))).rejects.toMatchObject(REFUSED);
@@ -89,6 +90,7 @@ describe("a node with a retention", () => {
     ]);
   });
 
+  // protects [Retention] src/application/stages/1-create/answer-existing.ts, src/application/detours/intake.ts, src/adapters/postgres/stores/loads.ts
   it("says so of one that was sent inside its caller's own transaction", async () => {
     const pool = new Pool({ connectionString: database.url, max: 1 });
     const client = await pool.connect();

@@ -12,6 +12,7 @@ const abi = parseAbi(["function take(uint256 amount)", "error Short(address who,
 const data = encodeErrorResult({ abi, errorName: "Short", args: [RECIPIENT, 5n] });
 
 describe("the SDK on a real node", () => {
+  // protects [The SDK and the library] src/client/index.ts, src/client/failover.ts
   it("makes one transaction where the answer is lost after the commit, follows it to its end, and names a revert", async ({
     edr,
     nodes,

@@ -24,6 +24,7 @@ import { waitUntil } from "../support/wait-until.ts";
 const PROCESS = { FENCEPOST_SIGNING: "process" };
 
 describe("the signing process of a node", () => {
+  // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
   it("shows nobody a key, and is killed again and again without anything being lost, or sent twice", async ({
     simulated,
     nodes,
@@ -51,6 +52,7 @@ describe("the signing process of a node", () => {
     expect(node.stderr()).toContain("SIGNER_AWAY");
   });
 
+  // protects [Signers] src/main/node/serve-keys.ts, src/adapters/evm/signers/process/serve-signer.ts
   it("ends at once with a node that is killed", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url, PROCESS);
     const signing = await untilThere(node.pid);
@@ -58,6 +60,7 @@ describe("the signing process of a node", () => {
     await waitUntil(() => isGone(signing), "it is gone", { giveUpMs: 5_000 });
   });
 
+  // protects [Signers] src/main/node/serve-keys.ts, src/adapters/evm/signers/process/serve-signer.ts
   it("is there until its node has drained, where all of the group are told to stop", async ({ simulated, nodes }) => {
     const node = await nodes.start(simulated.url, PROCESS);
     const signing = await untilThere(node.pid);
@@ -106,6 +109,7 @@ function spellingsOf(text: string): readonly string[] {
 }
 
 describe("the heap of a signing process", () => {
+  // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
   it("has no key as text: not of the configuration, of a file, nor a mnemonic", async ({ onTestFinished }) => {
     const directory = await makeTemporaryDirectory();
     onTestFinished(() => directory.remove());

@@ -123,6 +123,7 @@ describe("a viem wallet client on the transport of Fencepost", () => {
     expect(await nonceOf(client.account.address)).toBe(50);
   });
 
+  // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
   it("makes one transaction where the answer was lost after the commit", async () => {
     const losing = loseAnswers(2);
     const client = wallet(createClient({ url: stack.url, fetch: losing.fetch }));
@@ -158,6 +159,7 @@ describe("a transaction that Fencepost signs again for more", () => {
     expect(await client.waitForTransactionReceipt({ hash })).toMatchObject({ transactionHash: dearer });
   });
 
+  // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
   it("is found by viem's own search for a replacement, without a word of Fencepost about receipts", async () => {
     const client = wallet();
     const { hash, dearer } = await repriced(client);
@@ -175,6 +177,7 @@ describe("a transaction that Fencepost signs again for more", () => {
     expect(reason).toBe("repriced");
   });
 
+  // protects [Wallet libraries, and tests of callers] src/wallets/attempt-hashes.ts
   it("has no receipt of a cancel: that is told as a cancel", async () => {
     const client = wallet();
     const { hash, txId } = await repriced(client);
@@ -251,6 +254,7 @@ describe("what is refused", () => {
     expect(await sentBy(client.account.address)).toEqual([]);
   });
 
+  // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
   it("is told with its id where it was accepted and is not signed yet", async () => {
     const client = wallet(stack.client, 300);
     const signer = client.account.address;

@@ -55,6 +55,7 @@ describe("main", () => {
     expect(rows.get("databaseUrl")).toMatchObject({ value: "postgres://app:***@db/app" });
   });
 
+  // protects [Sent again, priced again, stuck] src/main/config/effective.ts
   it("prints the ceilings of the chain that the endpoint reports", async () => {
     const rpc = await startFaultyRpc(137);
     const variables = { FENCEPOST_RPC_URL: rpc.url };
@@ -69,6 +70,7 @@ describe("main", () => {
     });
   });
 
+  // protects [Attacks] src/main/node/load-policies.ts, src/main/cli.ts
   it("prints every mistake of the policies, as a starting node would", async () => {
     const path = join(directory, "policies.json");
     writeFileSync(path, JSON.stringify({ signers: { "*": { to: ["nobody"], maxCost: { perDay: 5 } } } }));

@@ -188,6 +188,7 @@ describe("the command line as a process", () => {
   });
 
   it.each(["bin/fencepost.js", "src/main/signing-main.ts"])(
+    // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
     "disables Node's inspector on SIGUSR1 before anything is loaded: %s",
     (path) => {
       const lines = readFileSync(path, "utf8").split("\n");
@@ -197,6 +198,7 @@ describe("the command line as a process", () => {
     },
   );
 
+  // protects [Signers] bin/fencepost.js, src/main/signing-main.ts, src/main/node/serve-keys.ts
   it("ends before it reads a secret if an inspector was opened during Node's start", async () => {
     const early = join(directory, "early.cjs");
     writeFileSync(early, 'require("node:inspector").open(0);');

@@ -99,6 +99,7 @@ describe("the compiler", () => {
     said = await complaints({ "mistakes.ts": mistakes, "loose.ts": loose, ...snippets });
   });
 
+  // protects [The SDK and the library] src/contract/schemas/typed-payload.ts, src/client/face.ts
   it("refuses every planted mistake, in the library and in the SDK, and nothing else", () => {
     expect(mistakes.match(/@ts-expect-error/g)?.length).toBeGreaterThan(20);
     expect(said.get("mistakes.ts")).toEqual([]);

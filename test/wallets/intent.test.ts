@@ -50,6 +50,7 @@ describe("a transaction of a wallet library", () => {
     ["two payloads", { from, to: RECIPIENT, data: "0x01", input: "0x02" }, /data and input differ/],
     ["nobody's", { to: RECIPIENT }, /needs the account that it is from/],
     ["nothing", { from }, /needs a receiver, or the code of a contract/],
+    // protects [Wallet libraries, and tests of callers] src/wallets/intent.ts
   ])("is refused, never changed silently: %s", (_, asked, message) => {
     expect(() => intentOf(asked, "order-1")).toThrow(message);
   });

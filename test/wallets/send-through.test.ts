@@ -47,6 +47,7 @@ function scripted(sends: readonly (Error | string)[], looks: readonly (Error | T
 }
 
 describe("a send", () => {
+  // protects [Wallet libraries, and tests of callers] src/wallets/send-through.ts
   it("is repeated under its request id, and never under another, while its outcome is unknown", async () => {
     const unknown = [failure("UNREACHABLE", 0), failure("UNAVAILABLE", 503), failure("UNEXPECTED_ANSWER", 502)];
     const { source, asked } = scripted(
@@ -102,6 +103,7 @@ describe("a send", () => {
       }),
       { code: 3, data: "0x08", details: "execution reverted: no lunch" },
     ],
+    // protects [Wallet libraries, and tests of callers] src/wallets/send-error.ts
   ])("with a known outcome is not repeated, and fails with a JSON-RPC code: %s", async (_, refusal, told) => {
     const { source, asked } = scripted([refusal, "tx-1"]);
     const error = await sendThrough(source, INTENT, 30_000).catch((thrown: unknown) => thrown);

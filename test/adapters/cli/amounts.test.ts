@@ -34,6 +34,7 @@ describe("an amount", () => {
     "0xzz",
     "1.",
     ".5ether",
+    // protects [The command line] src/adapters/cli/amounts.ts, src/adapters/cli/abi-arguments.ts
   ])("%j is refused, and not rounded", (text) => {
     expect(() => wei(text)).toThrow(/\.$/);
   });
@@ -73,6 +74,7 @@ describe("arguments of a call", () => {
     expect(toArguments(['["a", true]', "false"], null)).toEqual([["a", true], false]);
   });
 
+  // protects [The command line] src/adapters/cli/amounts.ts, src/adapters/cli/abi-arguments.ts
   it("keep every digit of numbers in lists, and leave text alone", () => {
     const big = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
     expect(toArguments([`[${big}, -1]`], ["uint256[]"])).toEqual([[big, "-1"]]);

@@ -85,6 +85,7 @@ const REACHED = ROUTES.map(({ operationId, path }) => ({ operationId, path })).f
 );
 
 describe("every route of the API", () => {
+  // protects [The command line] src/adapters/cli/run-cli.ts
   it.each(REACHED.map(({ operationId }) => operationId))("%s is reached by a command", async (operationId) => {
     const { asked, code, stderr } = await ask(COMMANDS[operationId] ?? []);
     expect(

@@ -151,6 +151,7 @@ describe("fencepost send", () => {
     }
   });
 
+  // protects [The command line] src/adapters/cli/send.ts
   it("creates a request id before sending, and prints how to repeat without an answer", async () => {
     const lost = new FencepostApiError({ code: "UNREACHABLE", status: 0, detail: "http://n does not answer" });
     const { sent, code, stderr } = await run([...from, "--to", TO], { failure: lost });
@@ -181,6 +182,7 @@ describe("fencepost send --wait", () => {
     [5, { state: "CONFIRMED", subState: "REPLACED" }],
     [5, { state: "FAILED_FINAL", subState: "REVERTED" }],
     [5, { state: "FAILED_FINAL", subState: "CANCELLED" }],
+    // protects [The command line] src/adapters/cli/until-final.ts
   ] as const)("ends with %i where it is %j", async (code, end) => {
     const ended = await run(wait, { states: [pending, pending, end] });
     expect(ended.code).toBe(code);
@@ -194,6 +196,7 @@ describe("fencepost send --wait", () => {
     expect(stderr.match(/PENDING/g)).toHaveLength(1);
   });
 
+  // protects [The command line] src/adapters/cli/until-final.ts
   it("keeps waiting for a STUCK transaction until the timeout", async () => {
     const { code, stderr } = await run([...wait, "--timeout", "5s"], { states: [{ state: "STUCK", subState: null }] });
     expect(code).toBe(6);

@@ -76,6 +76,7 @@ describe("fencepost tx", () => {
     expect((await run(["tx", "x", "--json"], { get }, { screen: SCREEN })).stdout).not.toContain(sequence);
   });
 
+  // protects [The command line] src/adapters/cli/table.ts
   it("removes control characters that could move the terminal's cursor", async () => {
     const get = async () => ({ ...transaction, requestId: "a\u001b[2Jb", lastError: "c\u0007\rd" });
     const { stdout } = await run(["tx", "x"], { get });
@@ -158,6 +159,7 @@ describe("the commands that fencepost explain prints", () => {
     expect([...new Set(CASES.map(([{ action }]) => action))].sort()).toEqual([...OFFERED_ACTIONS].sort());
   });
 
+  // protects [Explained, and said aloud] src/adapters/cli/show-transaction.ts
   it.each(CASES)("perform the same: $action", async (action, call, given) => {
     const explain = async () => ({
       ...examples.explanation,

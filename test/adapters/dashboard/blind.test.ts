@@ -46,6 +46,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
 
   afterAll(() => browser?.close());
 
+  // protects [Everything at once] src/adapters/dashboard/public/sight.js
   it("names the database in a red headline while every answer is a 503, and turns green after a good one", async () => {
     const database = failing(unavailable);
     const { page, open } = await visit(browser, { isCalm: true, heldMs: 300, scene: database.scene });
@@ -67,6 +68,7 @@ describe.skipIf(browserPath === undefined)("a dashboard that gets no good answer
     expect(await page.title()).toBe("Now · Fencepost");
   });
 
+  // protects [Everything at once] src/adapters/dashboard/public/sight.js
   it("turns stale by its own timer if requests hang, as on a frozen node", async () => {
     const node = failing(() => silence);
     const { page, open } = await visit(browser, { isCalm: true, scene: node.scene });

@@ -75,6 +75,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(orders(node.asked), "nobody else loses sight of it").toEqual([]);
   });
 
+  // protects [The dashboard] src/adapters/dashboard/public/pages/now.js
   it("shows problems even if the overview is not available", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path }) => {
@@ -128,6 +129,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await shows(page, "main h1", "payout-20460");
   });
 
+  // protects [The dashboard] src/adapters/dashboard/public/parts/action-dialog.js
   it("asks for a reason before an action, shows the request, and sends it once with one idempotency key", async () => {
     const { page, node, open } = await visit(browser);
     await open("#/");
@@ -152,6 +154,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(order?.headers["idempotency-key"]).toMatch(/^dashboard-[0-9a-f]{16}$/);
   });
 
+  // protects [The dashboard] src/adapters/dashboard/public/parts/action-dialog.js
   it("keeps the input if the node refuses, and repeats with the same idempotency key", async () => {
     let refusals = 1;
     const { page, node, open } = await visit(browser, {
@@ -254,6 +257,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(complaints).toEqual([]);
   });
 
+  // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
   it("loads a transaction's explanation when it is opened or changes, not at every poll", async () => {
     const { node, open } = await visit(browser, { now: () => new Date(0) });
     await open(`#/tx/${STUCK_TX}`);
@@ -286,6 +290,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(told).toEqual([]);
   });
 
+  // protects [Attacks] src/adapters/dashboard/public/dom.js, src/adapters/dashboard/public/formats.js
   it("shows texts of callers, contracts and chains without markup, direction changes or hidden characters", async () => {
     const markup = `<img src=x onerror="document.title='owned'">`;
     const words = `${markup}\u202Egnp.exe\u0000${"x".repeat(10_000)}`;
@@ -312,6 +317,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(complaints).toEqual([]);
   });
 
+  // protects [Attacks] src/adapters/dashboard/public/dom.js
   it("renders no script: link from a chain's explorer setting", async () => {
     const { page, open } = await visit(browser, {
       scene: ({ path, query }) =>
@@ -343,6 +349,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.locator("a.out[href]").count()).toBe(0);
   });
 
+  // protects [The dashboard] src/adapters/dashboard/public/api.js
   it("asks for an API key if the node requires one, and again if it is wrong", async () => {
     const { page, node } = await visit(browser, {
       scene: ({ headers }) => {
@@ -367,6 +374,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     await page.locator("#key-dialog[open]").waitFor();
   });
 
+  // protects [The dashboard] src/adapters/dashboard/public/api.js, src/adapters/dashboard/public/app.js
   it("shows the age of all data when the node stops answering, and nothing green", async () => {
     const { page, node, open } = await visit(browser, { isCalm: true });
     await open("#/");
@@ -377,6 +385,7 @@ describe.skipIf(browserPath === undefined)("the dashboard in a browser", () => {
     expect(await page.evaluate("getComputedStyle(document.querySelector('.headline .mark')).fill")).not.toBe(green);
   });
 
+  // protects [The dashboard] src/main/dev/dev.ts, src/adapters/dashboard/files.ts
   it("offers test transfers only on a dev chain", async () => {
     const dev = await visit(browser, { isDev: true });
     await dev.open("#/tx");

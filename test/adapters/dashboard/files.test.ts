@@ -42,6 +42,7 @@ describe("the dashboard's files", () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(75_000);
   });
 
+  // protects [The dashboard] src/main/dev/dev.ts, src/adapters/dashboard/files.ts
   it("mark a dev chain only if the server says so", () => {
     expect(textOf("/")).not.toContain("data-dev");
     expect(String(dashboardFiles({ isDev: true }).get("/")?.body)).toContain("<html data-dev lang=");

@@ -74,6 +74,7 @@ describe("texts", () => {
     expect(durationOf(ms)).toBe(text);
   });
 
+  // protects [Attacks] src/adapters/dashboard/public/dom.js, src/adapters/dashboard/public/formats.js
   it("spell out invisible and direction-changing characters", () => {
     expect(visible("a\u0000b\u202Ec\u200Bd\u2028e\n")).toBe("a⟨U+0000⟩b⟨U+202E⟩c⟨U+200B⟩d⟨U+2028⟩e⟨U+000A⟩");
     expect(visible("Zoë 東京 🦉 <b>")).toBe("Zoë 東京 🦉 <b>");

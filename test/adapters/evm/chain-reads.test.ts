@@ -275,6 +275,7 @@ describe("receipts", () => {
     [-32604, "Method not enabled"],
     [-32000, "Method not found"],
   ])(
+    // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
     "come one by one, in a batch, if the node lacks the method (%i %s), which is tried once",
     async (code, message) => {
       const { server, chain } = await bench();
@@ -411,6 +412,7 @@ describe("counts and balances", () => {
     expect(await chain.secondOpinion(7)).toEqual({ kind: "none" });
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts
   it("have a second opinion although the preferred endpoint sometimes fails", async () => {
     const { server, other, chain } = await bench({ endpoints: 2 });
     other.on("eth_getBlockByNumber", () => blockJson(7, { hash: hashOf(0xbad) }));

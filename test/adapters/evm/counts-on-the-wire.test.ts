@@ -57,6 +57,7 @@ async function floorsOf({ chain, clock, telemetry }: EvmBench): Promise<readonly
 const PROVED = LANES_OF_ALL.map(() => ({ status: "fulfilled", value: USED }));
 
 describe("fifty new lanes in one poll", () => {
+  // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/adapters/evm/reads/read-sent.ts
   it("are read in one request per endpoint, with one head for all", async () => {
     const opened = await open();
     expect(await floorsOf(opened)).toEqual(PROVED);
@@ -66,6 +67,7 @@ describe("fifty new lanes in one poll", () => {
     }
   });
 
+  // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts
   it("are read in the batch sizes that an endpoint accepts, each after its own head", async () => {
     const opened = await open();
     opened.other.refuseBatches({ jsonrpc: "2.0", id: null, error: { code: -32_600, message: "batch too large" } }, 30);
@@ -76,6 +78,7 @@ describe("fifty new lanes in one poll", () => {
     expect(again.map(([first]) => first?.method)).toEqual(again.map(() => "eth_blockNumber"));
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
   it("do not fail together if one of them is refused", async () => {
     const opened = await open();
     const [refused] = LANES_OF_ALL as [OwnedLane];
@@ -100,6 +103,7 @@ describe("a count that does not fit into the request with the endpoint's head", 
   it.each([
     ["no batches", 1],
     ["two calls at once", 2],
+    // protects [Keys of the node, other chains, comparison] src/adapters/evm/reads/read-sent.ts, src/adapters/evm/rpc/transport.ts
   ])("is never older than that head, for an endpoint that accepts %s", async (_, longest) => {
     const { chain, server } = await bench();
     server.refuseBatches(TOO_LARGE, longest);

@@ -65,6 +65,7 @@ function pin(proxy: RpcProxy, head: number): Rule {
 }
 
 describe("with two endpoints of a real chain,", () => {
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
   it("a preferred endpoint with a stuck head is skipped after a minute, and used again when it has caught up", async () => {
     const { preferred, chain, pass, secondsUntil, alerts } = await stage();
     await pass(5);
@@ -90,6 +91,7 @@ describe("with two endpoints of a real chain,", () => {
     expect(await chain.secondOpinion(20)).toEqual({ kind: "none" });
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   it("an endpoint that claims to be a thousand blocks ahead does not put the other out of use", async () => {
     const { preferred, chain, pass, alerts } = await stage();
     preferred.rule({ methods: ["eth_blockNumber"] }, async (_, next) => {

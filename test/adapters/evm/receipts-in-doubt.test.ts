@@ -27,6 +27,7 @@ const LISTS: readonly (readonly [string, readonly unknown[]])[] = [
 ];
 
 describe("the receipts of a block", () => {
+  // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
   it.each(LISTS)("are fetched one by one if the list has %s", async (_, list) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockReceipts", () => list);
@@ -39,6 +40,7 @@ describe("the receipts of a block", () => {
     ["is more than the node gives", new Refusal(-32008, "Response is too big")],
     ["is more than the node gives, in other words", new Refusal(-32003, "response too large")],
     ["takes the node too long", new Refusal(-32002, "request timed out")],
+    // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
   ])("are fetched one by one if the list %s", async (_, trouble) => {
     const { server, chain } = await bench();
     await chain.head("latest");
@@ -51,6 +53,7 @@ describe("the receipts of a block", () => {
   });
 
   it.each(CONTRADICTIONS)(
+    // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
     "are not believed if the endpoint returns one %s, and another endpoint is asked",
     async (_, lie) => {
       const { server, other, chain } = await bench({ endpoints: 2 });
@@ -69,6 +72,7 @@ describe("the receipts of a block", () => {
 });
 
 describe("a receipt by hash", () => {
+  // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
   it.each(CONTRADICTIONS)("with %s is refused as a bad answer: its block is read", async (_, lie) => {
     const { server, chain } = await bench();
     server.on("eth_getBlockByHash", () => blockJson(7));
@@ -85,6 +89,7 @@ describe("a receipt by hash", () => {
     expect(await chain.receipts([hashOf(2)])).toMatchObject([{ txHash: hashOf(2), transactionIndex: 5 }]);
   });
 
+  // protects [Chains that differ] src/adapters/evm/reads/read-receipts.ts
   it("is refused if its block does not contain the transaction, or does not exist", async () => {
     const { server, chain } = await bench();
     server.on("eth_getTransactionReceipt", () => receiptJson(2));

@@ -16,6 +16,7 @@ for (const endpoints of [1, 2, 3] as const) {
   describeSettlingContract({ name, endpoints, start: () => startLyingEndpoints(endpoints) });
 }
 
+// protects [False receipts] src/adapters/evm/reads/agree.ts
 it("a tagged block that one of three endpoints invents is outvoted, also at the same height", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(3);
   try {
@@ -32,6 +33,7 @@ it("a tagged block that one of three endpoints invents is outvoted, also at the 
   }
 });
 
+// protects [False receipts] src/adapters/evm/reads/agree.ts
 it("a tagged block never gets a number that one of two endpoints invents for its real hash", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
@@ -53,6 +55,7 @@ it.each([
   [-32_601, "the method is not available for this tag"],
   [-32_602, "invalid argument 0"],
   [-32_603, "internal error"],
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
 ])("an endpoint that always answers a tag with %i (%s) has no vote on it", async (code, message) => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
@@ -64,6 +67,7 @@ it.each([
   }
 });
 
+// protects [False receipts] src/adapters/evm/reads/agree.ts
 it("an endpoint that has shown a tag and fails now is waited for", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
@@ -78,6 +82,7 @@ it("an endpoint that has shown a tag and fails now is waited for", async () => {
   }
 });
 
+// protects [False receipts] src/adapters/evm/reads/agree.ts
 it("an endpoint that reconnects without a tag, possibly as another machine, has no vote on it any more", async () => {
   const { chain, proxies, mine, close } = await startLyingEndpoints(2);
   try {
@@ -93,6 +98,7 @@ it("an endpoint that reconnects without a tag, possibly as another machine, has 
   }
 });
 
+// protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
 it("costs besides gas that one of two endpoints reports count, and are marked unsure", async () => {
   const { chain, proxies, transfers, mine, close } = await startLyingEndpoints(2);
   try {
@@ -119,6 +125,7 @@ it("costs besides gas that one of two endpoints reports count, and are marked un
   }
 });
 
+// protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
 it("a foreign transaction decides nothing while one of two endpoints shows other contents", async () => {
   const { chain, proxies, mine, sender, transfers, close } = await startLyingEndpoints(2);
   try {

@@ -34,6 +34,7 @@ describe("a simulation", () => {
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
   });
 
+  // protects [Chains that differ] src/application/chain/known-code.ts, src/adapters/evm/reads/simulate-call.ts
   it("reports whether the receiver has code in the same round trip, if asked", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
@@ -65,6 +66,7 @@ describe("a simulation", () => {
     expect(await chain.simulate(asking)).not.toHaveProperty("hasCode");
   });
 
+  // protects [Holes] src/adapters/evm/reads/simulate-call.ts
   it("reads no block: the head follower knows the newest gas limit", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");
@@ -277,6 +279,7 @@ describe("a transfer of known cost to a receiver without code", () => {
       },
     ],
     ["something that is no code", () => null],
+    // protects [Holes] src/adapters/evm/reads/simulate-call.ts, src/domain/fees/gas.ts
   ])("is estimated if the receiver is %s", async (_, code) => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0xafc8");
@@ -293,6 +296,7 @@ describe("a transfer of known cost to a receiver without code", () => {
 });
 
 describe("a second opinion on a simulation", () => {
+  // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
   it("has the answer of every endpoint that is up, also while one fails", async () => {
     const says = (gas: bigint) => ({ kind: "says", answer: expect.objectContaining({ outcome: "ok", gas }) });
     const alone = await bench();

@@ -150,6 +150,7 @@ describe("a submission to several endpoints", () => {
     expect(sent(b.other)).toEqual(raws(3));
   });
 
+  // protects [The kill switch] src/adapters/evm/rpc/transport.ts
   it("goes to no further endpoint after a stop", async () => {
     const b = await bench({ endpoints: 2 });
     await b.chain.head("latest");
@@ -210,6 +211,7 @@ describe("a submission to several endpoints", () => {
     expect(result).toMatchObject({ answer: "rejected", detail: expect.stringContaining("oversized data") });
   });
 
+  // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts, src/adapters/evm/chain.ts
   it("goes to every endpoint if asked: the first may accept bytes and drop them", async () => {
     const b = await bench({ endpoints: 2 });
     await submitFreely(b.chain, raws(2));
@@ -219,6 +221,7 @@ describe("a submission to several endpoints", () => {
     expect([sent(b.server), sent(b.other)]).toEqual([[...raws(2), ...raws(2)], raws(2)]);
   });
 
+  // protects [Attacks] src/adapters/evm/rpc/endpoints.ts, src/domain/transaction/attempts.ts, src/adapters/postgres/statements/attempt.ts
   it("gives private transactions only to private endpoints, and nothing to read-only ones", async () => {
     const [hidden, open, read] = [await startFaultyRpc(), await startFaultyRpc(), await startFaultyRpc()];
     const urls = [`${read.url}#send=never`, open.url, `${hidden.url}#send=only`];
@@ -308,6 +311,7 @@ describe("a refusal that names a gas cap per transaction", () => {
     ]);
   });
 
+  // protects [Attacks] src/application/operations/transaction-actions.ts, src/adapters/evm/submit/submit-transactions.ts
   it("has no cap if a private endpoint was asked alone while others are up", async () => {
     const [hidden, open] = [await startFaultyRpc(), await startFaultyRpc()];
     hidden.on("eth_sendRawTransaction", tooHigh(1_500_000));
@@ -321,6 +325,7 @@ describe("a refusal that names a gas cap per transaction", () => {
     }
   });
 
+  // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/gas-limits.ts
   it("has a cap with two endpoints only if both name one, and then the higher", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", tooHigh(1_500_000));

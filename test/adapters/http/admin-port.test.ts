@@ -53,6 +53,7 @@ const isNoRoute = ({ status, text }: { readonly status: number; readonly text: s
   status === 404 && text.includes("there is no route");
 
 describe("a node with an admin port", () => {
+  // protects [Attacks] src/adapters/http/app.ts, src/contract/scopes.ts, src/adapters/http/server.ts
   it("serves operators' routes only there, and everything else on both ports", async () => {
     const { operators, callers, ask } = await serve();
     const hidden: string[] = [];
@@ -65,6 +66,7 @@ describe("a node with an admin port", () => {
   });
 
   it.each(["/internal/v1/creates", "/internal/v1/actions", "/internal/v1/kills"])(
+    // protects [Attacks] src/adapters/http/app.ts, src/contract/scopes.ts, src/adapters/http/server.ts
     "serves other nodes at %s only there",
     async (path) => {
       const { operators, callers, ask } = await serve();
@@ -73,6 +75,7 @@ describe("a node with an admin port", () => {
     },
   );
 
+  // protects [Attacks] src/adapters/http/app.ts, src/contract/scopes.ts, src/adapters/http/server.ts
   it("serves the dashboard there, and probes and documentation on both ports", async () => {
     const { operators, callers, ask } = await serve();
     expect((await ask(operators, "GET", "/")).text).toContain("dashboard");
@@ -82,6 +85,7 @@ describe("a node with an admin port", () => {
     }
   });
 
+  // protects [Attacks] src/adapters/http/app.ts
   it("hides operators' routes on the main port, also for a wrong method, key or host", async () => {
     const { callers, ask } = await serve({ wire: { hosts: ["relay.example"], origins: [] } });
     for (const path of ["/metrics", "/api/v1/kill", "/internal/v1/kills", "/api/v1/keys/shop"]) {
@@ -92,6 +96,7 @@ describe("a node with an admin port", () => {
     }
   });
 
+  // protects [Attacks] src/adapters/http/app.ts, src/main/config/combinations.ts
   it("checks API key, Host and Origin on both ports", async () => {
     const { operators, ask } = await serve();
     expect((await ask(operators, "GET", "/metrics", { authorization: "Bearer nobody" })).status).toBe(401);

@@ -27,6 +27,7 @@ describe("connections", () => {
     ]);
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("opened at once are served together, although a turn of the event loop accepts only one", async () => {
     const waiting: number[] = [];
     const queue = {

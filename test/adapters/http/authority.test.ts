@@ -92,6 +92,7 @@ function isAllowed({ method, path }: Route, scope: Scope, whose: string): boolea
 }
 
 describe("every route, with a key of one scope", () => {
+  // protects [Attacks] src/application/authority.ts, src/contract/scopes.ts, src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
   it("admits exactly the scopes of its line in src/contract/scopes.ts", async () => {
     expect(cases.length).toBeGreaterThan(400);
     const { app, state } = world();
@@ -120,6 +121,7 @@ describe("every route, with a key of one scope", () => {
     }
   });
 
+  // protects [Attacks] src/adapters/http/exchange/auth.ts
   it("has a scope, and every scope has its route: a route without one cannot be registered", () => {
     const written = guarded.map(({ method, path }) => `${method} ${path}`);
     expect(Object.keys(ROUTE_SCOPES).sort()).toEqual(written.sort());
@@ -131,6 +133,7 @@ describe("every route, with a key of one scope", () => {
   });
 });
 
+// protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/auth.ts
 it("every route that is not open, without a key, is 401, and nothing is looked up for it", async () => {
   const { app, state } = world();
   for (const route of guarded) {
@@ -154,6 +157,7 @@ describe("a key", () => {
     }
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("without the scope operate may replace no transaction, also not its own", async () => {
     for (const owner of ["mine", "other", null]) {
       const act = vi.fn(async () => sampleTransaction());
@@ -167,6 +171,7 @@ describe("a key", () => {
     }
   });
 
+  // protects [Attacks] src/adapters/http/exchange/problems.ts
   it("that is limited is refused item by item in a batch, and each refusal is audited", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "mine", secret: SECRET, signers: [RECIPIENT] }];
@@ -184,6 +189,7 @@ describe("a key", () => {
     ]);
   });
 
+  // protects [Attacks] src/domain/keys/principal.ts, src/adapters/http/routes/operations.ts
   it("that is limited sees no metrics: they name every signer of the node", async () => {
     const metrics = vi.fn(async () => ({ contentType: "text/plain", body: `balance{signer="${SIGNER}"} 1\n` }));
     const asked = async (limits: Partial<ApiKey>) => {

@@ -27,6 +27,7 @@ describe("content type", () => {
     ["nonsense"],
     [""],
     [null],
+    // protects [Attacks] src/adapters/http/exchange/json-body.ts
   ])("%s is refused", async (contentType) => {
     const { response, reached } = await post(sound, contentType);
     expect(response.statusCode).toBe(400);
@@ -275,6 +276,7 @@ describe("methods", () => {
     ["OPTIONS", "/api/v1/signers", "GET, HEAD"],
     ["TRACE", "/api/v1/signers", "GET, HEAD"],
     ["QUERY", "/api/v1/tx", "GET, HEAD, POST"],
+    // protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/problems.ts
   ] as const)("%s %s is 405 and says what is allowed", async (method, url, allow) => {
     const files = new Map([["/", { contentType: "text/html", body: "" }]]);
     // The types of the tool that injects requests do not know QUERY yet.
@@ -285,6 +287,7 @@ describe("methods", () => {
     expect(response.json()).toMatchObject({ code: "METHOD_NOT_ALLOWED", status: 405 });
   });
 
+  // protects [Attacks] src/adapters/http/app.ts, src/adapters/http/exchange/problems.ts
   it("such as QUERY without a route and a content type are a client error", async () => {
     const error = vi.fn();
     const request = { method: "QUERY" as "GET", url: "/nothing" };

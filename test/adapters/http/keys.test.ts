@@ -26,6 +26,7 @@ async function withKeys<T>(
 }
 
 describe("/api/v1/keys", () => {
+  // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/operations/keys.ts
   it("creates a key, returns its secret once, lists it without, and revokes it", async () => {
     await withKeys(async (app) => {
       const payload = {
@@ -96,6 +97,7 @@ describe("/api/v1/keys", () => {
     });
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("refuses a limited key, which could extend its own limits", async () => {
     const apiKeys = [{ ...ROOT, signers: [SIGNER] }];
     await withKeys(
@@ -110,6 +112,7 @@ describe("/api/v1/keys", () => {
 });
 
 describe("a key of the database", () => {
+  // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/operations/keys.ts
   it("is found by its digest beside the configured ones, with its own permissions", async () => {
     const { hash } = await import("node:crypto");
     const digest = hash("sha256", "a-secret-of-the-database", "hex");
@@ -129,6 +132,7 @@ describe("a key of the database", () => {
     );
   });
 
+  // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
   it("is 503 and not 401 while a node starts; configured keys work by then", async () => {
     const liveKeys = new LiveKeys({ clock: createManualClock(), trustedMs: 1_000, quotas: NO_QUOTAS });
     await withKeys(

@@ -85,6 +85,7 @@ describe("the kill switch over HTTP", () => {
     expect([kill.mock.calls, endKill.mock.calls]).toEqual([[], []]);
   });
 
+  // protects [The kill switch] src/contract/scopes.ts
   it("is started with operate or admin, and ended only with admin", async () => {
     const apiKeys = SCOPES.map((scope) => ({ name: scope, secret: scope, scopes: [scope] }));
     const { ask } = bench({ apiKeys });
@@ -100,6 +101,7 @@ describe("the kill switch over HTTP", () => {
     }
   });
 
+  // protects [The kill switch] src/adapters/http/app.ts
   it("is admitted under overload, before waiting requests", async () => {
     const full = {
       admittance: () => OPEN,

@@ -65,6 +65,7 @@ describe("the authentication of another node", () => {
     expect(create).not.toHaveBeenCalled();
   });
 
+  // protects [Attacks] src/adapters/peers/request-head.ts, src/adapters/http/exchange/json-body.ts
   it("refuses a body other than the signed one", async () => {
     const { post, create } = bench();
     expect((await post({ ...sound, altered: true })).statusCode).toBe(401);
@@ -283,6 +284,7 @@ describe("a forwarded kill", () => {
     expect(kill).not.toHaveBeenCalled();
   });
 
+  // protects [The kill switch] src/adapters/http/app.ts
   it("is not queued behind the requests that it stops", async () => {
     const full = {
       admittance: () => OPEN,

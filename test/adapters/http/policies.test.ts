@@ -29,6 +29,7 @@ describe("the routes of policies", () => {
     expect((await check({ signer: SIGNER, payload, key: 5 })).statusCode).toBe(400);
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("are 403 for a key without operate that names another, and audited with the rule", async () => {
     const refusals: Refusal[] = [];
     const secrets = { submit: "s".repeat(22), operate: "o".repeat(22) };
@@ -74,6 +75,7 @@ describe("the routes of policies", () => {
     expect((await app.inject("/api/v1/policy/usage?signer=0x1")).statusCode).toBe(400);
   });
 
+  // protects [Attacks] src/contract/scopes.ts, src/application/authority.ts
   it("change the document only with the scope admin, with the key's name", async () => {
     const secrets = { operate: "o".repeat(22), admin: "a".repeat(22), part: "p".repeat(22) };
     const apiKeys: ApiKey[] = [

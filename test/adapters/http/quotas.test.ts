@@ -30,6 +30,7 @@ function bench() {
 }
 
 describe("a key with a rate", () => {
+  // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
   it("creates that many at once, then gets 429 with Retry-After, and may create again after it", async () => {
     const { clock, refusals, create, post } = bench();
     const answers = [];
@@ -53,6 +54,7 @@ describe("a key with a rate", () => {
     expect((await post(SLOW)).headers.ratelimit).toBe('"createsPerSecond";r=2;t=1');
   });
 
+  // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
   it("has one quota for all its secrets, separate from other keys", async () => {
     const { post } = bench();
     for (let each = 0; each < 3; each++) await post(each === 0 ? SLOW : "o".repeat(22));
@@ -64,6 +66,7 @@ describe("a key with a rate", () => {
     expect(free.headers).not.toHaveProperty("ratelimit-policy");
   });
 
+  // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
   it("is charged per item of a batch: the first are accepted, the rest refused one by one", async () => {
     const { refusals, createBatch, post } = bench();
     const items = [1, 2, 3, 4, 5].map((value) => ({ ...intent, payload: { to: RECIPIENT_EIP55, value: `${value}` } }));
@@ -79,6 +82,7 @@ describe("a key with a rate", () => {
     expect(createBatch).toHaveBeenCalledOnce();
   });
 
+  // protects [Attacks] src/application/authority.ts, src/contract/calls/policies.ts
   it("is charged for dry runs too, because each calls the chain like a create", async () => {
     const { checkPolicy, post } = bench();
     const answers = [];
@@ -92,6 +96,7 @@ describe("a key with a rate", () => {
     expect((await post(FREE, "/api/v1/policy/check")).headers).not.toHaveProperty("ratelimit");
   });
 
+  // protects [Attacks] src/application/authority.ts, src/adapters/http/admission/rate-headers.ts
   it("is charged for reservations too, whose own quota is reported beside it", async () => {
     const { post } = bench();
     const refused = await post(SLOW, "/api/v1/nonces", { signer: SIGNER_EIP55 });

@@ -88,6 +88,7 @@ describe("long polls", () => {
 });
 
 describe("a body", () => {
+  // protects [Attacks] src/adapters/http/exchange/problems.ts
   it("whose client disconnects in the middle is not logged as a failure", async () => {
     const logger = { error: vi.fn() };
     const create = vi.fn(() => Promise.resolve(sampleCreated()));
@@ -184,6 +185,7 @@ describe("drain and close", () => {
 });
 
 describe("HTTP on the wire", () => {
+  // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
   it("with two Host headers is refused with 400 (RFC 9112, 3.2), on every route", async () => {
     const { url } = await serve();
     for (const path of ["/healthz", "/rpc", "/nothing"]) {
@@ -226,6 +228,7 @@ describe("HTTP on the wire", () => {
     }
   });
 
+  // protects [Attacks] src/adapters/http/server.ts
   it("has the same request timeout on a shared port", () => {
     const { app } = createHttpApp(httpOptions());
     expect(serverLike(app.server).requestTimeout).toBe(30_000);

@@ -61,6 +61,7 @@ describe("a request of another node", () => {
     expect(await ask(signed())).toBe("in");
   });
 
+  // protects [Attacks] src/adapters/peers/used-numbers.ts, src/adapters/peers/directory.ts
   it("is refused a second time, however soon, and whoever sends it", async () => {
     expect(await ask(signed())).toBe("in");
     expect(await ask(signed())).toBe("replayed");
@@ -72,6 +73,7 @@ describe("a request of another node", () => {
     expect(await ask(signed()), "after somebody has changed the sender's row").toBe("replayed");
   });
 
+  // protects [Attacks] src/adapters/peers/used-numbers.ts, src/adapters/peers/directory.ts
   it("may overtake up to eight thousand others", async () => {
     expect(await ask(signed({ number: 8_000 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("in");
@@ -81,11 +83,13 @@ describe("a request of another node", () => {
     expect(await ask(signed({ number: 0 })), "no number at all").toBe("replayed");
   });
 
+  // protects [Attacks] src/adapters/peers/gate.ts
   it("is refused at another node", async () => {
     const other = rows.register(rows.peers(), "http://other");
     expect(await ask(signed({ to: other.instanceId }))).toBe("receiver");
   });
 
+  // protects [Attacks] src/adapters/peers/gate.ts
   it("is refused by a process that replaced its receiver", async () => {
     const caught = signed();
     receiver = rows.peers();
@@ -105,10 +109,12 @@ describe("a request of another node", () => {
     ["its number", () => ask(signed().replace("number=1", "number=2")), "signature"],
     ["its heartbeat", () => ask(signed().replace("heartbeat=6", "heartbeat=7")), "signature"],
     ["its digest", () => ask(signed().replace(digestOf(BODY), digestOf("{}")), { body: "{}" }), "signature"],
+    // protects [Attacks] src/adapters/peers/request-head.ts, src/adapters/http/exchange/json-body.ts
   ])("is refused if %s was altered on the way", async (_, asking, reason) => {
     expect(await asking()).toBe(reason);
   });
 
+  // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0016_instance_keys.sql
   it("is refused if it names another sender", async () => {
     const other = rows.register(rows.peers(), "http://other");
     expect(await ask(signed({ from: other.instanceId }))).toBe("signature");
@@ -125,6 +131,7 @@ describe("a request of another node", () => {
     expect(await ask(typeof authorization === "function" ? authorization() : authorization)).toBe("unreadable");
   });
 
+  // protects [Attacks] src/adapters/peers/gate.ts
   it("is refused if it is late by more than ten heartbeats, and not by a few", async () => {
     const [caught, late] = [signed({ number: 1 }), signed({ number: 2 })];
     rows.change(sender.instanceId, { counter: sender.counter + 10 });
@@ -161,12 +168,14 @@ describe("a sending instance", () => {
     ["let its heartbeat run out", { expired: true }],
     ["is of a release before keys", { publicKey: null }],
     ["has published what is no key", { publicKey: "x" }],
+    // protects [Attacks] src/adapters/peers/directory.ts
   ])("is refused if it %s", async (_, change) => {
     rows.change(sender.instanceId, change);
     receiver.know(rows.rows);
     expect(await ask(signed())).toBe("sender");
   });
 
+  // protects [Attacks] src/adapters/peers/used-numbers.ts, src/adapters/peers/directory.ts
   it("is refused with a used number if the database's clock was set back and it is live again", async () => {
     expect(await ask(signed())).toBe("in");
     rows.change(sender.instanceId, { expired: true });
@@ -201,11 +210,13 @@ describe("a secret that the nodes share outside the database", () => {
   it.each([
     ["by another secret", { secrets: [NEXT_SECRET] }],
     ["by none", { secrets: [] }],
+    // protects [Attacks] src/adapters/peers/directory.ts
   ])("refuses an instance with a proof %s", async (_, options) => {
     setUp({ sender: options, receiver: { secrets: [SECRET] } });
     expect(await ask(signed())).toBe("secret");
   });
 
+  // protects [Attacks] src/adapters/peers/directory.ts
   it("refuses an attacker's key in a row with a proof", async () => {
     setUp({ sender: { secrets: [SECRET] }, receiver: { secrets: [SECRET] } });
     const forged = createKeyPair();
@@ -215,6 +226,7 @@ describe("a secret that the nodes share outside the database", () => {
     expect(await ask(signed({}, { by: forged.privateKey }))).toBe("secret");
   });
 
+  // protects [Attacks] src/adapters/peers/directory.ts
   it("sends nothing to a URL that was put into a row later, or into a copy of it", async () => {
     setUp({ sender: { secrets: [SECRET] } });
     rows.change(sender.instanceId, { url: "http://attacker" });
@@ -225,6 +237,7 @@ describe("a secret that the nodes share outside the database", () => {
     expect(peers.refusals()).toEqual(["secret"]);
   });
 
+  // protects [Attacks] src/adapters/peers/directory.ts
   it("is changed node by node without a refusal: add it, put it first, remove the old one", async () => {
     const steps = [[SECRET], [SECRET, NEXT_SECRET], [NEXT_SECRET, SECRET], [NEXT_SECRET]];
     for (const [index, now] of steps.entries()) {

@@ -165,12 +165,14 @@ describe("the other nodes", () => {
     ["of an instance that is dead", () => died({ dead: true })],
     ["of one that has expired", () => died({ expired: true })],
     ["of a release before keys", () => died({ publicKey: null })],
+    // protects [Attacks] src/adapters/peers/http-peers.ts
   ])("get nothing at a URL %s", async (_, urlOf) => {
     const url = urlOf();
     expect((await unreachable(connect().create(url, ONE, ONCE))).neverSent).toBe(true);
     expect(peer.requests).toEqual([]);
   });
 
+  // protects [Attacks] src/adapters/peers/url-patterns.ts, src/adapters/peers/http-peers.ts
   it("get nothing at a URL that the pattern does not allow", async () => {
     const peers = connect({ urlPatterns: ["https://node-*.relay.internal:3000"] });
     expect((await unreachable(peers.create(peer.url, ONE, ONCE))).neverSent).toBe(true);

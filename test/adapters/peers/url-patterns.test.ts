@@ -22,6 +22,7 @@ describe("the pattern of node URLs", () => {
     ["https://node.relay.internal", "https://nodexrelay.internal"],
     ["http://10.0.0.*", "http://10.0.0.evil.example"],
     ["http://10.0.0.*", "http://evil.example"],
+    // protects [Attacks] src/adapters/peers/url-patterns.ts, src/adapters/peers/http-peers.ts
   ])("%s does not allow %s", (pattern, origin) => {
     expect(mayBeAt(origin, [pattern])).toBe(false);
   });

@@ -52,6 +52,7 @@ describe("the traces of an ordinary life", () => {
 
   const of = (name: string): Counters => tables.get(name) ?? { relname: name, inserted: 0, updated: 0, hot: 0 };
 
+  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts
   it("are at most 10 row versions, none of them a step of the history", () => {
     const versions = ["transaction", "payload", "attempt", "receipt", "step", "completion", "intake"].reduce(
       (sum, name) => sum + of(name).inserted + of(name).updated,
@@ -84,6 +85,7 @@ describe("the traces of one transaction on each of many lanes", () => {
   });
   afterAll(() => server.remove());
 
+  // protects [Reads] src/adapters/postgres/statements/lane.ts
   it("are one version of the lane's row for each commit that counts anew, and no other row of counts", async () => {
     await liveOnMany(server.url, LANES);
     const client = await connectClient(server.url);

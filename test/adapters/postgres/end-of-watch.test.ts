@@ -31,6 +31,7 @@ async function countLive(): Promise<number> {
   return rows[0]?.live ?? 0;
 }
 
+// protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
 it("is written a page at a time: each commit says that there is more, until there is none", async () => {
   const store = await subject.connect();
   const fence = await holdLane(store);

@@ -72,6 +72,7 @@ function isLock({ without }: Mutant): boolean {
 const nameOf = ({ statement }: Subject): string => statement.name.replace("fencepost:", "");
 
 describe("a statement that fences", () => {
+  // protects [The fence] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/session.ts, src/adapters/postgres/statements/commit-marker.ts, src/adapters/postgres/statements/lease.ts, src/adapters/postgres/statements/node-instance.ts
   it("accepts what it is there for, and refuses whatever one of its conditions is there for", async () => {
     const wrong: string[] = [];
     for (const each of subjects) {
@@ -88,6 +89,7 @@ describe("a statement that fences", () => {
     expect(wrong).toEqual([]);
   });
 
+  // protects [The fence] src/adapters/postgres/statements/lane.ts
   it("has no condition that could be taken away without a case that notices", async () => {
     const unnoticed: string[] = [];
     let mutants = 0;
@@ -110,6 +112,7 @@ describe("a statement that fences", () => {
     expect(mutants).toBeGreaterThan(70);
   });
 
+  // protects [The fence] src/adapters/postgres/statements/lane.ts
   it("is tried here: no statement of lanes and instances is left out", async () => {
     const tried = new Set([...subjects.map(nameOf), ...Object.keys(NO_FENCES)]);
     const writes =
@@ -145,6 +148,7 @@ describe("a lane that is taken over while a stale owner waits for it", () => {
     return "error" in answer || answer.rows.length < answers;
   }
 
+  // protects [The fence] src/adapters/postgres/statements/lane.ts
   it.each(["lock-lanes", "prove-lanes", "release-lane"])("is not its own for %s", async (name) => {
     const each = subjects.find((one) => nameOf(one) === name) as Subject;
     expect(await overtaken(each, each.statement.sql)).toBe(true);

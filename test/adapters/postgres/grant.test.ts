@@ -49,6 +49,7 @@ describe("a role that may change no table", () => {
     });
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts
   it("may run every statement, and change no table", async () => {
     expect(await migrate({ databaseUrl: database.url, grant: role })).toEqual({ applied: [] });
     for (const { statement } of await everyStatement()) {
@@ -69,6 +70,7 @@ describe("a role that may change no table", () => {
     await expect(runner.query("DROP SCHEMA fencepost CASCADE")).rejects.toThrow("must be owner");
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts
   it("starts on the schema as it is, takes a lane and gives nonces", async () => {
     expect(await migrate({ databaseUrl: asRole() })).toEqual({ applied: [] });
     const store = await openPostgresStore({ databaseUrl: asRole(), clock: systemClock, leaseDurationMs: 30_000 });
@@ -80,6 +82,7 @@ describe("a role that may change no table", () => {
     }
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts
   it("applies no migration, and may use what its owner applies later", async () => {
     const sql = "-- works with: 0001_foundation.sql\nCREATE TABLE fencepost.later (id integer)";
     const later: Migration = { name: "9999_later.sql", sql, checksum: checksumOf(sql) };
@@ -108,6 +111,7 @@ describe("a role that is called like the schema's usual name", () => {
     await database.drop();
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/schema/migrate.ts, src/adapters/postgres/rows/schema-name.ts
   it("is granted to by its own name, in a schema that is called otherwise", async () => {
     await migrate({ databaseUrl: database.url, schema, grant: role });
     const asked =

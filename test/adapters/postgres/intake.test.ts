@@ -31,6 +31,7 @@ describe("sending inside the caller's transaction", () => {
   const order = (client: Client, id: string, txId: string) =>
     client.query("INSERT INTO public.orders VALUES ($1, $2)", [id, txId]);
 
+  // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
   it("a sender that stops waiting while its lane's owner decides learns what was decided, and does not overrule it", async () => {
     const lane = aLane();
     const { instanceId } = anInstance();

@@ -45,6 +45,7 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
     await subject.close();
   });
 
+  // protects [Reads] src/adapters/postgres/commit/load.ts, src/adapters/postgres/commit/needs.ts, src/domain/ledger/part.ts, src/domain/ledger/kept.ts, src/application/writer/committer.ts
   it("come to the same outcomes, mistakes among them, and stand the same at the end", async () => {
     await fc.assert(
       fc.asyncProperty(story, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
@@ -57,6 +58,7 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
     );
   }, 120_000);
 
+  // protects [Retention] src/adapters/postgres/statements/old-row.ts
   it("differ in nothing where what is final leaves now and then, but that it is gone and its request ids are spent", async () => {
     expect(await store.closeToOlder()).toBeNull();
     await fc.assert(

@@ -35,6 +35,7 @@ async function paidElsewhere(event: ApprovalFate["event"], value: bigint) {
 
 describe("what waits for approval under a request id that another transaction has by now", () => {
   it.each(["reject", "expire", "callOff"] as const)(
+    // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
     "is another name of that one after %s, and the request is not called failed",
     async (event) => {
       const { waits, paid, feed } = await paidElsewhere(event, 500n);
@@ -43,6 +44,7 @@ describe("what waits for approval under a request id that another transaction ha
     },
   );
 
+  // protects [Attacks] src/domain/ledger/settle-intake.ts, src/adapters/postgres/commit/needs.ts
   it("ends by itself where that one has another payload", async () => {
     const { waits, feed } = await paidElsewhere("reject", 1n);
     expect(waits).toMatchObject({ state: "FAILED_FINAL", subState: "REJECTED", nonce: null });

@@ -8,6 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => subject.close());
 
+// protects [Reads] src/adapters/postgres/statements/lane.ts
 it.each([0, -3])("a next owner finds what waits to be signed where the kept count says %i", async (kept) => {
   const store = await subject.connect();
   const fence = await holdLane(store);

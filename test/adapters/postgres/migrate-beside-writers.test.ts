@@ -25,6 +25,7 @@ const WAITING = `
   WHERE NOT k.granted AND k.locktype = 'relation' AND d.datname = current_database()`;
 
 describe("a migration beside nodes that write", () => {
+  // protects [Reads] src/adapters/postgres/schema/migrate.ts
   it("never holds one table that they need while it waits for another that they hold", async () => {
     const store = await subject.connect();
     const fences = await Promise.all([1, 2, 3].map(() => holdLane(store)));
@@ -50,6 +51,7 @@ describe("a migration beside nodes that write", () => {
     await store.close();
   });
 
+  // protects [Reads] src/adapters/postgres/schema/migrate.ts
   it("tries again where the database ends it for standing in a ring of waits", async () => {
     const database = new URL(subject.url).pathname.slice(1);
     // Shorter than the migration waits: so it is the migration that finds the ring, and is ended.

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { aLane } from "../../support/lane-samples.ts";
 import { createPostgresSubject } from "./postgres-subject.ts";
 
+// protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
 it("requests that were left for an owner are thrown away a minute after their time, with the next that is left", async () => {
   const subject = await createPostgresSubject();
   const store = await subject.connect();

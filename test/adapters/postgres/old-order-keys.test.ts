@@ -9,6 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => subject.close());
 
+// protects [Operators] src/adapters/postgres/statements/order-key.ts
 it("keys of orders are thrown away when they are 30 days old, with the next that is kept, and no earlier", async () => {
   const store = await subject.connect();
   const fence = await holdLane(store);

@@ -41,6 +41,7 @@ describe("rows that leave while something else happens", () => {
   };
 
   it.each(["cut-before", "cut-after"] as const)(
+    // protects [Retention] src/adapters/postgres/stores/old-rows.ts
     "have left with their hash, or are all there, where the commit got no answer (%s); a repeat is never new",
     async (fault) => {
       const fence = await holdLane(direct);
@@ -61,6 +62,7 @@ describe("rows that leave while something else happens", () => {
   );
 
   it.each(["cut-before", "cut-after"] as const)(
+    // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
     "leave the feed with its mark, or not at all, where the commit got no answer (%s)",
     async (fault) => {
       const fence = await holdLane(direct);
@@ -77,6 +79,7 @@ describe("rows that leave while something else happens", () => {
     },
   );
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
   it("leave once where two nodes remove them at the same time, and creates go on beside it", async () => {
     const fence = await holdLane(direct);
     for (let index = 0; index < 20; index++)

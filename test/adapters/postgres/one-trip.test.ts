@@ -110,6 +110,7 @@ describe("an allocation in one round trip", () => {
     ["another cursor", "next_nonce = 7"],
     ["a suspension", "suspended = true, suspended_by = 'HISTORY'"],
     ["another epoch", "reconciled_epoch = 0"],
+    // protects [The fence] src/adapters/postgres/commit/commit.ts
   ])("of several lanes, one of which meets %s, is as if each had gone alone", async (_, change) => {
     const other = await holdLane(store);
     await allocate(store, other, [anIntent(other.lane)]);
@@ -196,6 +197,7 @@ describe("an allocation in one round trip", () => {
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 
+  // protects [The fence] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/commit-marker.ts
   it("that was carried out without an answer is as if nothing had happened", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
     const hit = proxy.atNextCommit("cut-after");

@@ -68,6 +68,7 @@ const told = async (txId: string) =>
 const ORDINARY = ["allocate", "sign", "broadcast", "mine", "confirm"];
 
 describe("the history of an ordinary life", () => {
+  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0014_history_on_transactions.sql
   it("is told in full, with who, when and under which token, and has no row of its own", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3, 4, 5);
@@ -87,6 +88,7 @@ describe("the history of an ordinary life", () => {
     ]);
   });
 
+  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0014_history_on_transactions.sql
   it("goes on in rows under the next term, whose node and token they tell", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
@@ -106,6 +108,7 @@ describe("the history of an ordinary life", () => {
     expect(await rowsOf(txId)).toEqual(["mine", "confirm"]);
   });
 
+  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0014_history_on_transactions.sql
   it("has a row for a step with a reason, and for one in another place than usual", async () => {
     const { txId, walk } = await begin();
     await walk(2);
@@ -124,6 +127,7 @@ describe("the history of an ordinary life", () => {
     expect((await store.history(txId))[2]).toMatchObject({ event: "broadcast", reason: "known before" });
   });
 
+  // protects [Reads] src/adapters/postgres/migrations/0014_history_on_transactions.sql, src/adapters/postgres/statements/history.ts
   it("counts a step that is repeated, which becomes a row", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
@@ -169,6 +173,7 @@ const REPEAT = `
   SELECT fencepost.require_rows((SELECT count(*) FROM repeated), $7, 'repeated steps')`;
 
 describe("a node of the release before", () => {
+  // protects [Reads] src/adapters/postgres/migrations/0014_history_on_transactions.sql
   it("appends to a history that a newer one began, and reads the whole of it", async () => {
     const { txId, walk } = await begin();
     await walk(2);
@@ -182,6 +187,7 @@ describe("a node of the release before", () => {
     await expect(subject.client.query(APPEND, values), "a place that is taken").rejects.toThrow(/history_pkey/);
   });
 
+  // protects [Reads] src/adapters/postgres/migrations/0014_history_on_transactions.sql
   it("repeats a step that a newer one wrote", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);

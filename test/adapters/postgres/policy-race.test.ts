@@ -65,6 +65,7 @@ describe("a limit under a race", () => {
     return { total: Number(rows[0]?.total ?? 0), count: Number(rows[0]?.count ?? 0) };
   };
 
+  // protects [Attacks] src/adapters/postgres/statements/policy.ts
   it("holds for a key whose signers are with different nodes, to the last wei", async () => {
     const policies = policiesOf({ keys: { payments: { maxValue: { perHour: "200" } } } });
     const stores = [await open(policies), await open(policies), await open(policies)];
@@ -83,6 +84,7 @@ describe("a limit under a race", () => {
     expect(fates.flat().filter((fate) => fate === "forbidden")).toHaveLength(16);
   });
 
+  // protects [Attacks] src/domain/ledger/guard.ts, src/adapters/postgres/commit/load.ts
   it("holds for a signer whose lane changes hands while commits get no answer", async () => {
     const lane = aLane(6);
     const policies = forSigner(lane.signer, { maxValue: { perDay: "150" } });
@@ -126,6 +128,7 @@ describe("a limit under a race", () => {
     it.each([
       ["in one round trip", policiesOf({})],
       ["in two round trips", policiesOf({ keys: { nobody: { maxValue: { perDay: "1" } } }, signers: { "*": {} } })],
+      // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
     ])("is obeyed where it commits first, and the allocation is judged anew: %s", async (_, before) => {
       const lane = aLane(7);
       const store = await open(before);
@@ -139,6 +142,7 @@ describe("a limit under a race", () => {
       expect(await acceptedOf(lane)).toMatchObject({ count: 1 });
     });
 
+    // protects [Attacks] src/adapters/postgres/commit/commit.ts, src/adapters/postgres/statements/lane.ts
     it("waits for an allocation that was first, and is obeyed from then on", async () => {
       const lane = aLane(7);
       const [store, other] = [await open(policiesOf({})), await open(policiesOf({}))];
@@ -156,6 +160,7 @@ describe("a limit under a race", () => {
       expect(await create(store, fence)).toBe("forbidden");
     });
 
+    // protects [Attacks] src/adapters/postgres/commit/policies.ts, src/adapters/postgres/migrations/0033_policy_document.sql
     it("reaches a lane that is made meanwhile, whichever of the two commits first", async () => {
       const [late, early] = [aLane(7), aLane(7)];
       const store = await open(policiesOf({}));

@@ -52,6 +52,7 @@ describe("the requests of a pool under a race", () => {
   };
   const count = async (sql: string) => Number((await subject.client.query<{ n: string }>(sql)).rows[0]?.n);
 
+  // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
   it("have one transaction each where batches cross, over several lanes", async () => {
     const fences = await Promise.all(
       stores.map(async (store) => [await holdLane(store), await holdLane(store)] as const),
@@ -83,6 +84,7 @@ describe("the requests of a pool under a race", () => {
     expect((await Promise.all(given)).reduce((sum, each) => sum + each, 0)).toBe(120);
   });
 
+  // protects [Pools] src/adapters/postgres/statements/pool-choice.ts
   it("are written in one order, whatever the order of a batch and its lanes, so that nobody waits in a circle", async () => {
     const fences = [await holdLane(direct), await holdLane(direct)] as const;
     const ids = requests(20).sort().reverse();
@@ -98,6 +100,7 @@ describe("the requests of a pool under a race", () => {
   });
 
   it.each(["cut-before", "cut-after"] as const)(
+    // protects [Pools] src/application/stages/1-create/pools.ts, src/adapters/postgres/statements/pool-choice.ts
     "have one transaction where the commit of the first got no answer (%s), and the repeat comes on another lane",
     async (fault) => {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
@@ -117,6 +120,7 @@ describe("the requests of a pool under a race", () => {
     },
   );
 
+  // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
   it("wait for a commit that is under way: where it stands they are repeats, where it does not they are new", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];

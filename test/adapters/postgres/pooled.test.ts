@@ -47,6 +47,7 @@ describe.skipIf(pgbouncerPath === undefined)("behind PgBouncer", () => {
     await close();
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("holds no session lock, says so, and tells of none", async () => {
     const { url, close } = await createPostgresSubject();
     const pooler = await startPgBouncer(url);

@@ -46,6 +46,7 @@ describe("on large tables", () => {
     ),
   );
 
+  // protects [Reads] src/adapters/postgres/stores/queries.ts, src/adapters/postgres/rows/page-scopes.ts, src/adapters/postgres/statements/transaction-page.ts, src/adapters/postgres/migrations/0012_smaller_indexes.sql
   it("a page of a list costs the same whatever it asks for, and however little it finds", async () => {
     const costs: [string, number][] = [];
     for (const filter of pages) {
@@ -67,6 +68,7 @@ describe("on large tables", () => {
     [{ chainId: QUIET_CHAIN, limit: 2 }, `chain_id = ${QUIET_CHAIN}`],
   ];
   it.each(followed.flatMap(([filter, where]) => orders.map((order) => [order, filter, where] as const)))(
+    // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
     "pages that follow on each other have every row once, %s first, of %j",
     async (order, filter, where) => {
       const { rows } = await client.query<{ tx_id: string }>(
@@ -90,6 +92,7 @@ describe("on large tables", () => {
     },
   );
 
+  // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
   it("so do a page of signers, one signer, and the count of everything", async () => {
     const costs = {
       signers: await buffersOf((connections) => queriesFrom(connections).lanesAfter(null, 20)),
@@ -111,11 +114,13 @@ describe("on many lanes with little on each", () => {
   }, 60_000);
   afterAll(() => subject.close());
 
+  // protects [Reads] src/adapters/postgres/statements/lane.ts, src/adapters/postgres/statements/census.ts, src/adapters/postgres/stores/queries.ts
   it("a page of signers reads a few rows of each lane, not all that are live", async () => {
     const buffers = await countBuffers(subject.client, (connections) => queriesFrom(connections).lanesAfter(null, 100));
     expect(buffers / 100).toBeLessThan(60);
   });
 
+  // protects [Reads] src/adapters/postgres/rows/page-scopes.ts
   it.each(orders)("a page of what is in flight is met without collecting all of it, %s first", async (order) => {
     const filter = { state: "TRACKING", order, limit: 51 } as const;
     const buffers = await countBuffers(subject.client, (connections) => findPage(connections, filter));
@@ -151,6 +156,7 @@ describe("request ids of many lanes", () => {
   it.each([
     ["that are not there", (n: number) => `new-${n}`, 0],
     ["that each of the lanes has used", (n: number) => `r${n % 10}`, LANES],
+    // protects [Reads] src/adapters/postgres/statements/transaction.ts
   ])("%s are looked up once each, not each on every lane", async (_, requestId, found) => {
     const asked = Array.from({ length: LANES }, (_, n) => ({
       lane: { chainId: BUSY_CHAIN, signer: signerAt(n) },

@@ -68,6 +68,7 @@ describe("a database", () => {
     expect(await standing(name, lane)).toEqual([null]);
   });
 
+  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0029_place_of_lanes.sql
   it("that is a copy under the old one's name, in the same server, is another history: its lanes wait", async () => {
     const backup = await copyOf(name);
     await asAdmin(`DROP DATABASE ${name}`);
@@ -77,12 +78,14 @@ describe("a database", () => {
     expect(await found(name), "told once").toMatchObject({ epoch: 2, begun: false });
   });
 
+  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0029_place_of_lanes.sql
   it("whose table was made anew, as pg_restore --clean does, is another history too", async () => {
     await makeTableAnew(name);
     expect(await found(name)).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
     expect(await standing(name, lane)).toEqual(["HISTORY"]);
   });
 
+  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0029_place_of_lanes.sql
   it("that was loaded anew under a process that misses nothing of its own is another history for that one, too", async () => {
     await onDatabase(name, async (store) => {
       await store.registerInstance(anInstance());
@@ -91,6 +94,7 @@ describe("a database", () => {
     });
   });
 
+  // protects [A restored database] src/adapters/postgres/statements/database.ts
   it("of a release before this one, which noted no place, goes on", async () => {
     const client = await connectClient(urlOf(name));
     await client.query("UPDATE fencepost.database_history SET place = NULL");
@@ -100,6 +104,7 @@ describe("a database", () => {
     expect(rows).toEqual([{ noted: true }]);
   });
 
+  // protects [A restored database] src/adapters/postgres/schema/after-restore.ts
   it("that whoever restored it has marked waits for an operator, although nothing in it shows: a running node, too", async () => {
     await onDatabase(name, async (running) => {
       const other = aLane();

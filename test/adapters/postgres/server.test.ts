@@ -58,6 +58,7 @@ describe("the server", () => {
     await expect(open(url.href)).rejects.toThrow(/UTF8/);
   });
 
+  // protects [Another program at the key] src/adapters/postgres/store.ts
   it("is refused while transactions are open that an older version moved to a second nonce, with a list of them", async () => {
     const url = await database(migrated());
     const before = await open(url.href);
@@ -125,6 +126,7 @@ describe("the server", () => {
     await store.close();
   });
 
+  // protects [Attacks] src/adapters/postgres/session/connections.ts
   it("is asked for its own clock and settings, whatever schema a default puts in front of its own", async () => {
     const hostile = `
       CREATE SCHEMA hostile;

@@ -62,12 +62,14 @@ describe("one round trip", () => {
     return proxy.roundTrips - before;
   }
 
+  // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/session/durably.ts
   it("is what a renewal takes", async () => {
     const { instanceId } = await holdLane(counted);
     await counted.renewInstance(instanceId, LEASE_MS);
     expect(await tripsOf(() => counted.renewInstance(instanceId, LEASE_MS))).toBe(1);
   });
 
+  // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/statements/node-instance.ts
   it("is what telling of a session lock takes, and telling of none", async () => {
     const { instanceId } = await holdLane(counted);
     await counted.renewInstance(instanceId, LEASE_MS);
@@ -80,6 +82,7 @@ describe("one round trip", () => {
     }
   });
 
+  // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
   it("is what a process takes to become another instance, and what is long dead is forgotten with it", async () => {
     const before = await holdLane(counted);
     await counted.renewInstance(before.instanceId, LEASE_MS);
@@ -103,6 +106,7 @@ describe("one round trip", () => {
     expect(left.rows).toEqual([]);
   });
 
+  // protects [Short of time] src/adapters/postgres/stores/register-instance.ts
   it("is what a process takes to become another instance, and the lanes of the one before are free", async () => {
     const fence = await holdLane(counted);
     await counted.renewInstance(fence.instanceId, LEASE_MS);
@@ -125,6 +129,7 @@ describe("in another history, one round trip", () => {
     await other.close();
   });
 
+  // protects [Short of time] src/adapters/postgres/statements/session.ts
   it("renews nothing, and the usual way says why", async () => {
     const { instanceId } = await holdLane(there);
     await other.client.query("UPDATE fencepost.feed SET epoch = epoch + 1");
@@ -136,6 +141,7 @@ describe("in another history, one round trip", () => {
     ["the feed has gone back", "UPDATE fencepost.feed SET last_seq = 4"],
     ["it was another system that was last seen", "UPDATE fencepost.database_history SET system_identifier = 'another'"],
     ["its log was further on", "UPDATE fencepost.database_history SET wal_position = wal_position + 1e12"],
+    // protects [Short of time] src/adapters/postgres/statements/session.ts
   ])("registers nothing where %s: the usual way begins an epoch", async (_, change) => {
     const before = anInstance();
     await there.registerInstance(before);
@@ -156,6 +162,7 @@ describe("a process that stands still", () => {
     expect(await renewing).toBe(true);
   });
 
+  // protects [Short of time] src/adapters/postgres/session/connections.ts
   it("past the deadline of a question reads the answer that has arrived meanwhile", async () => {
     await store.ping();
     const asking = store.ping();
@@ -163,6 +170,7 @@ describe("a process that stands still", () => {
     await expect(asking).resolves.toBeUndefined();
   });
 
+  // protects [Short of time] src/adapters/postgres/stores/leases.ts, src/adapters/postgres/session/durably.ts
   it("renews beside a flood of creates, each commit of which is heard late", async () => {
     const fence = await settled(() => holdLane(store));
     await settled(() => store.renewInstance(fence.instanceId, 60_000));
@@ -200,6 +208,7 @@ describe("a transaction that the server ended because it stood idle", () => {
     act();
   }
 
+  // protects [Short of time] src/adapters/postgres/session/errors.ts, src/adapters/postgres/session/write-transaction.ts
   it("is tried again without a look at what became of it, and its create is answered once", async () => {
     const [fence, other] = [await settled(() => holdLane(store)), await settled(() => holdLane(store))];
     await settled(() => allocate(store, other, [anIntent(other.lane)]));

@@ -170,6 +170,7 @@ describe("no condition is there for nothing", () => {
     ["what keys have used, counted for one key and chain and within the hour and the day", KEY_USE],
     ["which orders were carried out", ORDER_KEYS],
     ["intents whose sender waits for an answer", LEFT_INTENTS],
+    // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts, src/adapters/postgres/statements/left-intent.ts, src/adapters/postgres/statements/policy.ts, src/adapters/postgres/statements/order-key.ts
   ])("in the statements about %s", async (_, topic) => {
     expect(await idleConditions(subject.client, topic)).toEqual([]);
   });

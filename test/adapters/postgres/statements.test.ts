@@ -165,6 +165,7 @@ describe.each(["never analysed", "analysed while empty"])("plans on tables %s", 
     }
   });
 
+  // protects [Reads] src/adapters/postgres/statements/lane.ts
   it("count what waits to be signed among what is live, not among all that a lane ever sent", async () => {
     expect(await planOf("read-lane")).toMatch(/Index Scan using transaction_live on transaction/);
   });

@@ -52,6 +52,7 @@ describe("the log of a node whose chain is away", () => {
     return { clock, lines, sink: createLogSink({ log, nodeId: "node-1", clock }) };
   }
 
+  // protects [Signals] src/adapters/system/line-limit.ts, src/adapters/system/log-sink.ts
   it("has a limited number of lines, however many submissions fail, and reports how many there were", async () => {
     const { clock, lines, sink } = sinkWith();
     const failed: TelemetryEvent = {
@@ -69,6 +70,7 @@ describe("the log of a node whose chain is away", () => {
     expect(lines.at(-1)?.message).toBe("node answered unknown (4980 more like this in ten seconds)");
   });
 
+  // protects [Signals] src/adapters/system/line-limit.ts, src/adapters/system/log-sink.ts
   it("never leaves out a write or an alert", () => {
     const { lines, sink } = sinkWith();
     const moved = { type: "tx.transition", ...tx, event: "resubmit", from: "TRACKING", state: "TRACKING" } as const;

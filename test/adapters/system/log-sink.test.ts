@@ -136,6 +136,7 @@ describe("log sink", () => {
     expect(lineFor({ type: "lanes.taken", acquired: 0, takenOver: 1 }).message).toBe("took 1 lane");
   });
 
+  // protects [Explained, and said aloud] src/adapters/system/log-sink.ts
   it("logs an alert's message once", () => {
     const { fields, message } = lineFor({
       type: "alert",

@@ -62,6 +62,7 @@ describe("logger", () => {
     });
   });
 
+  // protects [Many lanes] src/domain/text/mask.ts
   it("masks private keys anywhere, also beside and inside other secrets", () => {
     const [one, two] = ["1a".repeat(32), "2b".repeat(32)];
     const mask = createMask([one, two, "a1a1a1a1", `https://rpc/${one}/token`]);
@@ -73,6 +74,7 @@ describe("logger", () => {
     expect(mask(`0x${hash}`)).toBe(`0x${hash}`);
   });
 
+  // protects [Many lanes] src/domain/text/mask.ts
   it("takes no longer for ten thousand keys than for one", () => {
     const keys = Array.from({ length: 10_000 }, (_, n) => createHash("sha256").update(`key ${n}`).digest("hex"));
     const line = JSON.stringify({ txHash: `0x${"4d".repeat(32)}`, msg: "a line as there are many" });

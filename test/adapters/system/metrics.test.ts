@@ -160,6 +160,7 @@ describe("metrics", () => {
     expect(samples.some((sample) => sample.name === "process_cpu_seconds_total")).toBe(true);
   });
 
+  // protects [Many lanes] src/adapters/system/metrics.ts
   it("measures event loop lag at the scrape, without a timer that wakes the process", async () => {
     const { types } = parseExposition((await createMetrics().expose()).body);
     expect([...types.keys()].filter((name) => name.includes("eventloop"))).toEqual(["nodejs_eventloop_lag_seconds"]);
@@ -253,6 +254,7 @@ describe("metrics", () => {
     expect(await value(metrics, "nonce_drift")).toBeUndefined();
   });
 
+  // protects [Signals] src/adapters/system/metrics.ts
   it("has every alert from zero, so that the first is an increase", async () => {
     const metrics = createMetrics({ processMetrics: false });
     const codes = (await scrape(metrics)).filter(({ name }) => name === "fencepost_alert_total");
@@ -288,6 +290,7 @@ describe("metrics", () => {
     }
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts
   it("sees no drift in the first count of a new lane", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "nonce.firstCount", lane, chainCount: 400 });

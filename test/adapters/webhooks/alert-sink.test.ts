@@ -42,10 +42,12 @@ const message: AlertMessage = {
 };
 
 describe("the format of an alert", () => {
+  // protects [Explained, and said aloud] src/adapters/webhooks/alert-formats.ts
   it("is the alert itself as plain JSON", () => {
     expect(formatAlert("json", message)).toEqual(message);
   });
 
+  // protects [Explained, and said aloud] src/adapters/webhooks/alert-formats.ts
   it("is a text with all fields in the envelope of Slack, DingTalk or Feishu", () => {
     const slack = formatAlert("slack", message) as { text: string };
     expect(slack.text).toContain("[Fencepost CRITICAL] DEEP_REORG: a &lt; b &amp; c");
@@ -97,6 +99,7 @@ function quietSink(options: Partial<AlertSinkOptions> = {}) {
 }
 
 describe("the alert webhook", () => {
+  // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
   it("gets each alert with node, code and place, and no other events", async () => {
     const { alerts, sent } = quietSink();
     alerts.sink({ type: "chain.reachable", chainId: 1 });
@@ -120,6 +123,7 @@ describe("the alert webhook", () => {
     ]);
   });
 
+  // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
   it("gets a repeated alert once per window, then once more with a count, then nothing", async () => {
     const { alerts, clock, sent } = quietSink({ windowMs: 60_000 });
     for (let n = 0; n < 5; n++) alerts.sink(anAlert({ message: `attempt ${n}` }));
@@ -134,6 +138,7 @@ describe("the alert webhook", () => {
     expect(sent).toHaveLength(3);
   });
 
+  // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
   it("gets alerts of another code, lane or transaction separately", async () => {
     const { alerts, clock, sent } = quietSink();
     alerts.sink(anAlert());
@@ -144,6 +149,7 @@ describe("the alert webhook", () => {
     expect(sent).toHaveLength(4);
   });
 
+  // protects [Signals] src/domain/troubles/alerts.ts
   it("gets alerts of another chain or endpoint separately, with their names", async () => {
     const { alerts, clock, sent } = quietSink();
     const down = { type: "alert", severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message: "m" } as const;
@@ -192,6 +198,7 @@ describe("the alert webhook", () => {
     expect(sent).toHaveLength(2);
   });
 
+  // protects [Explained, and said aloud] src/adapters/webhooks/alert-sink.ts
   it("has a queue of a hundred: the oldest are dropped, and that is reported", async () => {
     const never: typeof globalThis.fetch = (_, init) =>
       new Promise((__, reject) => init?.signal?.addEventListener("abort", () => reject(init.signal?.reason)));

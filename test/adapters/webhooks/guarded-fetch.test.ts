@@ -73,6 +73,7 @@ describe("an address", () => {
 
 describe("a post to a hook", () => {
   it.each([["127.0.0.1"], ["169.254.169.254"], ["fd00::1"], ["::ffff:10.0.0.1"], ["::1"]])(
+    // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
     "is not sent if its name resolves to %s",
     async (address) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
@@ -82,6 +83,7 @@ describe("a post to a hook", () => {
     },
   );
 
+  // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
   it("is not sent if one of several addresses is private", async () => {
     const { port, asked } = await serve((_, response) => response.end("{}"));
     const fetch = guardedFetch([], resolving("1.1.1.1", "127.0.0.1"));
@@ -90,6 +92,7 @@ describe("a post to a hook", () => {
   });
 
   it.each(["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "localhost", "2130706433", "0x7f.1", "0"])(
+    // protects [Attacks] src/adapters/webhooks/guarded-fetch.ts, src/adapters/webhooks/networks.ts
     "is not sent if its URL has %s, resolved by the system",
     async (host) => {
       const { port, asked } = await serve((_, response) => response.end("{}"));
@@ -105,12 +108,14 @@ describe("a post to a hook", () => {
     expect(await post(`http://127.0.0.1:${port}/`, fetch)).toBe("taken");
   });
 
+  // protects [Attacks] src/adapters/webhooks/post-json.ts
   it("follows no redirect", async () => {
     const { port, asked } = await serve((_, response) => response.writeHead(307, { location: "/elsewhere" }).end());
     await expect(post(`http://127.0.0.1:${port}/`, guardedFetch(["127.0.0.1"]))).rejects.toThrow();
     expect(asked()).toBe(1);
   });
 
+  // protects [Attacks] src/adapters/webhooks/post-json.ts
   it("reads no endless body, and does not wait for a slow answer", async () => {
     const endless = await serve((_, response) => {
       const more = () => void response.write("x".repeat(64 * 1024), () => more());
@@ -122,6 +127,7 @@ describe("a post to a hook", () => {
     await expect(post(`http://127.0.0.1:${slow.port}/`, fetch)).rejects.toThrow("no answer within 1000 ms");
   });
 
+  // protects [Attacks] src/adapters/webhooks/post-json.ts
   it("names neither host nor address if nobody answers", async () => {
     const fetch = guardedFetch(["127.0.0.1"], (_, __, callback) =>
       callback(Object.assign(new Error("getaddrinfo ENOTFOUND secret.example"), { code: "ENOTFOUND" }), []),

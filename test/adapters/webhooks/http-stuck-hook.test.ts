@@ -47,6 +47,7 @@ function hook(options: { secret?: string } = {}) {
 }
 
 describe("a hook over HTTP", () => {
+  // protects [The hook] src/adapters/webhooks/http-stuck-hook.ts
   it("posts the context, signed, and reads the decision", async () => {
     receiver.answer = (response) => response.end(JSON.stringify(decision));
     expect(await hook({ secret: "s3cret" }).decide(context)).toEqual(decision);
@@ -63,6 +64,7 @@ describe("a hook over HTTP", () => {
     expect(receiver.received[0]?.headers).not.toHaveProperty("fencepost-signature");
   });
 
+  // protects [The hook] src/adapters/webhooks/http-stuck-hook.ts
   it("is retried after 5xx and 429, with the same idempotency key", async () => {
     const statuses = [503, 429];
     receiver.answer = (response) => {
@@ -87,6 +89,7 @@ describe("a hook over HTTP", () => {
     expect(receiver.received).toHaveLength(1);
   });
 
+  // protects [The hook] src/adapters/webhooks/post-json.ts
   it("has a time limit, accepts no HTML, limits the size, and follows no redirect", async () => {
     receiver.answer = (response) => response.end("<html>");
     await expect(hook().decide(context)).rejects.toThrow("not JSON");

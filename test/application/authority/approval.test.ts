@@ -49,6 +49,7 @@ const statusOf = async ({ node }: WorldNode, txId: string) => {
 const AWAITING = { state: "CREATED", subState: "AWAITING_APPROVAL", nonce: null };
 
 describe("a transaction above the bound", () => {
+  // protects [Operators] src/domain/ledger/order-keys.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("is decided once under one key, however often that is said", async () => {
     const entry = await start();
     const keyed = (action: TransactionAction, txId: string) => ({ ...order(action, txId), idempotencyKey: "k" });
@@ -125,6 +126,7 @@ describe("a transaction above the bound", () => {
     expect(summary).toMatch(/was rejected by operator:bob: reject it/);
   });
 
+  // protects [Attacks] src/application/operations/approval.ts, src/application/detours/intake.ts
   it("expires by the database's clock, also where its owner has changed", async () => {
     const entry = await start();
     const txId = await waiting(entry);
@@ -145,6 +147,7 @@ describe("a transaction above the bound", () => {
     expect(view).toMatchObject({ state: "FAILED_FINAL", subState: "CANCELLED", nonce: null });
   });
 
+  // protects [Attacks] src/application/detours/intake.ts, src/domain/ledger/settle-intake.ts
   it("holds nobody up where it is approved and cannot be prepared yet, and its maker can still cancel it", async () => {
     const entry = await start();
     const ann = asKey(entry, "ann", "read", "submit");
@@ -172,6 +175,7 @@ describe("a transaction above the bound", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("is not approved by the key that made it, whatever that key may do, nor by one without approve", async () => {
     const entry = await start();
     const txId = await waiting(entry);
@@ -195,6 +199,7 @@ describe("two decisions at once", () => {
     ["approve", "approve"],
     ["approve", "reject"],
     ["reject", "approve"],
+    // protects [Attacks] src/domain/ledger/settle-intake.ts
   ] as const)("%s and %s: one counts, and both are told which", async (first, second) => {
     const entry = await start();
     const other = await world.startNode();
@@ -215,6 +220,7 @@ describe("two decisions at once", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/domain/ledger/guard.ts
   it("of many that are approved at once, no more get a nonce than the limit allows", async () => {
     const entry = await start({ ...BOUND, maxValue: { perDay: "2000" } });
     const other = await world.startNode();
@@ -231,6 +237,7 @@ describe("two decisions at once", () => {
 });
 
 describe("no way around it", () => {
+  // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
   it("for what a caller wrote into its own transaction", async () => {
     const entry = await start();
     const intent = intakeIntent(moving(500, { requestId: "in" }));
@@ -241,6 +248,7 @@ describe("no way around it", () => {
     await world.allSettled(1);
   });
 
+  // protects [Attacks] src/domain/ledger/guard.ts
   it("by a replacement, which cannot wait and is refused", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -274,6 +282,7 @@ describe("no way around it", () => {
 
 describe("a crash", () => {
   it.each(["unknown-committed", "unknown-lost"] as const)(
+    // protects [Attacks] src/application/operations/approval.ts, src/application/detours/intake.ts
     "of the commit's answer (%s) leaves one transaction that waits, or one decision",
     async (fault) => {
       const entry = await start();
@@ -292,6 +301,7 @@ describe("a crash", () => {
     },
   );
 
+  // protects [Attacks] src/application/operations/approval.ts, src/application/detours/intake.ts
   it("between the approval and the nonce leaves it to the next owner", async () => {
     const entry = await start();
     const txId = await waiting(entry);

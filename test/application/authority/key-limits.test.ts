@@ -33,6 +33,7 @@ function cancelOf(txId: string): Explanation["actions"][number] {
 }
 
 describe("a key that is limited to signers and chains", () => {
+  // protects [Attacks] src/application/authority.ts
   it("finds nothing else under an id, be it read, explained, acted on or reserved", async () => {
     for (const lane of FOREIGN) {
       const act = vi.fn(async () => sampleTransaction());
@@ -71,6 +72,7 @@ describe("a key that is limited to signers and chains", () => {
     }
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("sees its own part of every list; of the feed too, whose numbers keep their places", async () => {
     const transactions = vi.fn(async () => ({ items: each((lane) => sampleTransaction({ lane })), next: "more" }));
     const api = limitedTo(
@@ -103,6 +105,7 @@ describe("a key that is limited to signers and chains", () => {
     expect(await unlimited.completions({ after: 0 })).toEqual({ epoch: 1, items: [], next: 0 });
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("stops its own signers alone, and nothing where it is not for all chains; it hears of no other order", async () => {
     const [other] = FOREIGN as [Lane];
     const killOf = (signer: Lane["signer"] | null) => ({ killId: "k", signer, actor: "operator:ops", reason: "why" });
@@ -125,6 +128,7 @@ describe("a key that is limited to signers and chains", () => {
     expect((await unlimited.kill(order(null))).kills).toEqual(kills);
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("is told the nonce that a transaction waits for, and not whose transaction it is", async () => {
     const told: Explanation = {
       summary: "waits",
@@ -155,6 +159,7 @@ describe("on a node", () => {
   let world: World;
   afterEach(() => world.close());
 
+  // protects [Attacks] src/domain/keys/principal.ts, src/application/requests/normalise.ts, src/application/operations/operations.ts
   it("creates, reservations and orders outside a key's limits are refused, and consume nothing", async () => {
     world = new World();
     const { node } = await world.startNode();
@@ -175,6 +180,7 @@ describe("on a node", () => {
     expect(world.rows().map(({ lane }) => lane.signer)).toEqual([SIGNER, SIGNER]);
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("creates count against the rate of a key where its caller is heard, and not again at the lane's owner", async () => {
     world = new World();
     const nodes = [await world.startNode(), await world.startNode()];
@@ -193,6 +199,7 @@ describe("on a node", () => {
     expect(left).toEqual([forwarding === 0 ? [2, 5] : [5, 2]]);
   });
 
+  // protects [Attacks] src/domain/keys/principal.ts, src/application/stages/1-create/create.ts, src/application/operations/reservations.ts
   it("a request id that another key owns is REQUEST_ID_REUSED, and says nothing of its transaction", async () => {
     world = new World();
     const { node } = await world.startNode();

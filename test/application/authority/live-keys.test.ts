@@ -26,6 +26,7 @@ afterEach(async () => {
 });
 
 describe("the keys of the database, on a node", () => {
+  // protects [Attacks] src/application/live-keys.ts, src/main/service.ts
   it("may be any before they were read for the first time: callers are told to come again, not that theirs is unknown", async () => {
     made = world();
     const { clock, store, keys } = made;
@@ -42,6 +43,7 @@ describe("the keys of the database, on a node", () => {
     expect(keys.find(SECOND)).toBeNull();
   });
 
+  // protects [Attacks] src/application/live-keys.ts
   it("are known, both while one is rotated, and refused when they are revoked: within a second", async () => {
     made = world();
     const { clock, store, keys } = made;
@@ -82,6 +84,7 @@ describe("the keys of the database, on a node", () => {
     expect(keys.find(FIRST)).toMatchObject({ createsPerSecond: 3, queueShare: null });
   });
 
+  // protects [Attacks] src/application/live-keys.ts
   it("hold for the length of a lease where the database does not answer, and are then not let in", async () => {
     made = world();
     const { clock, store, keys } = made;

@@ -78,6 +78,7 @@ const used = async ({ node }: WorldNode) => (await world.settle(node.api.policyU
 const to = (receiver: string) => transfer({ payload: { ...(transfer().payload as object), to: receiver } });
 
 describe("a policy", () => {
+  // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
   it("refuses a create with 403 and the rule, and consumes no nonce", async () => {
     const entry = await start({ to: [TO], selectors: ["0x"] });
     expect(await refusal(entry.node.api.create(to(OTHER)))).toMatchObject(forbidden("signer.to"));
@@ -91,12 +92,14 @@ describe("a policy", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
   it("lets the others of a batch through", async () => {
     const entry = await start({ to: [TO] });
     const fates = await world.settle(entry.node.api.createBatch([transfer(), to(OTHER), transfer()]));
     expect(fates).toMatchObject([{ nonce: 0 }, forbidden("signer.to"), { nonce: 1 }]);
   });
 
+  // protects [Attacks] src/domain/policy/charges.ts
   it("counts the worst case until a transaction is final, and what was paid from then on", async () => {
     const entry = await start({ maxCost: { perHour: `${2n * WORST - 1n}` } });
     world.holdBlocks();
@@ -114,6 +117,7 @@ describe("a policy", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
   it("counts blobs until a transaction is final, and what they cost from then on", async () => {
     const worst = 21_000n * 20n * GWEI + 131_072n * GWEI;
     const entry = await start({ maxCost: { perDay: `${worst}` } });
@@ -128,6 +132,7 @@ describe("a policy", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/detours/another-attempt.ts
   it("does not let the loop offer more than it allows, says so, and the transaction is still tracked and mined", async () => {
     const entry = await start(
       { maxCost: { perTransaction: `${WORST + 21_000n * GWEI}` } },
@@ -145,6 +150,7 @@ describe("a policy", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/stages/3-sign/sign.ts
   it("signs at first for no more than was counted, also where the market has risen, and pays the rest as a further payload", async () => {
     const entry = await start(
       { maxCost: { perDay: `${10n ** 18n}` } },
@@ -166,6 +172,7 @@ describe("a policy", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
   it("judges an operator's replacement, signed or still queued, and lets a cancel through", async () => {
     const entry = await start({ to: [TO], maxCost: { perDay: `${3n * WORST}` } });
     world.holdBlocks();
@@ -189,6 +196,7 @@ describe("a policy", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
   it("judges what a caller signed itself, and leaves its reservation open", async () => {
     const entry = await start({ to: [TO], maxCost: { perTransaction: `${WORST}` } });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
@@ -213,6 +221,7 @@ describe("a policy", () => {
       },
     ],
   ])(
+    // protects [Attacks] src/application/detours/change-payload.ts, src/domain/ledger/bind.ts
     "judges what a hook puts in the place of a transaction by %s: nothing is stored, and people are told",
     async (_, decide) => {
       const entry = await start({ to: [TO] }, { settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
@@ -225,6 +234,7 @@ describe("a policy", () => {
     },
   );
 
+  // protects [Attacks] src/application/detours/intake.ts
   it("ends an intent of the intake table as FAILED_FINAL/REJECTED, with the rule", async () => {
     const entry = await start({ to: [TO] });
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
@@ -298,6 +308,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   };
   const usedByAnn = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage({ key: "ann" }))).keys[0];
 
+  // protects [Reservations] src/application/detours/placeholder.ts, src/application/detours/holes.ts
   it("is charged to the key that reserved", async () => {
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${10n ** 18n}` } } } });
     await world.allSettled(2);
@@ -310,6 +321,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     checkInvariants(world);
   });
 
+  // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
   it("is signed and charged also where that key has no room for it", async () => {
     const most = 1n;
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${most}` } } } });
@@ -321,6 +333,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     checkInvariants(world);
   });
 
+  // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
   it("is signed on an operator's word, whatever the key that reserved may still spend", async () => {
     const keys = { ann: { maxCost: { perTransaction: "1" } } };
     const { entry, behind } = await silence({ keys }, { settings: { expiredReservations: "hole" } });
@@ -331,6 +344,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     checkInvariants(world);
   });
 
+  // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
   it("takes the nonce of a key's own transaction on an operator's word, too; a cancel has to fit into the key's limits", async () => {
     const entry = await start({}, { policies: policiesOf({ keys: { ann: { maxCost: { perDay: `${WORST}` } } } }) });
     world.holdBlocks();
@@ -341,6 +355,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "placeholder"]);
   });
 
+  // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
   it("is offered more for on a dearer market, by the loop and not by the key that has no room for that", async () => {
     const keys = { ann: { maxCost: { perDay: "1" } } };
     const { entry, behind, nonce } = await silence({ keys }, { settings: { resubmitIntervalMs: 2_000 } });
@@ -362,6 +377,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     expect(ops.outcome(behind)).toBe("CONFIRMED");
   });
 
+  // protects [Reservations] src/application/detours/placeholder.ts, src/application/detours/holes.ts
   it("is not signed where the signer's policy has no room for it: the head is STUCK, and says which rule", async () => {
     const signers = { [SIGNER]: { maxCost: { perDay: `${WORST}` } } };
     const { entry, behind, signed, nonce } = await silence({ signers });

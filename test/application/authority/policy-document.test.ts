@@ -29,6 +29,7 @@ describe("the policy document", () => {
     events.filter((event) => (event.type === "alert" || event.type === "alert.resolved") && event.code === code);
   const none = { signers: { [SIGNER]: { maxValue: { perTransaction: "0" } } } };
 
+  // protects [Attacks] src/application/operations/policies.ts, src/adapters/postgres/commit/commit.ts
   it("is seeded by the first node that has one, and binds a node that has none", async () => {
     world = new World({ signers: [SIGNER] });
     const bare = await world.startNode();
@@ -61,6 +62,7 @@ describe("the policy document", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/loops/follow-policies.ts
   it("wins over another file of a node, which says so until they are the same", async () => {
     const entry = await start();
     const other = await world.startNode({ policies: policiesOf(none) });

@@ -34,6 +34,7 @@ describe("the policies in force", () => {
     ).policies();
   };
 
+  // protects [Attacks] src/application/authority.ts
   it("are shown to a limited key as far as they are its own signers', its own, and everybody's", async () => {
     const { signers, keys, abis } = DOCUMENT;
     expect(await shownTo(key(["read"], LIMITED))).toEqual({
@@ -72,6 +73,7 @@ describe("what is used", () => {
     keys: [by(CHAIN_ID, "mine"), by(10, "mine"), by(CHAIN_ID, "other")],
   };
 
+  // protects [Attacks] src/application/authority.ts
   it("is shown to a limited key of its own lanes, and by itself on its own chains", async () => {
     const api = limitedTo(key(["read"], LIMITED), scriptedApi({ policyUsage: async () => all }));
     const { signers, keys } = await api.policyUsage();
@@ -83,6 +85,7 @@ describe("what is used", () => {
     expect(await api.policyUsage()).toEqual(all);
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("is refused to a limited key that names another signer or key, which says nothing of whether there is one", async () => {
     const policyUsage = vi.fn(async () => all);
     const api = limitedTo(key(["read", "operate"], LIMITED), scriptedApi({ policyUsage }));
@@ -101,6 +104,7 @@ describe("a dry run", () => {
   let world: World | undefined;
   afterEach(async () => world?.close());
 
+  // protects [Attacks] src/application/authority.ts
   it("is for the key that is shown; for another one it takes operate or admin", async () => {
     const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
     const script = scriptedApi({ checkPolicy });
@@ -126,6 +130,7 @@ describe("a dry run", () => {
     }
   });
 
+  // protects [Attacks] src/application/authority.ts
   it("is not for another key where the one that asks is limited: what is left would tell what the other has used", async () => {
     const checkPolicy = vi.fn(async () => ({ allowed: true, value: 1n, cost: 2n }));
     for (const [limits, rule] of [

@@ -40,6 +40,7 @@ async function batch({ node }: WorldNode, owner: string, count: number): Promise
 const isRefused = (fate: Fate): boolean => fate instanceof FencepostError;
 
 describe("a key that may fill a part of a lane's queue", () => {
+  // protects [Attacks] src/application/stages/1-create/queue-shares.ts
   it("is refused beyond it, and every other key still gets in", async () => {
     const [node] = (await start()) as [WorldNode];
     const fates = await batch(node, "greedy", 6);
@@ -52,6 +53,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect(world.rows()).toHaveLength(6);
   });
 
+  // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
   it("has its place again when a transaction is mined, and not before, and loses it when a reorg brings it back", async () => {
     const [node] = (await start()) as [WorldNode];
     await batch(node, "greedy", 4);
@@ -68,6 +70,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect((await batch(node, "greedy", 5)).map(isRefused)).toEqual([false, false, false, false, true]);
   });
 
+  // protects [Attacks] src/application/stages/1-create/queue-shares.ts
   it("fills it once, however many come at the same moment, alone or in batches", async () => {
     const [node] = (await start()) as [WorldNode];
     const alone = Array.from({ length: 10 }, () => create(node, "greedy"));
@@ -76,6 +79,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect(world.rows()).toHaveLength(4);
   });
 
+  // protects [Attacks] src/application/stages/1-create/create.ts
   it("is told of its own transactions when it repeats them, also beyond its part", async () => {
     const [node] = (await start()) as [WorldNode];
     const first = await create(node, "greedy", "order-1");
@@ -87,6 +91,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect(await create(node, "greedy", "order-2")).toMatchObject(FULL);
   });
 
+  // protects [Attacks] src/application/stages/1-create/create.ts
   it("keeps no place for what was refused for another reason, or could not be stored", async () => {
     const [node] = (await start()) as [WorldNode];
     const hopeless = { payload: { to: SIGNER, value: "1", gas: 1 } };
@@ -102,6 +107,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect((await batch(node, "greedy", 5)).map(isRefused)).toEqual([false, false, false, false, true]);
   });
 
+  // protects [Attacks] src/application/stages/1-create/create.ts
   it("has no place for what waits for approval: it takes one with its nonce, and none where it is rejected", async () => {
     world = new World({
       node: { queueLimit: 40 },
@@ -122,6 +128,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect(await create(entry, "greedy")).toMatchObject(FULL);
   });
 
+  // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
   it("is counted by the next owner of the lane as the one before had it", async () => {
     const [first] = (await start()) as [WorldNode];
     await batch(first, "greedy", 3);
@@ -131,6 +138,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect((await batch(second, "greedy", 2)).map(isRefused)).toEqual([false, true]);
   });
 
+  // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
   it("is held to it by the lane's owner, whichever node is asked", async () => {
     const nodes = await start(2);
     await world.until(() => world.ownerOf(SIGNER) !== undefined);
@@ -158,6 +166,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect(reads).toBe(1);
   });
 
+  // protects [Attacks] src/application/lane/queue-shares.ts
   it("is told to come again where it cannot be counted, and is counted at the next create", async () => {
     const [node] = (await start()) as [WorldNode];
     await world.settle(node.node.api.create(transfer()));

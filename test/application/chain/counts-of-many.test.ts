@@ -9,6 +9,7 @@ afterEach(() => world.close());
 const LANES = 50;
 const SIGNERS = Array.from({ length: LANES }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "c")}` as Address);
 
+// protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/adapters/evm/reads/read-sent.ts
 it("fifty lanes whose heads stand still for five minutes ask once for all that looks at a count in the same poll", async () => {
   world = new World({ signers: SIGNERS });
   const { node, rpc } = await world.startNode();

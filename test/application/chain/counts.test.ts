@@ -42,6 +42,7 @@ describe("a count", () => {
     expect(await counts.pending(ONE, ANEW)).toEqual(fact);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/nonce-floor.ts
   it("serves those for whom it is young enough, and is asked anew for the others", async () => {
     await counts.mined(ONE, ANEW);
     await clock.advance(99);
@@ -56,6 +57,7 @@ describe("a count", () => {
     expect(asked.slice(2)).toEqual(["one latest", "one pending", "other latest"]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
   it("that is on its way is waited for by all, and one that fails serves no later question", async () => {
     const failing = deferred();
     answer = () => failing.promise.then(() => Promise.reject(new ChainUnavailable("away")));
@@ -67,6 +69,7 @@ describe("a count", () => {
     expect(await counts.mined(ONE, { atMostMs: 100 })).toMatchObject({ count: 9 });
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/adapters/evm/reads/read-sent.ts
   it("that never comes keeps no other signer waiting, and its own no longer than a count may be old", async () => {
     answer = (signer) => (signer === ONE ? new Promise(() => undefined) : Promise.resolve(7));
     const hanging: CountFact[] = [];
@@ -105,6 +108,7 @@ describe("those who wait for the next poll", () => {
 describe("what the next nonce is compared with", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/nonce-floor.ts
   it("is also a count that another question brought meanwhile, but none from before a failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];
@@ -125,6 +129,7 @@ describe("what the next nonce is compared with", () => {
     expect(read).toEqual([0, 29_000, 59_000, 59_000]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/application/lane/lanes.ts
   it("is not what was being proved when the lane was read again", async () => {
     const bench = createChainBench({ settings });
     bench.simulated.setNonce(SIGNER, 45);

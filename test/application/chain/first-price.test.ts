@@ -33,6 +33,7 @@ describe("a first price", () => {
     ["the whole history", {}],
     ["the last base fee, with no history beside it", { baseFees: [FORTUNE], priorityFees: [] }],
     ["the tips", { baseFees: [GWEI] }],
+    // protects [Sent again, priced again, stuck] src/application/chain/chain-context.ts
   ])("is bounded by the blocks that were followed where one answer lies about %s", async (_, market) => {
     const bench = await offered(market);
     const most = 10n * usualBaseFee(bench) + 2n * GWEI;
@@ -60,6 +61,7 @@ describe("a first price", () => {
     expect(await capOf(bench)).toBe(41n * GWEI);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
   it("is not bounded by headers that do not hash to their hash, once others of the chain did", async () => {
     const bench = createChainBench();
     const { follower } = bench.context;
@@ -97,6 +99,7 @@ describe("a first price", () => {
     ["have a base fee of zero", 0n, {}],
     ["have no base fee", null, { baseFees: [] }],
     ["tell the same lie from the first one on", FORTUNE, {}],
+    // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/application/chain/chain-context.ts
   ])("ends at the ceiling, and says which, where blocks %s", async (_, baseFee, market: Partial<FeeMarket>) => {
     const bench = await offered(market, { chain: { baseFee } });
     for (const wishes of [{}, { type: "legacy" }] as const) {

@@ -45,6 +45,7 @@ describe("the cap of one transaction", () => {
   it.each([
     ["so low that hardly anything would pass", 999_999n, 17_000_000n],
     ["that the refused payload did not exceed", CAP, CAP],
+    // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/gas-limits.ts
   ])("is not learned from a refusal that names one %s", (_, cap, gas) => {
     const { limits: on } = limits(31_337);
     on.learn(cap, gas);

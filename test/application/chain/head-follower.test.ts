@@ -68,6 +68,7 @@ describe("a chain that is quicker than the looks at it", () => {
     return asked.map((words) => words.join(" "));
   }
 
+  // protects [Many lanes] src/application/chain/head-follower.ts
   it("is asked for as many blocks as it had last time together with its head", async () => {
     expect(await looks([4, 4, 6, 3, 1, 0, 1])).toEqual([
       "head | 101 to 103",
@@ -80,6 +81,7 @@ describe("a chain that is quicker than the looks at it", () => {
     ]);
   });
 
+  // protects [Many lanes] src/application/chain/head-follower.ts
   it("is followed where those blocks cannot be had with the head", async () => {
     const { simulated, chain, telemetry } = await following(100);
     let fails = false;
@@ -310,6 +312,7 @@ describe("a reorg", () => {
 });
 
 describe("an endpoint", () => {
+  // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
   it("that falls behind changes nothing, inside the window or below it", async () => {
     const { follower, simulated, faults } = await following(200);
     await follower.advance();

@@ -30,6 +30,8 @@ const refusal = (code: ErrorCode) => new FencepostError(code, "no");
 describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, leaveInDoubt) => {
   const aboutTheNode = ["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"] as const;
   it.each([...aboutTheNode, "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
+    // protects [Operators] src/application/cluster/delivery.ts
+    // protects [Attacks] src/application/cluster/delivery.ts
     "stays unknown where another node refuses it with %s: that says nothing about the first",
     (code) => {
       const delivery = deliveryTo("first");
@@ -49,6 +51,7 @@ describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, l
     },
   );
 
+  // protects [Operators] src/application/cluster/delivery.ts
   it("is unknown where there is no other node to ask", () => {
     const delivery = deliveryTo("first");
     leaveInDoubt(delivery);

@@ -46,6 +46,7 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
   return { asked, received, putBack, answered, look };
 }
 
+// protects [Replicas that embed the library] src/application/cluster/dequeue.ts
 it("begins all that was left for its lanes in one look, however many", async () => {
   const { asked, answered, look } = bench(Array.from({ length: 120 }, (_, index) => aRequest(index)));
   await look();
@@ -53,6 +54,7 @@ it("begins all that was left for its lanes in one look, however many", async () 
   expect(asked).toEqual([50, 50, 20, 0]);
 });
 
+// protects [Replicas that embed the library] src/application/cluster/dequeue.ts
 it("does not begin in the same look what it has just put back, because the lane is lost", async () => {
   const { asked, putBack, look } = bench([aRequest(1)], () => notLeader("lost"));
   await look();
@@ -60,6 +62,7 @@ it("does not begin in the same look what it has just put back, because the lane 
   expect(putBack).toEqual(["left-1"]);
 });
 
+// protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/dequeued-creates.ts
 it("says of each whether it was begun before: a repeat is looked for first", async () => {
   const { received, look } = bench([aRequest(1), aRequest(2, true)]);
   await look();

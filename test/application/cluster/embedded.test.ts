@@ -60,6 +60,7 @@ describe("an embedded node beside one that can be reached", () => {
 });
 
 describe("embedded nodes among themselves", () => {
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts
   it("share the lanes, and each takes creates for all of them", async () => {
     world = new World();
     const nodes = [await world.startNode({ embedded: true }), await world.startNode({ embedded: true })];

@@ -72,6 +72,7 @@ describe("what a caller is told", () => {
     expect((await answerTo(new LeaseLapsed()))[0]).toBe("this node's lease is not renewed; nothing was accepted");
   });
 
+  // protects [Short of time] src/application/loops/wakefulness.ts
   it("is for how long this node was not scheduled, where it was not", async () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_480);

@@ -75,6 +75,7 @@ describe("creates of one moment for the same node", () => {
     expect(world.network.forwards).toEqual([{ to: other.url, count: 100, repeat: false }]);
   });
 
+  // protects [Attacks] src/application/stages/1-create/create.ts, src/adapters/postgres/rows/transaction-fields.ts
   it("arrive under the name of the key that asked for each, and so does a reservation", async () => {
     world = new World();
     const nodes = await startNodes(2);

@@ -71,6 +71,7 @@ describe("creates that are left for an owner", () => {
     expect(await fates).toMatchObject([{ nonce: 0 }, { nonce: 1 }]);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
   it("share a row while another one is being written, and each call has its own answers", async () => {
     const { rows, enqueue } = bench();
     const all = some(5).map((each) => enqueue([each], true));
@@ -91,6 +92,7 @@ describe("creates that are left for an owner", () => {
     expect(told.map((fate) => (fate as { nonce: number }).nonce)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts
   it("do not share one with those that wait for the chain", async () => {
     const { rows, enqueue } = bench();
     for (const index of [0, 1, 2, 3]) void enqueue([aCreate(index)], index !== 1);
@@ -101,6 +103,7 @@ describe("creates that are left for an owner", () => {
     expect(rows.map(nonces)).toEqual([[0], [1], [2, 3]]);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
   it("of one call that are more than a row holds are left when what is before them is answered", async () => {
     const { rows, enqueue } = bench();
     const fates = enqueue(some(450), true);
@@ -115,6 +118,7 @@ describe("creates that are left for an owner", () => {
     expect((await fates).map((fate) => (fate as { nonce: number }).nonce)).toEqual(some(450).map((_, index) => index));
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
   it("are not left where what is before them was not answered", async () => {
     const { rows, enqueue } = bench();
     const fates = enqueue(some(250), true);
@@ -127,6 +131,7 @@ describe("creates that are left for an owner", () => {
     expect((told[249] as FencepostError).extras.outcome).toBeUndefined();
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("are at most a MiB to a row, and one that is larger is refused alone", async () => {
     const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
@@ -139,6 +144,7 @@ describe("creates that are left for an owner", () => {
     expect(rows.map(nonces)).toEqual([[0], [2]]);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("are as many as the queue holds; the rest is told so, and there is room again afterwards", async () => {
     const { rows, enqueue } = bench(3);
     const fates = enqueue(some(5), true);
@@ -167,6 +173,7 @@ describe("creates that are left for an owner", () => {
     ["no state", { results: [{ ...madeOf(aCreate(0)), state: "SOMETHING" }] }],
     ["a nonce that is none", { results: [{ ...madeOf(aCreate(0)), nonce: -1 }] }],
     ["a code of a newer version", { results: [{ code: "TOO_NEW", detail: "no" }] }],
+    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/forwarded-answer.ts
   ])("and answered with %s are unknown, with their ids", async (_, answer) => {
     const { rows, enqueue } = bench();
     const fates = enqueue(some(1), true);

@@ -39,6 +39,7 @@ function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true
 
 describe("a request that was left in the database", () => {
   it.each(["", "not JSON", "null", "7"])(
+    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/forwarded-answer.ts
     "and was answered with '%s' is unknown, and keeps no other waiting",
     async (said) => {
       const { clock, ask } = bench(({ action }) => (action === "odd" ? said : JSON.stringify({ answer: action })));
@@ -55,6 +56,7 @@ describe("a request that was left in the database", () => {
     expect(await asked).toMatchObject({ code: "UNAVAILABLE", extras: { retryAfterSeconds: 1 } });
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("finds a process full that has 64 MiB of them waiting, whatever their lanes, and has room again afterwards", async () => {
     const { clock, left, ask } = bench(() => null);
     const waiting = Array.from({ length: 63 }, () => ask("large", "x".repeat(MIB)));

@@ -59,6 +59,7 @@ describe("a send at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
+  // protects [Times and holds] src/domain/ledger/settle-intake.ts
   it("whose validUntil is over is refused as the owner would, and leaves nothing behind", async () => {
     const { owner, other, signer } = await pair();
     const validUntil = new Date(world.clock.now().getTime() - 1).toISOString();
@@ -75,6 +76,7 @@ describe("a send at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
+  // protects [Times and holds] src/domain/ledger/settle-intake.ts
   it("is answered with its transaction where it is repeated after its validUntil", async () => {
     const { owner, other, signer } = await pair();
     const validUntil = new Date(world.clock.now().getTime() + 60_000).toISOString();
@@ -106,6 +108,7 @@ describe("a send at a replica that does not own the lane", () => {
 });
 
 describe("a lane of another replica", () => {
+  // protects [Replicas that embed the library] src/application/cluster/route.ts
   it("is not fought for with each send: the owner's commits would wait", async () => {
     const { other, signer } = await pair({ hints: true });
     const { acquireLane } = other.store;
@@ -121,6 +124,7 @@ describe("a lane of another replica", () => {
 });
 
 describe("what the owner refuses", () => {
+  // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
   it("rejects the send as the owner itself would, leaves nothing, and its request id stays free", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
@@ -164,6 +168,7 @@ describe("what the owner refuses", () => {
 });
 
 describe("an owner that does not take it up", () => {
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("in time leaves it accepted, CREATED and without a nonce; the next owner sends it", async () => {
     const { owner, other, signer } = await pair();
     owner.store.pause();
@@ -179,6 +184,7 @@ describe("an owner that does not take it up", () => {
     checkInvariants(world);
   });
 
+  // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
   it("and finds afterwards that it reverts fails it for all to see: somebody was told of it", async () => {
     const { owner, other, signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
@@ -237,6 +243,7 @@ describe("two replicas that accept one request id for an owner that is silent", 
     return { owner, other, third, request, ids: answers.map(({ txId }) => txId) };
   }
 
+  // protects [Replicas that embed the library] src/adapters/postgres/stores/queries.ts
   it("lead by both of the ids that they answered to the one transaction", async () => {
     const { owner, other, third, ids } = await bothAccepted();
     world.holdBlocks();
@@ -271,6 +278,7 @@ describe("creates that a node of the release before left in the intake table", (
   const intentOf = (signer: Address, overrides = {}) =>
     asIntent(anIntent({ chainId: CHAIN_ID, signer }, { payload: { to: TO, gasPrice: 2_000_000_000n }, ...overrides }));
 
+  // protects [Replicas that embed the library] src/application/detours/intake.ts
   it("are taken up, or declined without a trace but the reason", async () => {
     const { signer } = await pair();
     const doomed = `0x${"dd".repeat(20)}` as const;
@@ -288,6 +296,7 @@ describe("creates that a node of the release before left in the intake table", (
     checkInvariants(world);
   });
 
+  // protects [Replicas that embed the library] src/application/detours/intake.ts
   it("makes the transaction of the intent that somebody was told of, not of one whose sender still waits", async () => {
     const { owner, signer } = await pair();
     owner.store.pause();
@@ -303,6 +312,7 @@ describe("creates that a node of the release before left in the intake table", (
 });
 
 describe("a write into the table of waiting requests without an answer", () => {
+  // protects [Replicas that embed the library] src/application/requests/unanswered.ts
   it("is told as unknown, with the id, and the repeat of its request id is the same transaction", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");
@@ -326,6 +336,7 @@ describe("a write into the table of waiting requests without an answer", () => {
 });
 
 describe("a replica that closes while its sends wait", () => {
+  // protects [Replicas that embed the library] src/application/cluster/cluster.ts
   it("answers them as accepted, and another takes them up", async () => {
     const { owner, other, signer } = await pair();
     owner.store.pause();
@@ -341,6 +352,7 @@ describe("a replica that closes while its sends wait", () => {
   });
 });
 
+// protects [Replicas that embed the library] src/application/cluster/pending-requests.ts
 it("takes no more sends for an owner that does not take them up than its queue holds", async () => {
   const { owner, other, signer } = await pair({ node: { queueLimit: 5 } });
   owner.store.pause();

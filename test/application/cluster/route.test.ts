@@ -112,6 +112,7 @@ describe("a request is enqueued for the lane's owner", () => {
     ["its chain is away", unavailable("the chain does not answer")],
     ["the request itself was refused", new FencepostError("SUBMISSION_REJECTED", "it reverts")],
     ["it was done", "done"],
+    // protects [Replicas that embed the library] src/application/cluster/route.ts
   ])("but not where %s", async (_, result) => {
     expect(await resultOf(result)).toBe(result);
   });

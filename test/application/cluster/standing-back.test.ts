@@ -38,6 +38,7 @@ async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[nu
 }
 
 describe("a node that wakes from a pause", () => {
+  // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
   it("leaves its lane for a lease to the node that took it, and then has its share again", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
@@ -50,6 +51,7 @@ describe("a node that wakes from a pause", () => {
     expect(world.clock.monotonicMs() - wokeMs).toBeLessThan(LEASE_MS + 5_000);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/cluster/stand-back.ts, src/domain/cluster/placement.ts
   it("and pauses again stands back for twice as long", async () => {
     const { first, signer } = await pair();
     await pause(first, "node-2", signer);
@@ -70,6 +72,7 @@ describe("a node that wakes from a pause", () => {
     checkInvariants(world);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/cluster/cluster.ts
   it("does not take its lane where it is free for a moment and asked for at this node", async () => {
     const { first, second, signer } = await pair();
     await pause(first, "node-2", signer);
@@ -88,6 +91,7 @@ describe("a node that wakes from a pause", () => {
     second.store.claimLanes = claim;
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
   it("claims what is still free after a lease: an older release leaves it to us, and no other node would take it", async () => {
     const { first, second, signer } = await pair();
     for (const _ of [1, 2]) {
@@ -113,6 +117,7 @@ describe("a node that wakes from a pause", () => {
     expect([world.ownerOf(signer), world.tokenOf(signer)], "and is kept").toEqual(["node-1", before + 1]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
   it("does not race for what is freed while it stands back, however long ago its own silence was", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
@@ -133,6 +138,7 @@ describe("a node that wakes from a pause", () => {
     expect(SIGNERS.map((each) => world.ownerOf(each))).toEqual(SIGNERS.map(() => "node-3"));
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
   it("gives what it took as the last one there to the next node that comes, however long ago its own silence was", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
@@ -142,6 +148,7 @@ describe("a node that wakes from a pause", () => {
     await world.until(() => SIGNERS.every((each) => world.ownerOf(each) === "node-3"), 5_000);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
   it("reads who holds what a few times a lease, and not at all before or after", async () => {
     const { first, signer } = await pair();
     let looks = 0;
@@ -161,6 +168,7 @@ describe("a node that wakes from a pause", () => {
     expect(looks).toBe(0);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/cluster/placement.ts
   it("claims at once what no other node can serve", async () => {
     world = new World();
     const [mine, ...others] = SIGNERS as [Address, ...Address[]];
@@ -180,6 +188,7 @@ describe("a node that wakes from a pause", () => {
     ).toEqual(others.map(() => "node-2"));
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/cluster/placement.ts
   it("claims everything at once where it is alone", async () => {
     world = new World();
     const only = await world.startNode();

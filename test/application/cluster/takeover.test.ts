@@ -88,6 +88,7 @@ describe("two nodes", () => {
 });
 
 describe("a node that is killed", () => {
+  // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
   it("is taken over within a second: the next create on its lane is accepted by then", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
@@ -102,6 +103,7 @@ describe("a node that is killed", () => {
     checkInvariants(world);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/loops/settling-in.ts, src/application/queries/readiness.ts
   it("and started again is ready within half a second, and ready means that a create is accepted", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
@@ -121,6 +123,7 @@ describe("a node that is killed", () => {
     checkInvariants(world);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/loops/settling-in.ts, src/application/queries/readiness.ts
   it("behind a pooler, and started again, is not ready before a create is accepted", async () => {
     world = new World();
     const first = await world.startNode();
@@ -147,6 +150,7 @@ describe("a node that is killed", () => {
 });
 
 describe("a node that loses its session, and lives", () => {
+  // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
   it("sends nothing until it has been heard of again, accepts all the while, and keeps its lanes", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();

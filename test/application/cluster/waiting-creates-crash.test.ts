@@ -43,6 +43,7 @@ const KINDS: readonly (readonly [string, Asking])[] = [
 ];
 
 describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
+  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/dequeued-creates.ts
   it("dies between its commit and its answer: the next one answers for it, and it is made once", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
@@ -55,6 +56,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     checkInvariants(world);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/dequeued-creates.ts
   it("dies in between where it has no request id: it is known by its own", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
@@ -80,6 +82,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     checkInvariants(world);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
   it("does not begin it in time: nothing is accepted, and nothing is made afterwards", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
@@ -92,6 +95,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     expect(await world.settle(send(other, request(signer)))).toMatchObject({ outcome: "created", nonce: 0 });
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
   it("does not answer in time: it is unknown, by its id, and its repeat is the same transaction", async () => {
     const { other, owner, signer } = await pair();
     owner.store.answerRequest = HELD_UP;
@@ -108,6 +112,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts
   it("takes it up in the moment in which its sender gives up: it is made, or told that nothing was", async () => {
     const { other, owner, signer } = await pair();
     for (let late = 3_900; late <= 4_100; late += 20) {
@@ -147,6 +152,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
 });
 
 describe("a pool's request that was left on one lane and not answered", () => {
+  // protects [Replicas that embed the library] src/domain/ledger/allocate.ts
   it("is not made there any more once its repeat was made on another", async () => {
     const { other, owner, signer } = await pair();
     const { commit } = owner.store;
@@ -172,6 +178,7 @@ describe("a pool's request that was left on one lane and not answered", () => {
 });
 
 describe("what a caller may do", () => {
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   it.each(KINDS)("is judged where it is made, for the key that was shown elsewhere: %s", async (_, request) => {
     const policies = policiesOf({
       keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
@@ -206,6 +213,7 @@ describe("what a caller may do", () => {
     expect(refused).toMatchObject({ code: "FORBIDDEN" });
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   it("is bounded by the part of the owner's queue that its key may fill", async () => {
     const { other, signer } = await pair({ node: { queueLimit: 10 } });
     world.holdBlocks();
@@ -217,6 +225,7 @@ describe("what a caller may do", () => {
       expect(each).toMatchObject({ code: "QUOTA_EXCEEDED", extras: { rule: "queueShare" } });
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   it("is over when its time is: what was left too late is refused by the database's clock", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
@@ -229,6 +238,7 @@ describe("what a caller may do", () => {
 });
 
 describe("an owner that was told to stop everything", () => {
+  // protects [Replicas that embed the library] src/application/cluster/kill-switch.ts
   it("gives the nonce, and signs nothing until the end of that order", async () => {
     const { other, owner, signer } = await pair({ hints: true });
     await world.settle(owner.node.api.kill({ signer: null, request: { reason: "stolen" }, actor: "operator:me" }));
@@ -266,6 +276,7 @@ describe("a transaction that is held", () => {
 });
 
 describe("a request id that is known", () => {
+  // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
   it("wins over the nonce that is named now, wherever it is asked, and no second one is given", async () => {
     const { other, owner, signer } = await pair();
     const { txId } = await world.settle(send(other, named(signer, 0, { requestId: "mine" })));
@@ -276,6 +287,7 @@ describe("a request id that is known", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
   it("and waits without a nonce is told as that, and gets none by its name", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();
@@ -289,6 +301,7 @@ describe("a request id that is known", () => {
 });
 
 describe("what is left for one owner", () => {
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("has a limit, and the rest is told so", async () => {
     const { other, owner, signer } = await pair({ node: { queueLimit: 5 } });
     owner.store.pause();

@@ -30,6 +30,7 @@ const noncesOf = (signer: Address) =>
     .map(({ nonce }) => nonce);
 
 describe("a send that names its nonce, at a replica that does not own the lane", () => {
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   it("gets that nonce, and is sent like any other", async () => {
     const { other, signer } = await pair({ hints: true });
     const startedMs = world.clock.monotonicMs();
@@ -45,6 +46,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
   it.each([
     ["low", 0],
     ["high", 7],
+    // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   ])("that is too %s is refused as the owner would, and none is taken", async (_, nonce) => {
     const { other, owner, signer } = await pair();
     await world.settle(send(owner, transfer({ signer })));
@@ -80,6 +82,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
     expect(noncesOf(signer)).toEqual([0]);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
   it("keeps the order of the calls, also of those that are not awaited", async () => {
     const { other, signer } = await pair();
     const sent: Promise<{ nonce: number | null }>[] = [];
@@ -92,6 +95,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
     checkInvariants(world);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
   it("keeps its place in a batch among others that name none, of this lane and of others", async () => {
     const { other, signer } = await pair();
     const [elsewhere] = SIGNERS.filter((each) => each !== signer) as [Address];
@@ -112,6 +116,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
 });
 
 describe("a send to a pool, whose lanes are shared by replicas", () => {
+  // protects [Replicas that embed the library] src/application/cluster/cluster.ts
   it("is spread over all of them, whichever replica is asked", async () => {
     const { other, owner } = await pair();
     for (const at of [other, owner]) {
@@ -124,6 +129,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
     checkInvariants(world);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   it("is one transaction under one request id, asked of both at once and afterwards", async () => {
     const { other, owner } = await pair();
     const ask = (index: number) =>
@@ -164,6 +170,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
   });
 });
 
+// protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
 it("from a node with a URL reaches an embedded owner as well", async () => {
   world = new World({ hints: true, node: { pools: POOLS } });
   const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });

@@ -49,6 +49,7 @@ describe.each([
     expect(await timeUntil(() => world.rows().length === 1)).toBeLessThanOrEqual(intakeMs);
   });
 
+  // protects [Many lanes] src/application/detours/intake.ts, src/application/loops/node.ts
   it("an intent that was committed long after it was written is taken up", async () => {
     const [, other] = await two();
     other.node.intakeWritten();
@@ -58,6 +59,7 @@ describe.each([
     expect(await timeUntil(() => world.rows().length === 1)).toBeLessThanOrEqual(lateMs);
   });
 
+  // protects [Many lanes] src/application/detours/intake.ts
   it(`the intake table is looked at no more than ${looks} times a second where nothing comes`, async () => {
     const [owner] = await two();
     await world.clock.advance(11_000);

@@ -21,6 +21,7 @@ describe("the gas of a cancel or a placeholder", () => {
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(54_000n);
   });
 
+  // protects [Holes] src/application/detours/change-payload.ts
   it("is a plain transfer's where one of two endpoints makes more of it up: that holds nothing up", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
@@ -33,6 +34,7 @@ describe("the gas of a cancel or a placeholder", () => {
     expect(await gasOfNothing(bench.context, SIGNER)).toBeGreaterThan(LIE);
   });
 
+  // protects [Holes] src/application/detours/change-payload.ts
   it("is a plain transfer's where no price can be had, by which an estimate is judged", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);

@@ -256,6 +256,7 @@ describe("a full page", () => {
 });
 
 describe("how often the table is looked at", () => {
+  // protects [Many lanes] src/application/detours/intake.ts
   it("on every beat for ten seconds after a row came, else on every tenth, or on every third where no hints are heard", async () => {
     const bench = await ready();
     const intake = new Intake(

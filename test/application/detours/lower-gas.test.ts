@@ -28,6 +28,7 @@ const elsewhere = () => transfer({ payload: { ...(transfer().payload as object),
 const states = () => world.database.state.completions.map(({ state }) => state);
 
 describe("a payload that was signed before the cap of its chain was known", () => {
+  // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
   it.each(["move", "heal"] as const)("is signed again with less gas, and confirmed (%s)", async (holePolicy) => {
     const entry = await start({ settings: { holePolicy } });
     const first = await create(entry, call());
@@ -45,6 +46,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
     checkInvariants(world);
   });
 
+  // protects [Holes] src/application/detours/reprice.ts, src/application/stages/4-broadcast/note-answer.ts
   it("teaches the cap: the next one asks for no more, and one that needs more is refused", async () => {
     const entry = await start();
     await create(entry, call());
@@ -59,6 +61,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
     expect(world.rows()).toHaveLength(2);
   });
 
+  // protects [Holes] src/application/detours/reprice.ts
   it("is left alone where the caller named the gas: the head is STUCK, and says why", async () => {
     const entry = await start();
     const { txId } = await create(entry, call({ gas: 20_000_000 }));
@@ -75,6 +78,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
     expect(row(txId)?.attempts).toHaveLength(1);
   });
 
+  // protects [Holes] src/application/detours/holes.ts
   it("waits for an estimate before any policy acts on it", async () => {
     const entry = await start({ settings: { holePolicy: "heal" } });
     const { txId } = await create(entry, call());
@@ -87,6 +91,7 @@ describe("a payload that was signed before the cap of its chain was known", () =
     expect(row(txId)).toMatchObject({ state: "CONFIRMED", attempts: [{ kind: "initial" }, { kind: "reprice" }] });
   });
 
+  // protects [Holes] src/application/detours/reprice.ts
   it("is signed again once, also where an endpoint names a lower cap each time", async () => {
     const entry = await start({ chain: { transactionGasCap: null } });
     let cap = 17_000_000n;

@@ -53,6 +53,7 @@ describe("a hash that a caller named and no endpoint ever saw", () => {
     return { txId, behind: await ops.create(entry) };
   };
 
+  // protects [Reservations] src/application/detours/change-payload.ts
   it("is cancelled by one action, at the market's price: what it offered is not known, and not nothing", async () => {
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
     const { txId, behind } = await named(entry);
@@ -95,6 +96,7 @@ describe("a hash that a caller named and no endpoint ever saw", () => {
 describe("a hash that belongs to another transaction than the caller says", () => {
   const OTHER = SIGNERS[1] as typeof SIGNER;
 
+  // protects [Reservations] src/application/operations/reservations.ts
   it("is refused where the chain knows it by then, and the nonce stays reserved", async () => {
     const entry = await open();
     const { reservationId } = await reserve(entry);
@@ -109,6 +111,7 @@ describe("a hash that belongs to another transaction than the caller says", () =
   it.each([
     ["of another signer", 0, OTHER],
     ["at another nonce", 7, SIGNER],
+    // protects [Reservations] src/application/stages/5-receipt/receipt.ts
   ] as const)("%s confirms nothing when it is mined: it is STUCK, says why, and can be cancelled", async (...named) => {
     const [, nonce, from] = named;
     const entry = await open({ settings: { stuckAfterMs: 5_000 } });
@@ -149,6 +152,7 @@ describe("a hash that belongs to another transaction than the caller says", () =
 });
 
 describe("a hole that the chain has passed", () => {
+  // protects [Holes] src/application/lane/lane-nonces.ts
   it("is said and closed although everything above it was mined in the same block", async () => {
     const entry = await open({ settings: { expiredReservations: "hole" } });
     const { reservationId, nonce } = await reserve(entry, "2s");

@@ -72,6 +72,7 @@ describe("a lane that is compared with the chain", () => {
     expect(results(entry)).toEqual([]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
   it("follows foreign use upwards, with proof, and touches nothing that is pending", async () => {
     const entry = await settledLane();
     world.holdBlocks();
@@ -121,6 +122,7 @@ describe("a lane that is compared with the chain", () => {
     expect(lies).toBeGreaterThan(3);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts, src/application/detours/reconcile.ts
   it("reports foreign transactions that wait in the pool, and believes nothing", async () => {
     const entry = await settledLane();
     world.holdBlocks();
@@ -137,6 +139,7 @@ describe("a lane that is compared with the chain", () => {
     expect(over(entry, "FOREIGN_PENDING")).toHaveLength(1);
   });
 
+  // protects [Another program at the key] src/application/detours/reconcile.ts
   it("tells a foreign replacement in the pool from its own payload, and from its own replacement", async () => {
     const entry = await settledLane({ settings: { resubmitIntervalMs: null } });
     world.holdBlocks();
@@ -160,6 +163,7 @@ describe("a lane that is compared with the chain", () => {
     expect(over(entry, "FOREIGN_REPLACEMENT")).toMatchObject([{ txId: world.rows()[1]?.txId }]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts
   it("warns of a balance that runs low, before transactions fail", async () => {
     const entry = await settledLane({ settings: { alertLowBalanceWei: 10n ** 18n } });
     await world.clock.advance(30_000);
@@ -173,6 +177,7 @@ describe("a lane that is compared with the chain", () => {
     await world.until(() => resolved(entry).includes("LOW_BALANCE"));
   });
 
+  // protects [Signals] src/application/detours/reconcile.ts
   it("says so where the chain cannot be asked, and changes nothing", async () => {
     const entry = await settledLane();
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_getTransactionCount" });
@@ -204,6 +209,7 @@ describe("a chain that is not the one we know", () => {
   it.each([
     ["was reset: it begins differently", () => anotherChain()],
     ["has another chain id", () => anotherChain({ chainId: 5, seed: "simulated" })],
+    // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
   ])("%s: the lane stops, sends and decides nothing, and goes on by itself", async (_, other) => {
     const entry = await settledLane({ settings: { pollIntervalMs: 1_000 } });
     world.holdBlocks();
@@ -244,6 +250,7 @@ describe("a chain that is not the one we know", () => {
   });
 
   it.each(["chainId", "genesisHash"] as const)(
+    // protects [Keys of the node, other chains, comparison] src/application/loops/chain-loop.ts, src/application/chain/trust.ts
     "is found out by its %s at every loss of contact, also where its blocks follow on and nothing else looks",
     async (field) => {
       const entry = await settledLane({ settings: { reconciliationIntervalMs: null } });
@@ -267,6 +274,7 @@ describe("a chain that is not the one we know", () => {
     },
   );
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
   it("is not decided on by one endpoint while another is silent", async () => {
     const entry = await settledLane();
     const another = { chainId: 5, genesisHash: null };
@@ -293,6 +301,7 @@ describe("a chain that is not the one we know", () => {
     expect(world.chain.witness).toEqual([]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
   it("is found out where its blocks do not follow on, though contact was never lost and nothing else looks", async () => {
     const entry = await settledLane({ settings: { reconciliationIntervalMs: null, resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
@@ -306,6 +315,7 @@ describe("a chain that is not the one we know", () => {
     expect(impostor.witness, "what is due again is not sent there").toEqual([]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts, src/application/lane/owned-lane.ts, src/domain/chain/doubt.ts
   it("is sent nothing that waited to be signed, also where an operator resumes the lane meanwhile", async () => {
     const entry = await settledLane();
     const lane = (action: "suspend" | "resume") => {
@@ -325,6 +335,7 @@ describe("a chain that is not the one we know", () => {
     await world.allSettled(3);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/domain/pace/lane-pace.ts
   it("is found out by a new owner before its first pass", async () => {
     const entry = await settledLane();
     world.holdBlocks();
@@ -341,6 +352,7 @@ describe("a chain that is not the one we know", () => {
     expect(world.database.state.completions).toHaveLength(1);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
   it("counts less than what is settled beyond any reorg, though it begins the same: the lane stops", async () => {
     const entry = await settledLane();
     world.holdBlocks();
@@ -370,6 +382,7 @@ describe("a chain that is not the one we know", () => {
         rpc.identity = async (known) => ({ ...(await honest(known)), chainId: 5 });
       },
     ],
+    // protects [Keys of the node, other chains, comparison] src/domain/chain/doubt.ts, src/application/chain/trust.ts
   ])("is not believed of one endpoint by its %s where another knows better", async (_, lie) => {
     world = new World({ ...ONE_SIGNER, settings: OFTEN });
     const second = new Faults();
@@ -398,6 +411,7 @@ describe("a chain that is not the one we know", () => {
     expect(world.rows()[0]?.live).toBe(true);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/domain/chain/doubt.ts, src/application/chain/trust.ts
   it("seen once and never again stops nothing", async () => {
     const entry = await settledLane();
     await create(entry, 1);

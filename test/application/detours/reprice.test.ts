@@ -147,6 +147,7 @@ describe("nothing is signed", () => {
     expect(made.tx.facts.size).toBe(0);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
   it("a second time at the same offer: those very bytes are sent", async () => {
     const dear = attempt(2, { fees: { type: "eip1559", maxFeePerGas: 500n * GWEI, maxPriorityFeePerGas: 50n * GWEI } });
     const { bench, tx, run } = await scene([attempt(1), dear]);
@@ -156,6 +157,7 @@ describe("nothing is signed", () => {
     expect(tx.pace).toMatchObject({ sendOrdinal: 2, rawTransaction: null });
   });
 
+  // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts, src/application/detours/change-payload.ts
   it("where the payload says more than can be signed here", async () => {
     const made = await scene();
     const decoded = await createFakeCodec().decodeTransaction(made.bench.rows.raw({ txId: "", ordinal: 1 }));

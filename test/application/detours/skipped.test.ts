@@ -84,6 +84,7 @@ describe("nonces that were stepped over because another program used them", () =
 });
 
 describe("nonces that are not known to be unused", () => {
+  // protects [Keys of the node, other chains, comparison] src/application/detours/holes.ts
   it("are no holes while the first endpoint counts too few and the second has not come so far", async () => {
     world = new World({ settings: { ...SETTINGS, holePolicy: "heal" } });
     const late = new Faults();

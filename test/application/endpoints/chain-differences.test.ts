@@ -18,6 +18,7 @@ function answered(entry: WorldNode, answer: SubmitAnswer): number {
 }
 
 describe("a node without room for future nonces", () => {
+  // protects [Chains that differ] src/domain/pace/lane-pace.ts
   it("is sent the next one alone: the window closes to what is mined, and is tried again ever more rarely", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
@@ -40,6 +41,7 @@ describe("a node without room for future nonces", () => {
     expect((blocks.at(-1) ?? 0) - (blocks[0] ?? 0)).toBeLessThan(2 * blocks.length);
   });
 
+  // protects [Chains that differ] src/application/loops/chain-loop.ts, src/application/stages/4-broadcast/note-answer.ts
   it("is sent the next one as soon as the one before is mined, not at the next poll; and asked no more often when idle", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } },
@@ -71,6 +73,7 @@ describe("a node without room for future nonces", () => {
     expect(looks).toBeLessThanOrEqual(61);
   });
 
+  // protects [Chains that differ] src/domain/pace/lane-pace.ts
   it("that is exchanged for one with room: the window opens again by itself", async () => {
     world = new World({ chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseUnmined" } } });
     const entry = await world.startNode();
@@ -85,6 +88,7 @@ describe("a node without room for future nonces", () => {
     checkInvariants(world);
   });
 
+  // protects [Chains that differ] src/application/stages/4-broadcast/note-answer.ts
   it("but for the one after what it holds: what it forgot is sent first, then the rest", async () => {
     world = new World({
       chain: { pool: { ...ROOMY_POOL, futureNonces: "refuseGaps" } },
@@ -106,6 +110,7 @@ describe("a node without room for future nonces", () => {
 });
 
 describe("a chain that is final at once", () => {
+  // protects [Chains that differ] src/domain/chain/finality.ts
   it("mines what it is sent in the same breath, and nothing waits for more blocks", async () => {
     world = new World({ settings: { confirmations: 0 } });
     world.holdBlocks();
@@ -121,6 +126,7 @@ describe("a chain that is final at once", () => {
 });
 
 describe("a chain without the tags that finality is to go by", () => {
+  // protects [Chains that differ] src/application/stages/6-finality/finality.ts, src/application/chain/chain-context.ts
   it("decides nothing, and says so once", async () => {
     world = new World({ chain: { tagDepths: null }, settings: { finality: "finalized" } });
     const entry = await world.startNode();
@@ -142,6 +148,7 @@ describe("a chain without the tags that finality is to go by", () => {
 });
 
 describe("a chain from before base fees", () => {
+  // protects [Chains that differ] src/domain/transaction/fees.ts
   it("is paid by gas price, in legacy envelopes, whatever the caller left out", async () => {
     world = new World({ chain: { baseFee: null } });
     const entry = await world.startNode();

@@ -40,6 +40,7 @@ async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
 describe.each(["confirmations", "safe", "finalized"] as const)(
   "blocks that one endpoint invents, by %s",
   (finality) => {
+    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
     it.each(["first", "second"] as const)("make nothing final where the %s of two does", async (which) => {
       const entry = await open(finality);
       const txId = await minedAtTheTip(entry);
@@ -56,6 +57,7 @@ describe.each(["confirmations", "safe", "finalized"] as const)(
 );
 
 it.each(["confirmations", "safe"] as const)(
+  // protects [False receipts] src/application/stages/6-finality/finality.ts
   "blocks that one endpoint invents, by %s, end no watch: what a reorg takes back is still told",
   async (finality) => {
     const entry = await open(finality);
@@ -72,6 +74,7 @@ it.each(["confirmations", "safe"] as const)(
 );
 
 describe("blocks that one endpoint invents", () => {
+  // protects [False receipts] src/application/detours/holes.ts
   it("close no hole that a reorg may open again", async () => {
     const entry = await open("confirmations");
     await ops.settled(await ops.create(entry));
@@ -92,6 +95,7 @@ describe("blocks that one endpoint invents", () => {
 });
 
 describe.each(["safe", "finalized"] as const)("where one of two endpoints does not know %s", (finality) => {
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
   it.each(["first", "second"] as const)("and it is the %s, the other's tag decides", async (which) => {
     const entry = await open(finality, undefined, (endpoints) => {
       endpoints[which === "first" ? "faults" : "elsewhere"].lieAboutTags(() => null);

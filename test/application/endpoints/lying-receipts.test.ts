@@ -31,6 +31,7 @@ const disagreements = ({ events }: WorldNode) =>
 
 describe.each([1, 2] as const)("with %i endpoints, one that says", (endpoints) => {
   it.each(Object.entries(LIES))(
+    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
     "%s: decides nothing; the truth does once it is told, and nothing is revised",
     async (_, lie) => {
       const entry = await open(endpoints);
@@ -45,6 +46,7 @@ describe.each([1, 2] as const)("with %i endpoints, one that says", (endpoints) =
     },
   );
 
+  // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
   it("so is found out, told once with both answers, and explained on every node", async () => {
     const entry = await open(endpoints);
     const { faults } = entry;
@@ -76,6 +78,7 @@ describe("with two endpoints", () => {
     checkInvariants(world);
   });
 
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
   it("one that lags is waited for, and no alert is raised", async () => {
     const entry = await open(2);
     entry.elsewhere.pinHead(world.chain.head.number);
@@ -87,6 +90,7 @@ describe("with two endpoints", () => {
     await ops.settled(txId);
   });
 
+  // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/settle.ts
   it("one that is up and gives no answer about blocks is told of after a minute, and explained", async () => {
     const entry = await open(2);
     const heal = entry.elsewhere.inject(

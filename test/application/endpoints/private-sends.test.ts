@@ -39,6 +39,7 @@ const openly = (given: readonly Given[]) =>
   given.filter(({ privately }) => privately !== true).flatMap(({ raws }) => raws);
 
 describe("a private transaction", () => {
+  // protects [Attacks] src/application/operations/transaction-actions.ts, src/adapters/evm/submit/submit-transactions.ts
   it("is given to no public endpoint before its disclosure is durable", async () => {
     const { entry, given, wire } = await start();
     world.holdBlocks();

@@ -45,6 +45,7 @@ const alerts = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
 describe("what was accepted and one endpoint of two refuses", () => {
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
   it("is not ended by a balance of zero that one endpoint claims when it is approved", async () => {
     const entry = await twoEndpoints();
     const create = transfer({ payload: { to: TO, value: "500" } });
@@ -67,6 +68,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     checkInvariants(world);
   });
 
+  // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
   it("is not ended by a revert that one endpoint claims for a row of the intake, and nothing waits for it", async () => {
     const entry = await twoEndpoints();
     entry.faults.lieAboutReverts(CONTRACT);
@@ -104,6 +106,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     expect(await statusOf(entry, (refused.at(-1) as Intent).txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
   it("is not ended by a base fee, a price or a gas that one endpoint claims", async () => {
     const entry = await twoEndpoints();
     const [priced, bare] = [
@@ -128,6 +131,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     expect(alerts(entry)).toEqual([]);
   });
 
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
   it("waits for an endpoint that is up and behind, and for one that gives no answer", async () => {
     const entry = await twoEndpoints();
     world.chain.revertCallsTo(CONTRACT, "0x");
@@ -160,6 +164,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
 });
 
 describe("what was accepted and the only endpoint refuses", () => {
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
   it("ends when it is refused again at a later block, and not before one", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
@@ -177,6 +182,7 @@ describe("what was accepted and the only endpoint refuses", () => {
     checkInvariants(world);
   });
 
+  // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
   it("ends although it brings gas and others are sent before the second look: those come after it", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");
@@ -218,6 +224,7 @@ describe("what was accepted and the only endpoint refuses", () => {
     expect(await statusOf(entry, accepted.txId)).toMatchObject({ state: "CONFIRMED", nonce: 0 });
   });
 
+  // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
   it("is asked about once a block, however often the intake is looked at", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");

@@ -42,6 +42,7 @@ describe("an RPC that is down", () => {
   it.each([
     ["is gone: nothing is sent before it has shown which chain it serves", { kind: "unavailable" }, 0],
     ["limits the rate: it has not gone away, and sending goes on", { kind: "httpError", status: 429 }, 3],
+    // protects [Chains that differ] src/application/loops/chain-loop.ts
   ] as const)("that %s", async (_, fault, sent) => {
     world = new World();
     const entry = await world.startNode();
@@ -190,6 +191,7 @@ describe("the chain's nonce", () => {
     expect(world.rows()).toEqual([]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
   it("told too high for good is not believed either while the other endpoint is always a block late", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const late = new Faults();

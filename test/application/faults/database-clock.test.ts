@@ -25,6 +25,7 @@ describe("the time of day", () => {
     expect(isAheadByMs()).toBe(HOUR_MS);
   });
 
+  // protects [The fence] src/application/database-clock.ts
   it("goes back with the database's at once, so that nothing new seems old", async () => {
     const { machine, databaseMs, hear, isAheadByMs } = clocks(0);
     hear();
@@ -34,6 +35,7 @@ describe("the time of day", () => {
     expect(isAheadByMs()).toBe(-HOUR_MS);
   });
 
+  // protects [The fence] src/application/database-clock.ts
   it("follows it forward slowly, so that nothing seems an hour old because its clock was set", async () => {
     const { machine, databaseMs, hear, isAheadByMs } = clocks(0);
     hear();

@@ -94,6 +94,7 @@ describe("a lane that is read again", () => {
     expect(entry.events.slice(resumed).filter(({ type }) => type === "lane.stopped")).toEqual([]);
   });
 
+  // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
   it("does not lower its cursor for work that began before: the operator is told to repeat it", async () => {
     const entry = await startKnown({ node: { mode: "basic" } });
     const count = holdNext(entry, "transactionCount");

@@ -49,6 +49,7 @@ const SCENES: Readonly<Partial<Record<LaneWrite["kind"], Scene>>> = {
 };
 
 describe("an answer that was lost on its way, though the commit was made", () => {
+  // protects [Reads] src/application/lane/term.ts
   it.each(Object.entries(SCENES))("to %s: the lane is read again, remembers it, and goes on", async (kind, scene) => {
     world = new World({ signers: [SIGNER], settings: { reconciliationIntervalMs: 10_000, holePolicy: "heal" } });
     const entry = await world.startNode();

@@ -34,6 +34,7 @@ it.each([
   ["ahead", HOUR_MS],
   ["behind", -HOUR_MS],
 ])(
+  // protects [The fence] src/application/database-clock.ts
   "an hour %s, a transaction is as old as the database says: neither alert nor hook before its time, and both then",
   async (_, aheadMs) => {
     const { asked, node, codes } = await sentByAnother(aheadMs);

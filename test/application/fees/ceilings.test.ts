@@ -125,6 +125,7 @@ describe("a market that asks for a fortune", () => {
     expect(alerts(node)).toHaveLength(1);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/detours/placeholder.ts, src/application/stages/3-sign/sign.ts
   it("does not set the price of a placeholder, nor of a key that the node holds", async () => {
     const options = { settings: { holePolicy: "heal" }, nodeSigners: [SIGNERS[2] as `0x${string}`] } as const;
     const node = await startLying({ baseFee: 0n, price: FORTUNE }, options);
@@ -146,6 +147,7 @@ describe("a market that asks for a fortune", () => {
 describe("gas", () => {
   const GUZZLER = `0x${"cc".repeat(20)}` as const;
 
+  // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
   it("that the ceiling of its cost leaves too little for is refused before a nonce is given", async () => {
     // 100 gwei are left for each unit of 21,000: as much as the base fee, or a little less.
     const dear = { baseFee: 100n * GWEI, price: GWEI };
@@ -159,6 +161,7 @@ describe("gas", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts
   it("that an endpoint estimates at a whole block is paid what the ceiling of its cost leaves for it", async () => {
     const node = await startLying({ baseFee: null, price: FORTUNE });
     node.rpc.simulate = async () => ({ outcome: "ok", gas: 30_000_000n, balance: 10n ** 20n });
@@ -171,6 +174,7 @@ describe("gas", () => {
 });
 
 describe("fees that a caller names above the ceiling", () => {
+  // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
   it("are refused in a create, alone and in a batch, and consume nothing", async () => {
     const node = await start();
     expect(await refusal(node.node.api.create(priced(OVER)))).toMatchObject(overCeiling());
@@ -200,6 +204,7 @@ describe("fees that a caller names above the ceiling", () => {
     expect(await refusal(made)).toMatchObject(overCeiling("FENCEPOST_MAX_GAS_COST_WEI"));
   });
 
+  // protects [Sent again, priced again, stuck] src/application/stages/1-create/prepare.ts
   it("fail an intent of the intake for good, without a nonce, and those behind it go on", async () => {
     const node = await start();
     const ports = { codec: createCodec(), entropy: createSeededEntropy(9), chainIds: [CHAIN_ID] };
@@ -242,6 +247,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
     ["resolve", { action: "REPLACE", fees: OVER }],
     ["resolve", { action: "CANCEL", fees: OVER }],
     ["resolve", { action: "PLACEHOLDER", fees: OVER }],
+    // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
   ] as const)("is refused: %s %j, signed or still queued", async (action, request) => {
     const node = await start({ settings: { inFlightWindow: 1 } });
     world.holdBlocks();
@@ -256,6 +262,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
     expect(ops.row(txId).subState).toBe("BROADCAST");
   });
 
+  // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
   it("is refused where bytes were signed elsewhere, with blobs or without", async () => {
     const node = await start();
     world.holdBlocks();
@@ -271,6 +278,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
   it.each<[string, () => Promise<StuckDecision>]>([
     ["fees", async () => ({ ...dearer, fees: OVER })],
     ["bytes", async () => ({ ...dearer, rawTransaction: await signed(0, MOST + 1n) })],
+    // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
   ])("is refused where a hook decides it by %s: nothing is signed, and people are told", async (_, decide) => {
     const node = await start({ settings: { alertHeadAgeMs: 1_000 } }, { stuckHook: { decide } });
     world.holdBlocks();
@@ -296,6 +304,7 @@ describe("an operator's or a hook's price above the ceiling", () => {
 });
 
 describe("a raw transaction for a reserved nonce", () => {
+  // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
   it("above the ceiling is refused, and the nonce stays reserved: a cheaper one is taken", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
@@ -309,6 +318,7 @@ describe("a raw transaction for a reserved nonce", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
+  // protects [Sent again, priced again, stuck] src/application/operations/reservations.ts
   it("that its caller has sent is followed whatever it costs: it has happened", async () => {
     const node = await start();
     const { reservation } = await world.settle(node.node.api.reserveNonce({ signer: SIGNER }));
@@ -326,6 +336,7 @@ describe("a ceiling that is lowered", () => {
     return world.startNode({ settings });
   }
 
+  // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
   it("keeps what was signed before on its way, and signs nothing dearer", async () => {
     const before = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.chain.setBaseFee(50n * GWEI);
@@ -342,6 +353,7 @@ describe("a ceiling that is lowered", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
+  // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
   it("is what is offered for what was accepted above it and is not signed yet, with an alert", async () => {
     const before = await start();
     await ops.lane(before, "suspend");
@@ -354,6 +366,7 @@ describe("a ceiling that is lowered", () => {
     expect(alerts(node)).toHaveLength(1);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/stages/3-sign/sign.ts, src/application/detours/reprice.ts
   it("ends what was accepted and moves more than it allows: its nonce is given up, the next one moves down", async () => {
     const before = await start();
     await ops.lane(before, "suspend");

@@ -44,6 +44,7 @@ function events(row: TransactionRow | undefined): readonly string[] {
 }
 
 describe("a base fee above what was offered", () => {
+  // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
   it("is followed: head first, a tenth more at least on both fields, one payload each executed", async () => {
     world = busyWorld();
     const entry = await world.startNode();
@@ -74,6 +75,7 @@ describe("a base fee above what was offered", () => {
     expect(world.rows().map(({ attempts }) => attempts.length)).toEqual([1, 1]);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/lane/owned-lane.ts
   it("leaves what stands behind a missing nonce alone", async () => {
     world = busyWorld();
     const entry = await world.startNode();
@@ -101,6 +103,7 @@ describe("a base fee above what was offered", () => {
     checkInvariants(world);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/lane/owned-lane.ts
   it("that falls again before the new offer is mined: the older, cheaper payload may still win", async () => {
     world = busyWorld();
     const entry = await world.startNode();
@@ -143,6 +146,7 @@ describe("two endpoints that differ about the market", () => {
     return entry;
   }
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
   it("the lower one is offered first, and the dearer one within ten blocks that pass it over", async () => {
     const dearer = { baseFee: 50n * GWEI, tip: GWEI, gasPrice: 51n * GWEI };
     const entry = await differing({ ...LOW, dearer });
@@ -168,6 +172,7 @@ describe("two endpoints that differ about the market", () => {
     expect(offers(world.rows()[0]).length).toBeLessThanOrEqual(4);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/chain/disputes.ts, src/application/queries/node-findings.ts
   it("what contradicts itself is alerted once a minute, and stands in attention and explain until it is over", async () => {
     const disputed = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const entry = await differing({ ...LOW, disputed });
@@ -204,6 +209,7 @@ describe("two endpoints that differ about the market", () => {
 });
 
 describe("the ceiling", () => {
+  // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts, src/application/detours/reprice.ts, src/domain/fees/ceilings.ts
   it("stops it, five times the first offer, with one alert and a reason; what was offered last stays alive", async () => {
     world = busyWorld();
     const entry = await world.startNode();
@@ -229,6 +235,7 @@ describe("the ceiling", () => {
     expect(caps.every((cap) => cap <= 30n * GWEI)).toBe(true);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
   it("is not needed where the number of attempts is bounded: re-signing ends, tracking does not", async () => {
     world = busyWorld({ settings: { maxAttempts: 3, repricing: linearRepricing(20) } });
     const entry = await world.startNode();
@@ -257,6 +264,7 @@ describe("an answer `underpriced`", () => {
     expect(refused.length).toBeLessThan(6);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/detours/reprice.ts
   it("because a foreign transaction waits at the nonce: outbid, step by step, under the ceiling", async () => {
     world = busyWorld();
     const entry = await world.startNode();
@@ -348,6 +356,7 @@ describe("a takeover", () => {
     expect(caps).toEqual([...caps].sort((a, b) => (a < b ? -1 : 1)));
   });
 
+  // protects [Sent again, priced again, stuck] src/application/stages/5-receipt/receipt.ts
   it("finds whichever of the attempts was mined while no node looked", async () => {
     world = busyWorld({ settings: { confirmations: 0 } });
     const first = await world.startNode();

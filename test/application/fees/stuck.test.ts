@@ -27,6 +27,7 @@ const feed = (): readonly string[] =>
 const sends = (nonce: number): number => world.chain.witness.filter((entry) => entry.nonce === nonce).length;
 
 describe("what is not mined in time", () => {
+  // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
   it("is STALE after the resubmit interval, and stays it while a node knows it: the history does not grow", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000 } });
     const entry = await world.startNode();
@@ -65,6 +66,7 @@ describe("what is not mined in time", () => {
 });
 
 describe("a head that does not get on", () => {
+  // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/detours/stuck.ts
   it("is STUCK with the reason, alone; said in the feed as not settled; and CONFIRMED when it is mined after all", async () => {
     world = patientWorld();
     const entry = await world.startNode();
@@ -117,6 +119,7 @@ describe("a head that does not get on", () => {
     expect(world.clock.now().getTime() - createdMs).toBeLessThan(70_000);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
   it("whose age is past when the next owner comes is looked at for a resubmit interval first", async () => {
     world = patientWorld({ settings: { resubmitIntervalMs: 15_000 } });
     const first = await world.startNode();
@@ -147,6 +150,7 @@ describe("a head that does not get on", () => {
     expect(head?.nonce).toBe(0);
   });
 
+  // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
   it("is sent again so often that its age does not matter: STUCK, with an alert and a cause of its own", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 5 } });
     const entry = await world.startNode();
@@ -175,6 +179,7 @@ describe("a head that does not get on", () => {
     checkInvariants(world);
   });
 
+  // protects [Explained, and said aloud] src/application/detours/stuck.ts
   it("is not called stuck for being sent often where an operator has just sent it again", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
@@ -190,6 +195,7 @@ describe("a head that does not get on", () => {
     expect((world.rows()[0]?.submitAttempts ?? 0) - submitAttempts).toBeGreaterThanOrEqual(3);
   });
 
+  // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
   it("is not called stuck for being sent often where no node ever took it, nor while the chain is silent", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();
@@ -222,6 +228,7 @@ describe("a head that does not get on", () => {
   it.each([
     ["and what is sent again is called consumed", INTERVAL_MS],
     ["and nothing is sent again", null],
+    // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
   ])("is not STUCK but unknown while it is not known whether it was mined, %s", async (_, resubmitIntervalMs) => {
     world = patientWorld({ settings: { resubmitIntervalMs } });
     const entry = await world.startNode();

@@ -35,6 +35,7 @@ describe("a key", () => {
     expect((await rpc.call("eth_chainId", [], as("shop"))).result).toBeDefined();
   });
 
+  // protects [Attacks] src/adapters/http/rpc/rpc-context.ts, src/application/authority.ts
   it("does in each call what its scopes are for", async () => {
     await start({ apiKeys: [key("reader", { scopes: ["read"] }), key("sender", { scopes: ["submit"] })] });
     const packet = [
@@ -53,6 +54,7 @@ describe("a key", () => {
     ]);
   });
 
+  // protects [Attacks] src/adapters/http/rpc/rpc-context.ts, src/application/authority.ts
   it("that is limited to signers and chains sees and uses no others: 4100", async () => {
     const own = SIGNERS[1] as typeof SIGNER;
     await start({ apiKeys: [key("own", { signers: [own] }), key("elsewhere", { chains: [1] })] });
@@ -68,6 +70,7 @@ describe("a key", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [Attacks] src/adapters/http/rpc/rpc-context.ts, src/application/authority.ts
   it("sees no transaction of a signer that is not its own, by whatever name", async () => {
     await start({ apiKeys: [key("all"), key("own", { signers: [SIGNERS[1] as typeof SIGNER] })] });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
@@ -79,6 +82,7 @@ describe("a key", () => {
     expect((await rpc.call("eth_getTransactionByHash", [hash], as("all"))).result).toMatchObject({ hash });
   });
 
+  // protects [Attacks] src/application/key-rates.ts, src/application/authority.ts
   it("has the chain asked as often a second as its rate allows; what is answered here costs nothing", async () => {
     await start({ apiKeys: [key("slow", { readsPerSecond: 2 }), key("other")] });
     const packet = Array.from({ length: 4 }, (_, at) => call("eth_getBalance", [SIGNERS[0], `0x${at}`]));
@@ -119,6 +123,7 @@ describe("a key", () => {
 describe("a key in the path", () => {
   const url = (name: string) => `/rpc/key/${secretOf(name)}`;
 
+  // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
   it("is taken where that is allowed, and can look and send at most", async () => {
     const apiKeys = [
       key("boss", { scopes: ["read", "submit", "operate", "admin"] }),
@@ -132,6 +137,7 @@ describe("a key in the path", () => {
     expect((await world.settle(rpc.post(call("eth_chainId"), { url: url("nobody") }))).status).toBe(401);
   });
 
+  // protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
   it("is not taken elsewhere; and stands in no answer, label or note, taken or not", async () => {
     for (const keyInPath of [true, false]) {
       await start({ apiKeys: [key("shop")], rpc: { keyInPath, foreignRaw: "refuse" } });
@@ -164,6 +170,7 @@ describe("eth_sendRawTransaction", () => {
     checkInvariants(world);
   });
 
+  // protects [Attacks] src/application/operations/signed-transactions.ts
   it("at any other nonce is refused in geth's words, and no node hears of it", async () => {
     await start();
     await rpc.send();
@@ -179,6 +186,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/signed-transactions.ts
   it("is bound at the nonce that its own key reserved, and at no other key's", async () => {
     await start({ apiKeys: [key("mine", { scopes: ["read", "submit", "reserve"] }), key("other")] });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }, "mine"));
@@ -190,6 +198,7 @@ describe("eth_sendRawTransaction", () => {
     checkInvariants(world);
   });
 
+  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/signed-transactions.ts
   it("goes to one of two who sign for the same nonce at once", async () => {
     await start();
     const both = await Promise.all([1n, 2n].map((value) => signedBy(SIGNER, 0, value)));
@@ -219,6 +228,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
+  // protects [JSON-RPC] src/application/stages/1-create/prepare.ts, src/application/operations/signed-transactions.ts
   it("that offers less than half of the base fee is refused as POST /tx refuses it: FEE_TOO_LOW", async () => {
     await start();
     const api = entry.node.api;
@@ -255,6 +265,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
+  // protects [Attacks] src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
   it("of a stranger is not passed on while everything is stopped, also where the stop comes while it is under way", async () => {
     await start();
     const open = new RpcFace(world, entry, { rpc: { foreignRaw: "pass", keyInPath: false } });
@@ -288,6 +299,7 @@ describe("eth_sendRawTransaction", () => {
     entry.store.resume();
   });
 
+  // protects [Attacks] src/application/operations/signed-transactions.ts
   it("of a signer whose lane is known is no stranger's, also while no node holds its key", async () => {
     await start();
     await rpc.send();

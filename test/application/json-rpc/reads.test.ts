@@ -56,6 +56,7 @@ describe("what is answered here", () => {
     expect((await rpc.call("eth_getTransactionCount", [SIGNER, "latest"])).error?.code).toBe(-32002);
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/reads.ts, src/application/operations/json-rpc.ts
   it("is a transaction by its hash from the lane, until the chain shows it", async () => {
     await start();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
@@ -70,6 +71,7 @@ describe("what is answered here", () => {
     expect((await rpc.call("eth_getTransactionByHash", ["0x12"])).error).toMatchObject({ code: -32602 });
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/reads.ts, src/application/operations/json-rpc.ts
   it("is a transaction also by the hash of an attempt that another has replaced", async () => {
     await start();
     const ops = new OperatedWorld(world);
@@ -154,6 +156,7 @@ describe("what is passed on", () => {
       "toString",
       "",
     ],
+    // protects [Attacks] src/domain/chain/rpc-methods.ts, src/adapters/http/rpc/reads.ts
   ])("is not %j: -32601, and no node hears of it", async (method) => {
     await start();
     const asked: string[] = [];
@@ -204,6 +207,7 @@ describe("what is passed on", () => {
     expect(asked).toEqual(reads);
   });
 
+  // protects [Attacks] src/domain/chain/rpc-methods.ts, src/adapters/http/rpc/reads.ts
   it("is what FENCEPOST_RPC_METHODS adds, and -32601 names that setting for everything else", async () => {
     await start();
     const asked: string[] = [];
@@ -242,6 +246,7 @@ describe("what is passed on", () => {
     ["all blocks beside the hash of one", { blockHash: `0x${"ab".repeat(32)}`, fromBlock: "0x0", toBlock: "0x2711" }],
     ["all blocks beside a hash that is none", { blockHash: "", fromBlock: "0x0" }],
     ["a block by a hash that is none", { blockHash: "" }],
+    // protects [Attacks] src/adapters/http/rpc/log-filters.ts
   ])("is no filter of logs that names or reaches over %s", async (_, filter) => {
     await start();
     const asked: string[] = [];
@@ -276,6 +281,7 @@ describe("what is passed on", () => {
     expect(asked.at(-1)).toBe("eth_getLogs");
   });
 
+  // protects [Attacks] src/adapters/http/rpc/answer-packet.ts, src/adapters/http/rpc/reads.ts
   it("is given up in time where the chain hangs, and keeps no other call of its packet", async () => {
     await start();
     entry.rpc.passOn = () => new Promise(() => undefined);
@@ -289,6 +295,7 @@ describe("what is passed on", () => {
     expect(quick?.result).toBeDefined();
   });
 
+  // protects [Attacks] src/adapters/http/rpc/answer-packet.ts, src/adapters/http/rpc/reads.ts
   it("is bounded in size for a packet as a whole", async () => {
     await start();
     const large = "0".repeat(7 * 1024 * 1024);

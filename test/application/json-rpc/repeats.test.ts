@@ -47,6 +47,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
     ["beginning of a minute of the clock", 1, 61],
     ["beginning of one, almost two later", 1, 115],
     ["end of one", 55, 61],
+    // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
   ])("are two transactions more than a minute apart, from the %s", async (_, second, apart) => {
     await start();
     await toSecond(second);
@@ -58,6 +59,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
     expect(world.rows()).toHaveLength(2);
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
   it("of another key are its own transactions", async () => {
     await start();
     const { result } = await rpc.send({}, merging("shop"));
@@ -71,6 +73,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
   it.each([
     ["in the same minute of the clock", 5, 20],
     ["in the minute before", 50, 30],
+    // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
   ])("find what the release before named without the key, %s", async (_, second, apart) => {
     await start();
     await toSecond(second);
@@ -96,6 +99,7 @@ function payloadOf({ from: _, to, ...quantities }: ReturnType<typeof transaction
 }
 
 describe("a send that names its nonce and its validUntil", () => {
+  // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
   it("is its own repeat; with another validUntil it is another payload", async () => {
     await start();
     const validUntil = new Date(world.clock.now().getTime() + 3_600_000).toISOString();

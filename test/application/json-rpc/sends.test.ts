@@ -41,6 +41,7 @@ describe("eth_sendTransaction", () => {
     checkInvariants(world);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
   it("answers with the hash for a signer of an embedded process, also where that takes it up late", async () => {
     world = new World({ hints: true });
     const embedded = await world.startNode({ embedded: true, signers: [SIGNER] });
@@ -173,6 +174,7 @@ describe("a send that was accepted and cannot be signed now", () => {
       "its signer is away",
       async () => void Object.assign(entry.signer, { sign: () => Promise.reject(new Error("connection refused")) }),
     ],
+    // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
   ])("because %s is -32003 with its id, in time", async (_, happen) => {
     await start();
     await happen();
@@ -188,6 +190,7 @@ describe("a send that was accepted and cannot be signed now", () => {
     });
   });
 
+  // protects [JSON-RPC] src/domain/ledger/allocate.ts
   it("because it waits for approval is told so at once, and has no nonce", async () => {
     await start({ policies: forSigner(SIGNER, { requireApproval: { aboveValue: "10", expiresAfter: "60s" } }) });
     const { error } = await rpc.send({ value: "0x64" });
@@ -233,6 +236,7 @@ describe("a send whose outcome is not known", () => {
       "something unforeseen happens",
       () => void Object.assign(entry.node.api, { createNamed: () => Promise.reject(new Error("a bug")) }),
     ],
+    // protects [JSON-RPC] src/adapters/http/rpc/sends.ts, src/adapters/http/rpc/error-codes.ts
   ])("because %s is answered in time, with a code that no client repeats", async (_, happen) => {
     await start();
     await rpc.send();
@@ -258,6 +262,7 @@ describe("a nonce that the caller names", () => {
     expect(world.rows().map(({ nonce }) => nonce)).toEqual([0]);
   });
 
+  // protects [JSON-RPC] src/application/stages/1-create/answer-existing.ts
   it("and that the very payload has already is answered with its hash", async () => {
     await start();
     const first = await rpc.send({ nonce: "0x0" });
@@ -266,6 +271,7 @@ describe("a nonce that the caller names", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/domain/ledger/allocate.ts
   it("goes to one of many who name it at once", async () => {
     await start();
     const asked = Array.from({ length: 20 }, (_, at) =>
@@ -277,6 +283,7 @@ describe("a nonce that the caller names", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/application/lane/owned-lane.ts
   it("is not what a hole below is filled with, and does not move down into one", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
@@ -290,6 +297,7 @@ describe("a nonce that the caller names", () => {
     expect((await rpc.send({ nonce: "0x0", value: "0x9" })).error?.message).toMatch(/^nonce too low/);
   });
 
+  // protects [JSON-RPC] src/adapters/postgres/statements/transaction.ts
   it("is not moved by the lane's next owner either", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
@@ -311,6 +319,7 @@ describe("a nonce that the caller names", () => {
     expect((await rpc.send({}, { url: "/rpc?nonce=no" })).error).toMatchObject({ code: -32602 });
   });
 
+  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/domain/ledger/allocate.ts
   it("is decided by the lane's owner, whichever node is asked", async () => {
     const two = await startTwo();
     world = two.world;

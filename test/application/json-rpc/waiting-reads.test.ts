@@ -51,6 +51,7 @@ const takeAll = () => put.splice(0);
 const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined ? {} : as(key));
 
 describe("of questions to a chain", () => {
+  // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
   it("so many are under way at once; the others wait, and equal ones of those are asked as one", async () => {
     await start();
     const reads = Array.from({ length: 300 }, (_, at) => block(at % 3));
@@ -69,6 +70,7 @@ describe("of questions to a chain", () => {
     expect(put).toEqual([]);
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
   it("none is answered by one that was put before it was asked: who has sent something finds it in what it reads", async () => {
     await start();
     const before = block(1);
@@ -83,6 +85,7 @@ describe("of questions to a chain", () => {
     expect((await world.settle(after)).result).toBe("after the send");
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
   it("nor where every place is taken, by questions that are equal to it", async () => {
     await start();
     const before = Array.from({ length: OF_ONE_KEY }, () => block(1));
@@ -97,6 +100,7 @@ describe("of questions to a chain", () => {
     expect((await world.settle(after)).result).toBe("after");
   });
 
+  // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
   it("those of two keys are never one", async () => {
     await start(KEYS);
     const full = Array.from({ length: OF_ALL }, (_, at) => block(100 + at, at < OF_ONE_KEY ? "third" : "busy"));
@@ -113,6 +117,7 @@ describe("of questions to a chain", () => {
     expect(busy).not.toBe(calm);
   });
 
+  // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
   it("no key's keep another's waiting: it finds a place at once, and takes turns", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 200 }, (_, at) => block(at, "busy"));
@@ -129,6 +134,7 @@ describe("of questions to a chain", () => {
     expect((await all).every(({ error }) => error === undefined)).toBe(true);
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
   it("those that nobody waits for any more are not put", async () => {
     await start();
     const hung = Array.from({ length: 40 }, (_, at) => block(at));
@@ -161,6 +167,7 @@ describe("of questions to a chain", () => {
   it.each([
     ["an answer", "result"],
     ["what a call reverted with", "error"],
+    // protects [Attacks] src/adapters/http/rpc/chain-reads.ts
   ] as const)("%s that is large is not written out for all who share it at the same moment", async (_, kind) => {
     await start();
     const large = "0".repeat(3 * 1024 * 1024);
@@ -204,6 +211,7 @@ describe("where more reads wait than there is room for", () => {
     return codes;
   };
 
+  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
   it("who has more than its share is refused, with a code that reads may be repeated after; nobody else is", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 12 }, () => large("busy"));

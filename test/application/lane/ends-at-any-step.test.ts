@@ -148,6 +148,7 @@ async function play({ bench, play }: Scene): Promise<void> {
 }
 
 describe.each(Object.entries(SCENES))("a lane that was about to %s", (_, scene) => {
+  // protects [The fence] src/application/lane/term.ts
   it.each(ENDINGS)("writes, signs and sends nothing more once %s, at whichever step", async (_, end) => {
     const whole = await scene();
     const { effects } = watch(whole.bench, Number.POSITIVE_INFINITY, () => undefined);

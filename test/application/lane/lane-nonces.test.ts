@@ -5,6 +5,7 @@ import { LONGEST_TTL_MS } from "../../../src/domain/transaction/reservations.ts"
 import { FENCE, LANE } from "../../domain/ledger/story.ts";
 import { BY_ANYBODY } from "../../support/lane-samples.ts";
 
+// protects [Reservations] src/domain/ledger/reserve.ts, src/application/lane/lane-nonces.ts
 it("a reservation that seems to last for an hour is asked about after the longest time that one may be kept", () => {
   const reservation = { reservationId: "mine", requestId: null, floor: 0, ttlMs: 60_000, ...BY_ANYBODY } as const;
   const { ledger } = apply(newLedger(LANE), { kind: "reserve", fence: FENCE, ...reservation }, new Date(0));

@@ -287,6 +287,7 @@ describe("reloading", () => {
     expect(bench.telemetry.of("lease.acquire").map(({ result }) => result)).toEqual(["acquired", "kept"]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/chain/counts.ts, src/application/lane/lanes.ts
   it("believes nothing that counts of the chain had told before it was read again", async () => {
     const owned = await lanes.own(LANE);
     happened(owned, countCompared, { proven: 45, askedAtMs: 0, after: 0 });
@@ -376,6 +377,7 @@ describe("what a commit did to a lane", () => {
     expect(owned.nonces.isWhole).toBe(true);
   });
 
+  // protects [Reads] src/application/lane/lanes.ts
   it("that contradicts what it remembers: it is read again", async () => {
     await lanes.own(LANE);
     lanes.fold({ lane: LANE, token: 1, changes: [left, left] });

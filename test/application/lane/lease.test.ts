@@ -42,6 +42,7 @@ describe("looking at the other instances", () => {
   it.each([
     ["alone", [], 10],
     ["beside another", ["b"], 20],
+    // protects [Many lanes] src/application/lane/lease.ts, src/application/lane/other-instances.ts
   ] as const)("%s happens %s%s times in ten seconds", async (_, others, looks) => {
     const { store } = await bench.started("a");
     for (const name of others) await bench.started(name);

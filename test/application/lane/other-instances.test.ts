@@ -51,6 +51,7 @@ describe("other instances", () => {
     expect(one.telemetry.of("instance.declaredDead")).toEqual([]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
   it("with a longer lease than ours are left alone between two of their renewals", async () => {
     const slow = await bench.started("a", undefined, LONG_LEASE);
     const quick = await bench.started("b");
@@ -59,6 +60,7 @@ describe("other instances", () => {
     expect([slow.heard, quick.heard]).toEqual([[], []]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
   it("whose counter stands still are judged by their own lease: a short one beside a long one", async () => {
     const dying = await bench.started("a");
     const heir = await bench.started("b", undefined, LONG_LEASE);

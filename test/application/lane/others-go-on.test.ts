@@ -20,6 +20,7 @@ async function bench() {
   return { ...made, ports, ending: made.lane, other };
 }
 
+// protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
 it("whose chain is looked at are trusted, each by itself", async () => {
   const { ports, context, ending, other } = await bench();
   for (const lane of [ending, other]) happened(lane, chainLookOwed);
@@ -27,6 +28,7 @@ it("whose chain is looked at are trusted, each by itself", async () => {
   expect(await trustedLanes(ports, context, [ending, other])).toEqual([other]);
 });
 
+// protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
 it("whose chain is looked at are trusted although the database fails to say what is settled on one of them", async () => {
   const { ports, context, telemetry, ending: failing, other } = await bench();
   for (const lane of [failing, other]) happened(lane, chainLookOwed);
@@ -45,6 +47,7 @@ it("whose chain is looked at are trusted although the database fails to say what
   expect(await trustedLanes({ ...ports, store }, context, [failing, other])).toEqual([failing, other]);
 });
 
+// protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
 it("that are compared with the chain are not, where the count is too low and the database does not say what is settled", async () => {
   const { ports, context, telemetry, ending: failing } = await bench();
   happened(failing, chainJudged, null, 0);
@@ -54,6 +57,7 @@ it("that are compared with the chain are not, where the count is too low and the
   expect(failing.pace.lookOwed).toBe(true);
 });
 
+// protects [Keys of the node, other chains, comparison] src/application/chain/trust.ts
 it("whose chain is looked at are trusted although one of them could not write down how the chain begins", async () => {
   const { ports, context, control, ending: failing, other } = await bench();
   context.genesisHash = null;
@@ -62,6 +66,7 @@ it("whose chain is looked at are trusted although one of them could not write do
   expect(await trustedLanes(ports, context, [failing, other])).toEqual([other]);
 });
 
+// protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
 it("that are compared with the chain are, but for the one that ended", async () => {
   const { ports, context, telemetry, ending, other } = await bench();
   ending.stop("lost");
@@ -69,6 +74,7 @@ it("that are compared with the chain are, but for the one that ended", async () 
   expect(telemetry.of("lane.reconciled")).toEqual([{ type: "lane.reconciled", lane: other.lane, result: "agreed" }]);
 });
 
+// protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
 it("that have transactions in one block have their receipts", async () => {
   const { ports, context, control, writes, chain, simulated, ending, other } = await bench();
   const block = { ...simulated.blocks.byNumber(2), transactionHashes: [hashNumber(1), hashNumber(2)] } as Block;

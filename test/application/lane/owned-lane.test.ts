@@ -61,6 +61,7 @@ function signAll(lane: OwnedLane, database: readonly AllocatedRecord[], page = P
 }
 
 describe("who may move down into a hole", () => {
+  // protects [Holes] src/domain/ledger/may-move.ts
   it("is what waits to be signed: not what was sent, nor what has a nonce that its caller named", () => {
     const lane = createOwnedLane({ cursor: 5, tracking: [tracked(1)] });
     lane.backlog.enqueue([record(2), { ...record(3), pinned: true }, record(4)]);
@@ -186,6 +187,7 @@ describe("what is in flight", () => {
     expect(lane.term.hasEnded).toBe(true);
   });
 
+  // protects [The fence] src/application/lane/owned-lane.ts
   it("of an older reading does not take the newer one's hashes with it", () => {
     const { context } = createChainBench();
     const old = createOwnedLane({ tracking: [tracked(1)] }, context);

@@ -29,6 +29,7 @@ describe("what a key has waiting on a lane, while it is being read", () => {
     ["one more is allocated", [allocated("d", "shop")], 3],
     ["one more is allocated, and mined at once", [allocated("d", "shop"), moved("d", "mine")], 2],
     ["one of another key is allocated", [allocated("d", "wallet")], 2],
+    // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
   ])("is right where %s", async (_, changes, size) => {
     const shares = new QueueShares();
     const reading = deferred<readonly OpenTransaction[]>();

@@ -76,6 +76,7 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
     await world.until(() => row()?.subState === "BROADCAST");
     return { receipt: null, submitAttempts: 2 };
   },
+  // protects [Reads] src/domain/ledger/kept-transaction.ts, src/application/lane/owned-lane.ts
   async "lost its nonce to another program"() {
     await sent(await open());
     world.chain.mineForeign(SIGNER);
@@ -88,6 +89,7 @@ const ROADS: Readonly<Record<string, () => Promise<object>>> = {
     await world.settle(node.api.markUsed(reservation.reservationId, { txHash: HASH }));
     return { subState: "PENDING", submitAttempts: 0, attempts: [{ kind: "external", txHash: HASH }] };
   },
+  // protects [Reads] src/domain/ledger/kept-transaction.ts, src/application/lane/owned-lane.ts
   async "is signed by the chain node"() {
     await sent(await open({ signers: [], nodeSigners: [AT_NODE] }), { signer: AT_NODE });
     return { acceptedOrdinal: 1, attempts: [{ nodeSigned: true, txHash: expect.any(String) }] };

@@ -28,6 +28,7 @@ async function pair(): Promise<readonly [Holder, Holder]> {
 }
 
 describe("a crash", () => {
+  // protects [Processes that end, and those that only seem to] src/application/lane/other-instances.ts
   it("is noticed by the end of the session lock, after two looks, long before the lease has run out", async () => {
     const [dying, heir] = await pair();
     await dying.store.acquireLane(LANE, dying.lease.instanceId);
@@ -75,6 +76,7 @@ describe("a crash", () => {
     expect(heir.noted).toEqual(["acquainted"]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
   it("is noticed in its first look by a process that had missed the lock when its own session began", async () => {
     const dying = await bench.started("a");
     await bench.clock.advance(1_000);
@@ -88,6 +90,7 @@ describe("a crash", () => {
     expect(heir.noted).toEqual(["acquainted"]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts, src/application/lane/other-instances.ts
   it("is not seen where there was a sign of life after the observer's own session had begun", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
@@ -101,6 +104,7 @@ describe("a crash", () => {
     expect(declared(observer)).toEqual([]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("is left to the lease by a process that has just started on a server that has, too", async () => {
     const living = await bench.started("a");
     await bench.clock.advance(1_000);
@@ -116,6 +120,7 @@ describe("a crash", () => {
     expect([...declared(observer), ...lost(living)]).toEqual([]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
   it("of an instance that told of no lock is seen by its lease alone", async () => {
     const [dying, heir] = await pair();
     dying.lock.cut();
@@ -127,6 +132,7 @@ describe("a crash", () => {
     expect(declared(heir)).toMatchObject([{ evidence: "expired" }]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("is seen by its lease alone by a node without a session lock", async () => {
     const [dying, heir] = await pair();
     heir.lock.cut();
@@ -135,6 +141,7 @@ describe("a crash", () => {
     expect(declared(heir)).toEqual([]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
   it("is seen by its lease alone by a node that holds its lock on a server that the others do not look at", async () => {
     const [dying, heir] = await pair();
     heir.store.tellLock = async () => "unseen";
@@ -175,6 +182,7 @@ describe("every session of the server ends", () => {
     },
   );
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
   it("and one process is starved, so that it is silent for longer than all others need: none is declared dead", async () => {
     const nodes = [await bench.started("a"), await bench.started("b"), await bench.started("c")];
     await bench.clock.advance(5_000);
@@ -191,6 +199,7 @@ describe("every session of the server ends", () => {
     expect(bench.database.state.locks.size).toBe(3);
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
   it("while a process starts and another is starved: one that lost a session before its first look judges no other", async () => {
     const starved = await bench.started("a");
     await bench.clock.advance(5_000);
@@ -219,6 +228,7 @@ describe("every session of the server ends", () => {
 });
 
 describe("a live process that loses its session", () => {
+  // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
   it("sends nothing until the database has heard of it again, and is not taken for dead", async () => {
     const [cut, observer] = await pair();
     expect(cut.lease.maySend()).toBe(true);
@@ -231,6 +241,7 @@ describe("a live process that loses its session", () => {
     expect([...declared(observer), ...lost(cut)]).toEqual([]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
   it("sends again once a renewal that began afterwards has succeeded, and by no other", async () => {
     const [cut] = await pair();
     cut.store.tellLock = () => Promise.reject(new Error("no"));
@@ -263,6 +274,7 @@ describe("a live process that loses its session", () => {
     expect(declared(heir)).toMatchObject([{ evidence: "lock-gone" }]);
   });
 
+  // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
   it("and does not hear of it finds out by looking, as the others do, and begins another", async () => {
     const [deaf, observer] = await pair();
     const first = deaf.lock.held?.key;
@@ -301,6 +313,7 @@ describe("a silence", () => {
 });
 
 describe("a registration whose answer was lost", () => {
+  // protects [Short of time] src/application/lane/lease.ts
   it("leaves no instance behind that others would place lanes on", async () => {
     const [silent, other] = await pair();
     const register = silent.store.registerInstance.bind(silent.store);
@@ -318,6 +331,7 @@ describe("a registration whose answer was lost", () => {
     expect(alive.toSorted()).toEqual([silent.lease.instanceId, other.lease.instanceId].toSorted());
   });
 
+  // protects [Short of time] src/application/lane/lease.ts
   it("is remembered only while it matters: where the database never answers, the list does not grow", async () => {
     const { before, tries } = await failing(new OutcomeUnknown("no answer"));
     const [last, previous] = tries.toReversed();
@@ -333,6 +347,7 @@ describe("a registration whose answer was lost", () => {
     new StoreUnavailable("refused"),
     new BatchRefused("a name that is too long"),
     new HistoryChanged("another timeline"),
+    // protects [Short of time] src/application/lane/lease.ts
   ])("is not what one is that certainly was not made: after $name nothing is remembered of it", async (error) => {
     const { before, tries } = await failing(error);
     expect(tries.length).toBeGreaterThan(200);

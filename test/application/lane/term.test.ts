@@ -83,6 +83,7 @@ describe("a write", () => {
     expect(writes).toEqual([{ kind: "expire", fence }]);
   });
 
+  // protects [The fence] src/application/lane/term.ts
   it.each(ENDS)("is not made where %s", async (_, end, count) => {
     const made = bench();
     made.committed.resolve({ status: "expired", holes: [] });
@@ -92,6 +93,7 @@ describe("a write", () => {
     expect(made.late()).toHaveLength(count);
   });
 
+  // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
   it.each(ENDS)("that is on its way is answered with what became of it where %s meanwhile", async (_, end) => {
     for (const error of [null, new OutcomeUnknown("the connection broke")]) {
       const made = bench();
@@ -104,6 +106,7 @@ describe("a write", () => {
     }
   });
 
+  // protects [The fence] src/application/lane/term.ts
   it("whose outcome the database did not say is told so, and the lane is read again; where nothing was made, it is not", async () => {
     const unknown = bench();
     unknown.committed.resolve(Promise.reject(new OutcomeUnknown("the connection broke")));
@@ -139,6 +142,7 @@ describe("a write", () => {
 });
 
 describe("a signature or a send", () => {
+  // protects [The fence] src/application/lane/term.ts
   it.each(ENDS)("is not begun where %s", async (_, end) => {
     const made = bench();
     end(made);
@@ -161,6 +165,7 @@ describe("a signature or a send", () => {
     expect(await term.write({ kind: "closeHoles", nonces: [1] })).toEqual({ status: "done" });
   });
 
+  // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
   it("waits while somebody has ordered to stop this signer, and may not go on to another endpoint after that", async () => {
     const { term, control } = bench();
     const asked: boolean[] = [];
@@ -202,6 +207,7 @@ describe("the end of a term", () => {
     expect(begun()).toEqual([null, null]);
   });
 
+  // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
   it("is the quiet end of an activity, which can be kicked again", async () => {
     const { term } = bench();
     const errors: unknown[] = [];
@@ -221,6 +227,7 @@ describe("the end of a term", () => {
     }
   });
 
+  // protects [The fence] src/application/lane/activity.ts, src/application/lane/term.ts
   it("is told to those who go on without it, and hides no other failure", async () => {
     expect(await quietly(Promise.resolve(5))).toBe(true);
     expect(await quietly(Promise.reject(new TermOver()))).toBe(false);

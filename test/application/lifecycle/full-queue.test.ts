@@ -19,6 +19,7 @@ describe("a node whose queue is full", () => {
     expect(reception(cluster, 9).admittance()).toEqual({ kind: "open" });
   });
 
+  // protects [Short of time] src/application/loops/reception.ts
   it("lets them in where others may have the lane: only who has read one knows whose it is", () => {
     expect(reception({ peers: 1, forwards: true }, 10).admittance()).toEqual({ kind: "open" });
   });

@@ -6,6 +6,7 @@ import { transfer } from "../../support/world.ts";
 const FIRST = LANES / 2;
 
 describe("a thousand lanes with one create each, one a millisecond", () => {
+  // protects [Many lanes] src/application/writer/committer.ts
   it("share reads and commits: no more than one of each for ten", async () => {
     const { world, entry } = await startWithLanes(LANES);
     onTestFinished(() => world.close());

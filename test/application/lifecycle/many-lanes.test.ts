@@ -29,6 +29,7 @@ async function looksAtTheClock(lanes: number): Promise<number> {
 }
 
 describe("a thousand lanes with nothing to do", () => {
+  // protects [Many lanes] src/application/loops/chain-loop.ts, src/application/detours/reconcile.ts
   it("are compared with the chain together: no more than three requests a second", async () => {
     const { rpc, events } = await start(LANES);
     const calls = countCalls(rpc, world.clock);
@@ -42,6 +43,7 @@ describe("a thousand lanes with nothing to do", () => {
     expect(calls.byName.get("identity")).toBeLessThan(LANES / 20);
   });
 
+  // protects [Many lanes] src/application/loops/chain-loop.ts, src/application/lane/owned-lane.ts
   it("cost no more work than ten, as far as nothing is due", async () => {
     const [few, many] = [await looksAtTheClock(10), await looksAtTheClock(LANES)];
     expect(many).toBeLessThanOrEqual(2 * few);

@@ -213,6 +213,7 @@ describe("the door", () => {
     expect(entry.node.reception.admittance()).toEqual({ kind: "open" });
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/application/loops/reception.ts
   it("keeps creates at the door while it wakes from a pause past its lease", async () => {
     world = new World();
     const entry = await world.startNode();

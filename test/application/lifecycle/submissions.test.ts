@@ -107,6 +107,7 @@ describe("submissions", () => {
     checkInvariants(world);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/loops/tend.ts
   it("are forgotten by the node's pool: sent again after the resubmit interval", async () => {
     world = new World({ settings: { resubmitIntervalMs: 5_000 } });
     const entry = await world.startNode();

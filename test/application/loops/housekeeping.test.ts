@@ -83,6 +83,7 @@ function leases(calls: string[]): HousekeepingPorts["store"] {
 }
 
 describe("housekeeping", () => {
+  // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
   it("takes a lane whose signer no node has any more, removes what is due under its fence, and releases it", async () => {
     const abandoned = [aLane(), { ...aLane(), chainId: 404 }];
     const left = [100, 100, 5];
@@ -116,6 +117,7 @@ describe("housekeeping", () => {
     expect(telemetry.of("retention.round")).toMatchObject([{ transactions: 205 }]);
   });
 
+  // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
   it("releases such a lane after some batches, and where the database fails in the middle", async () => {
     let batches = 0;
     const removeOld = async () => {
@@ -167,6 +169,7 @@ describe("housekeeping", () => {
     expect(telemetry.of("retention.round")).toHaveLength(2);
   });
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
   it("goes on batch after batch while something leaves, with a pause behind each", async () => {
     const left = [500, 500, 3];
     const shortenFeed = async () => ({ completions: left.shift() ?? 0, oldestAt: new Date(0) });
@@ -188,6 +191,7 @@ describe("housekeeping", () => {
     expect(telemetry.of("retention.waits")).toMatchObject([{ olderNode: "node-1", version: "0.9.0" }]);
   });
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
   it("asks for the lanes that it holds, under their fences, and leaves alone those whose history is in doubt", async () => {
     const [fine, unreconciled, held] = [
       anOwnedLane(),

@@ -33,6 +33,7 @@ async function look(waits: WhatWaits): Promise<Look> {
 }
 
 describe("what others left for a node's lanes", () => {
+  // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/take-waiting.ts
   it("is one question to the database where nothing was, and no lane is gone through", async () => {
     expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
   });

@@ -43,6 +43,7 @@ const placeholders = () => world.rows().filter(({ attempts }) => attempts[0]?.ki
 const expires = (reservationId: string) => world.until(() => stateOf(reservationId) === "EXPIRED", 700_000);
 
 describe("a nonce whose reservation expired", () => {
+  // protects [Reservations] src/application/detours/expired-reservations.ts, src/application/detours/holes.ts
   it("holds nobody up by default: a placeholder takes it, and those above are confirmed", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -59,6 +60,7 @@ describe("a nonce whose reservation expired", () => {
     checkInvariants(world);
   });
 
+  // protects [Reservations] src/application/detours/holes.ts
   it("costs nothing while nothing waits above it", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -71,6 +73,7 @@ describe("a nonce whose reservation expired", () => {
     expect(placeholders()).toHaveLength(1);
   });
 
+  // protects [Reservations] src/domain/pace/search.ts, src/application/detours/expired-reservations.ts
   it("is left alone until its caller was looked for through as long again as it was kept", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -87,6 +90,7 @@ describe("a nonce whose reservation expired", () => {
     expect(world.clock.monotonicMs() - startedMs).toBeLessThan(70_000);
   });
 
+  // protects [Reservations] src/domain/pace/search.ts, src/application/detours/expired-reservations.ts
   it("is looked at together with the others: many do not take many times as long", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -136,6 +140,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     return { reservationId, nonce, behind, rawTransaction };
   };
 
+  // protects [Reservations] src/application/detours/expired-reservations.ts
   it.each(SOURCES)("is found by the %s alone, and nothing is signed against it", async (source) => {
     world = new World();
     const entry = await world.startNode();
@@ -147,6 +152,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     await world.until(() => placeholders().length === 1);
   });
 
+  // protects [Reservations] src/application/detours/expired-reservations.ts
   it.each(SOURCES)("may be there while the %s does not answer: nothing is signed", async (source) => {
     world = new World();
     const entry = await world.startNode();
@@ -161,6 +167,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     checkInvariants(world);
   });
 
+  // protects [Reservations] src/domain/pace/search.ts, src/application/detours/expired-reservations.ts
   it("is looked for anew, through all of the time, after it was seen and is gone", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -230,6 +237,7 @@ describe("a caller who comes late", () => {
     expect(world.database.state.holes()).toEqual([]);
   });
 
+  // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
   it("is told which placeholder took the nonce", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -250,6 +258,7 @@ describe("a caller who comes late", () => {
 
   /** Two callers with two payloads, at every moment of the last looks, the signing and the commit of the placeholder. */
   it.each([0, 1, 2, 3, 5, 8])(
+    // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
     "races another one and the placeholder: one of the three has the nonce (%i)",
     async (ms) => {
       world = new World();
@@ -288,6 +297,7 @@ describe("a caller who comes late", () => {
 });
 
 describe("repairs of a lane", () => {
+  // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
   it("end with the limit of the hour: the head is STUCK and says so, until the next hour", async () => {
     world = new World({ settings: { maxReservationRepairs: 1 } });
     // Shortly before the hour is over, by the clock of the database.
@@ -305,6 +315,7 @@ describe("repairs of a lane", () => {
     checkInvariants(world);
   });
 
+  // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
   it("are counted on by the lane's next owner", async () => {
     world = new World({ settings: { maxReservationRepairs: 1 } });
     const first = await world.startNode();
@@ -340,6 +351,7 @@ describe("repairs of a lane", () => {
 });
 
 describe("nonces that one key keeps from others", () => {
+  // protects [Reservations] src/domain/ledger/reserve.ts
   it("are no more than the setting allows; what expired counts until something stands at it", async () => {
     world = new World({ settings: { maxReservations: 2 } });
     const entry = await world.startNode();

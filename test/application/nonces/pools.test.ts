@@ -56,6 +56,7 @@ const noncesOf = (signer: Address) =>
     .map(({ nonce }) => nonce);
 
 describe("a request to a pool", () => {
+  // protects [Pools] src/application/stages/1-create/pool-members.ts
   it("spreads over its lanes, also where all come at once; each answer names the signer", async () => {
     const entry = await start();
     const created = await world.settle(Promise.all(Array.from({ length: 30 }, () => entry.node.api.create(toPool()))));
@@ -106,6 +107,7 @@ describe("a request to a pool", () => {
     checkInvariants(world);
   });
 
+  // protects [Pools] src/application/stages/1-create/pool-members.ts
   it("is counted as soon as it is chosen, before it has a nonce and before another node's queue is read again", async () => {
     const [first] = await startTwo();
     world.holdBlocks();
@@ -134,6 +136,7 @@ describe("a request to a pool", () => {
 
 describe("a request id of a pool", () => {
   it.each<CommitFault>(["unknown-committed", "unknown-lost"])(
+    // protects [Pools] src/application/stages/1-create/pools.ts, src/adapters/postgres/statements/pool-choice.ts
     "has one transaction where the commit of the first is %s and it is repeated on another node and lane",
     async (fault) => {
       const [first, second] = await startTwo();
@@ -157,6 +160,7 @@ describe("a request id of a pool", () => {
     },
   );
 
+  // protects [Pools] src/domain/ledger/allocate.ts, src/adapters/postgres/statements/pool-choice.ts
   it("has one transaction where two nodes give it two lanes at the same moment; the second consumes no nonce", async () => {
     const gate = deferred<void>();
     let waiting = 0;
@@ -197,6 +201,7 @@ describe("a request id of a pool", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
+  // protects [Pools] src/application/stages/1-create/pools.ts
   it("wins over a refusal: accepted on one lane while another one was still being asked about", async () => {
     const entry = await start();
     world.chain.setBalance(B, 0n);
@@ -236,6 +241,7 @@ describe("a request id of a pool", () => {
     expect(await create(entry, same)).toMatchObject({ outcome: "existing", txId: pooled.txId });
   });
 
+  // protects [Pools] src/application/stages/1-create/pools.ts
   it("is found after its signer, or the whole pool, has left the configuration, and where nobody has the key", async () => {
     const entry = await start();
     const { txId, lane } = await create(entry, toPool({ requestId: "once" }));
@@ -274,6 +280,7 @@ describe("a request id of a pool", () => {
 });
 
 describe("a sticky key", () => {
+  // protects [Pools] src/domain/nonces/pool.ts
   it("stays with its signer: behind others, and while its lane is stopped", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -288,6 +295,7 @@ describe("a sticky key", () => {
 describe("the balances of a pool", () => {
   const dear = { to: TO, value: "1000000000000000000", gas: 21_000, maxFeePerGas: "20000000000" };
 
+  // protects [Pools] src/domain/nonces/pool.ts, src/application/stages/1-create/pools.ts
   it("decide: a signer that cannot pay is passed over, whatever its queue", async () => {
     const entry = await start();
     for (const signer of [A, B]) world.chain.setBalance(signer, 10n ** 17n);
@@ -297,6 +305,7 @@ describe("the balances of a pool", () => {
     expect(created.map(({ lane }) => lane.signer)).toEqual([C, C, C, C]);
   });
 
+  // protects [Pools] src/application/stages/1-create/pools.ts
   it("are asked anew before a request is refused for them, and once more it is taken as soon as one is filled", async () => {
     const entry = await start();
     for (const signer of SIGNERS) world.chain.setBalance(signer, 10n ** 17n);
@@ -308,6 +317,7 @@ describe("the balances of a pool", () => {
     expect((await create(entry, toPool({ payload: dear }))).lane.signer).toBe(B);
   });
 
+  // protects [Pools] src/domain/nonces/pool.ts, src/application/stages/1-create/pools.ts
   it("are judged once more where the gas is known: the next member is tried, and the answer is its", async () => {
     const entry = await start();
     // Enough for the value, and for gas at the base fee; not for what the market offers.
@@ -322,6 +332,7 @@ describe("the balances of a pool", () => {
     expect(noncesOf(A)).toEqual([]);
   });
 
+  // protects [Pools] src/application/stages/1-create/pools.ts
   it("that the chain does not tell refuse nobody", async () => {
     const entry = await start();
     await create(entry, toPool());
@@ -374,6 +385,7 @@ describe("a pool that cannot be used", () => {
     expect(await create(entry, toPool())).toMatchObject({ outcome: "created" });
   });
 
+  // protects [Attacks] src/application/stages/1-create/pools.ts
   it("is forbidden to a key that is not for all its signers, and is not named to it", async () => {
     const entry = await start();
     const limits = (...signers: readonly Address[]) => ({ signers: new Set(signers), chains: null });

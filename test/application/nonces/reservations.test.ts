@@ -89,6 +89,7 @@ describe("a reserved nonce", () => {
   });
 
   it.each(["submitReserved", "markUsed"] as const)(
+    // protects [Reservations] src/application/operations/reservations.ts
     "that another transaction took the request id of is answered without it, as that is stored: %s",
     async (use) => {
       world = new World();
@@ -103,6 +104,7 @@ describe("a reserved nonce", () => {
     },
   );
 
+  // protects [Reservations] src/application/requests/reservation.ts
   it("takes only what is signed by its signer, for its chain, at its nonce, and could run", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -152,6 +154,7 @@ describe("a reserved nonce", () => {
     expect(error).toMatchObject({ code: "INVALID_REQUEST", extras: { path } });
   });
 
+  // protects [Reservations] src/application/detours/bind.ts
   it("is only followed where its caller sent it", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -222,6 +225,7 @@ describe("a reserved nonce", () => {
 });
 
 describe("a released nonce", () => {
+  // protects [Holes] src/application/lane/owned-lane.ts
   it("goes to the next transaction, and to no other", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -238,6 +242,7 @@ describe("a released nonce", () => {
     expect(entry.events.filter(({ type }) => type === "nonce.recycled")).toHaveLength(1);
   });
 
+  // protects [Reservations] src/domain/ledger/give-nonce.ts, src/application/operations/reservations.ts
   it("goes to the next reservation too", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -246,6 +251,7 @@ describe("a released nonce", () => {
     expect(await reserve(entry)).toMatchObject({ nonce: first.nonce });
   });
 
+  // protects [Reservations] src/application/lane/owned-lane.ts
   it("is known to the next owner", async () => {
     world = new World();
     const first = await world.startNode();
@@ -259,6 +265,7 @@ describe("a released nonce", () => {
     await world.allSettled(1);
   });
 
+  // protects [Holes] src/application/stages/3-sign/sign.ts
   it("is moved into by what waits above and was never signed, all together and in order", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -277,6 +284,7 @@ describe("a released nonce", () => {
     checkInvariants(world);
   });
 
+  // protects [Holes] src/application/lane/lane-nonces.ts
   it("that a foreign transaction took is not given out: the next one goes on above", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -291,6 +299,7 @@ describe("a released nonce", () => {
     await world.until(() => alerts(entry).includes("HOLE_USED_ELSEWHERE"));
     await world.clock.advance(10_000);
     expect(row(above)?.state, "nothing below it is missing").toBe("TRACKING");
+    // protects [Holes] src/application/detours/holes.ts
     expect(world.database.state.holes().length, "a reorg may bring it back").toBe(1);
     const [next] = await create(entry);
     expect(row(next)?.nonce).toBe(nonce + 2);
@@ -329,6 +338,7 @@ describe("a reservation that expires", () => {
   };
 
   it.each(["heal", "move"] as const)(
+    // protects [Holes] src/application/detours/holes.ts
     "leaves a hole that a placeholder takes under %s, and those behind go on",
     async (holePolicy) => {
       world = new World({ settings: { holePolicy } });
@@ -352,6 +362,7 @@ describe("a reservation that expires", () => {
     },
   );
 
+  // protects [Holes] src/application/detours/holes.ts
   it.each(["heal", "move"] as const)("is not acted on under %s while the chain cannot be asked", async (holePolicy) => {
     world = new World({ settings: { holePolicy } });
     const entry = await world.startNode();
@@ -369,6 +380,7 @@ describe("a reservation that expires", () => {
     await world.until(() => world.rows().length === 3);
   });
 
+  // protects [Holes] src/application/detours/holes.ts
   it("is left to the policy where that is set: the head is STUCK, and says which nonce and why", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
@@ -386,6 +398,7 @@ describe("a reservation that expires", () => {
     expect(world.rows()).toHaveLength(3);
   });
 
+  // protects [Holes] src/application/detours/resolve-stuck.ts
   it("is repaired by one action: a placeholder takes the nonce below, and the head's own payload stays", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
@@ -407,6 +420,7 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
+  // protects [Explained, and said aloud] src/application/detours/resolve-stuck.ts
   it("is not filled by an order that names it once it is filled: the head's own payload stays", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
@@ -431,6 +445,7 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
+  // protects [Reservations] src/domain/nonces/holes.ts
   it("is not given out: the next transaction goes on above", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -441,6 +456,7 @@ describe("a reservation that expires", () => {
     expect(await reserve(entry)).toMatchObject({ nonce: nonce + 2 });
   });
 
+  // protects [Reservations] src/application/lane/owned-lane.ts
   it("expires under the lane's next owner, too", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const first = await world.startNode();
@@ -472,6 +488,7 @@ describe("a reservation that expires", () => {
 });
 
 describe("a transaction that will never be signed", () => {
+  // protects [Holes] src/application/stages/3-sign/give-up.ts
   it("gives its nonce up, is final at once, and those above move down", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -512,6 +529,7 @@ describe("a payload that no node will take", () => {
     return transfer({ payload: { ...(transfer().payload as object), data: "0xdeadbeef", gas: 30_000 } });
   };
 
+  // protects [Holes] src/application/detours/holes.ts
   it("is cancelled where the policy heals", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const entry = await world.startNode();
@@ -524,6 +542,7 @@ describe("a payload that no node will take", () => {
     checkInvariants(world);
   });
 
+  // protects [Holes] src/application/detours/holes.ts
   it("waits for its cancel while no price can be had; the lane is not read again for that", async () => {
     world = new World({ settings: { holePolicy: "heal" } });
     const entry = await world.startNode();
@@ -538,6 +557,7 @@ describe("a payload that no node will take", () => {
     await world.until(() => row(txId)?.subState === "CANCELLED", 300_000);
   });
 
+  // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
   it("nor its cancel is cancelled once, and said aloud", async () => {
     world = new World({ settings: { holePolicy: "heal", stuckAfterMs: 600_000 } });
     const entry = await world.startNode();
@@ -549,6 +569,7 @@ describe("a payload that no node will take", () => {
     expect(row(txId)?.history.at(-1)?.reason).toMatch(/transaction type not supported/);
   });
 
+  // protects [Holes] src/application/lane/tracked.ts, src/application/detours/holes.ts
   it("any more is not cancelled where one had taken it: that one may still mine it", async () => {
     world = new World({ settings: { holePolicy: "heal", resubmitIntervalMs: 2_000 } });
     const entry = await world.startNode();

@@ -49,6 +49,7 @@ function withoutSigner({ signer }: WorldNode): () => void {
 }
 
 describe("validUntil of a create", () => {
+  // protects [Times and holds] src/domain/ledger/allocate.ts
   it("is in the future by the database's clock, or nothing is accepted", async () => {
     const entry = await start();
     const late = entry.node.api.create(transfer({ validUntil: within(-1) }));
@@ -60,6 +61,7 @@ describe("validUntil of a create", () => {
     expect((await world.settle(entry.node.api.create(transfer()))).nonce).toBe(0);
   });
 
+  // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/transaction/fingerprint.ts
   it("is shown, compared between repeats, and answered after it is over", async () => {
     const entry = await start();
     const asked = transfer({ requestId: "once", validUntil: within(30_000) });
@@ -116,6 +118,7 @@ describe("a transaction that is over before it was signed", () => {
     checkInvariants(world);
   });
 
+  // protects [Holes] src/domain/ledger/may-move.ts
   it("keeps its nonce and is cancelled there below a nonce that a caller named: nothing above could move down", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
@@ -136,6 +139,7 @@ describe("a transaction that is over before it was signed", () => {
     checkInvariants(world);
   });
 
+  // protects [Times and holds] src/application/detours/expiry.ts
   it("waits for no chain, no suspended lane and no kill", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
@@ -150,6 +154,7 @@ describe("a transaction that is over before it was signed", () => {
     expect(ops.outcome(killed)).toBe("FAILED_FINAL/EXPIRED");
   });
 
+  // protects [Times and holds] src/application/lane/keep-time.ts, src/application/detours/expiry.ts
   it("is expired by the next owner, from the row alone, wherever in the database it waits", async () => {
     const entry = await start();
     withoutSigner(entry);
@@ -163,6 +168,7 @@ describe("a transaction that is over before it was signed", () => {
     expect(world.clock.now().getTime()).toBeLessThan(ops.row(txId).createdAt.getTime() + 32_000);
   });
 
+  // protects [Times and holds] src/application/stages/3-sign/sign.ts, src/application/detours/expiry.ts
   it("is not sent late where nobody was there when its time was over", async () => {
     const entry = await start();
     withoutSigner(entry);
@@ -193,6 +199,7 @@ describe("a transaction that is over before it was signed", () => {
     checkInvariants(world);
   });
 
+  // protects [Times and holds] src/application/detours/expiry.ts
   it("uses its nonce up with a cancel where something above it may have left", async () => {
     const entry = await start();
     const back = withoutSigner(entry);
@@ -207,6 +214,7 @@ describe("a transaction that is over before it was signed", () => {
     expect(world.chain.account(SIGNER).nonce).toBe(1);
   });
 
+  // protects [Times and holds] src/application/lane/backlog.ts, src/application/stages/3-sign/sign.ts
   it("leaves nothing of it behind where it expires while it is being signed", async () => {
     const entry = await start();
     const { signer } = entry;
@@ -258,6 +266,7 @@ describe("a transaction that is over before it has a nonce", () => {
 });
 
 describe("a transaction that is over after it was sent", () => {
+  // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
   it("is cancelled once, for more than it offered, and is EXPIRED once that is final", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -278,6 +287,7 @@ describe("a transaction that is over after it was sent", () => {
     checkInvariants(world);
   });
 
+  // protects [Times and holds] src/application/stages/7-complete/complete.ts, src/application/detours/expiry.ts
   it("is CONFIRMED where the original is mined after all, and its history says that it was too late", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -293,6 +303,7 @@ describe("a transaction that is over after it was sent", () => {
     });
   });
 
+  // protects [Times and holds] src/application/lane/owned-lane.ts
   it("is not cancelled where it was mined in time, and is where a reorg takes that back", async () => {
     const entry = await start({ settings: { confirmations: 100 } });
     const txId = await ops.create(entry, { validUntil: within(3_000) });
@@ -310,6 +321,7 @@ describe("a transaction that is over after it was sent", () => {
     checkInvariants(world);
   });
 
+  // protects [Times and holds] src/application/lane/keep-time.ts, src/application/detours/expiry.ts
   it("is cancelled by the next owner, and once only, wherever the one before was stopped", async () => {
     for (const name of ["another.signed", "another.committed", "broadcast.sent"] as const satisfies Failpoint[]) {
       let stop: (() => void) | null = null;
@@ -338,6 +350,7 @@ describe("a transaction that is over after it was sent", () => {
     }
   });
 
+  // protects [Times and holds] src/application/detours/expiry.ts
   it("waits while its lane is suspended, and explain says so", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -354,6 +367,7 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
   });
 
+  // protects [Times and holds] src/application/detours/expiry.ts
   it("stays CANCELLED where an operator was first", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -380,6 +394,7 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
   });
 
+  // protects [Times and holds] src/application/detours/expiry.ts
   it("is not cancelled a second time by an answer about its time from before, once an operator has replaced the cancel", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -409,6 +424,7 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
   });
 
+  // protects [Times and holds] src/application/stages/6-finality/reorg.ts
   it("is cancelled where a reorg deeper than finality takes it back after its time, when nobody asks any more", async () => {
     const entry = await start({ settings: { confirmations: 20 } });
     const txId = await ops.create(entry, { validUntil: within(5_000) });
@@ -425,6 +441,7 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/EXPIRED");
   });
 
+  // protects [Times and holds] src/application/detours/expiry.ts
   it("is not cancelled beyond a policy or a ceiling, and that is said once", async () => {
     const most = 21_000n * 20n * GWEI + 1n;
     const entry = await start({ policies: forSigner(SIGNER, { maxCost: { perTransaction: `${most}` } }) });
@@ -439,6 +456,7 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
+  // protects [Times and holds] src/domain/ledger/move.ts
   it("is never cancelled by a node whose machine is hours ahead of the database", async () => {
     const entry = await start({}, { aheadMs: 7_200_000 });
     world.holdBlocks();

@@ -53,6 +53,7 @@ describe("cancel", () => {
     checkInvariants(world);
   });
 
+  // protects [Operators] src/application/lane/owned-lane.ts, src/application/stages/7-complete/complete.ts
   it("loses the race: the original is mined, and that is what is reported", async () => {
     const node = await start();
     world.holdBlocks();
@@ -75,6 +76,7 @@ describe("cancel", () => {
     checkInvariants(world);
   });
 
+  // protects [Operators] src/application/detours/change-payload.ts, src/application/operations/transaction-actions.ts
   it("comes too late: mined and not final yet is told as what it is, and nothing is signed", async () => {
     const node = await start({ settings: { confirmations: 50 } });
     const txId = await ops.create(node);
@@ -102,6 +104,7 @@ describe("cancel", () => {
     checkInvariants(world);
   });
 
+  // protects [Operators] src/domain/transaction/attempts.ts
   it("leaves the older payload tracked, but never sends it again", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
@@ -126,6 +129,7 @@ describe("cancel", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
+  // protects [Operators] src/application/detours/another-attempt.ts
   it("overtakes a reprice that was being prepared: the caller's payload is never signed behind its cancel", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
@@ -204,6 +208,7 @@ describe("replace", () => {
 });
 
 describe("what waits to be signed", () => {
+  // protects [Operators] src/application/detours/change-payload.ts
   it("is replaced before it was ever sent: one attempt, the new payload, no other byte on the wire", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
@@ -249,6 +254,7 @@ describe("what waits to be signed", () => {
     checkInvariants(world);
   });
 
+  // protects [Operators] src/application/detours/change-payload.ts, src/application/stages/3-sign/sign.ts
   it("is never signed with the payload from before: a change waits for what is being signed, and then replaces it", async () => {
     world = new World();
     ops = new OperatedWorld(world);
@@ -273,6 +279,7 @@ describe("what waits to be signed", () => {
     checkInvariants(world);
   });
 
+  // protects [Operators] src/application/detours/change-payload.ts, src/application/stages/3-sign/sign.ts
   it("is not signed while its change is on the way to the database", async () => {
     const node = await start();
     await ops.lane(node, "suspend");
@@ -338,6 +345,7 @@ describe("reprice", () => {
     expect(received(TO)).toBe(1n);
   });
 
+  // protects [Operators] src/application/detours/change-payload.ts
   it("takes the fees that are given, also above five times the first price, and refuses too little by name", async () => {
     const node = await start();
     world.holdBlocks();
@@ -385,6 +393,7 @@ describe("a signer with a mind of its own", () => {
 });
 
 describe("resubmit", () => {
+  // protects [Operators] src/application/operations/transaction-actions.ts
   it("sends the stored bytes at once", async () => {
     const node = await start({ settings: { resubmitIntervalMs: null } });
     world.holdBlocks();
@@ -400,6 +409,7 @@ describe("resubmit", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
+  // protects [Operators] src/application/operations/transaction-actions.ts
   it("takes a STUCK one back, and the feed tells how it ended", async () => {
     const node = await start({ settings: { stuckAfterMs: 2_000, resubmitIntervalMs: 1_000, repricing: null } });
     world.holdBlocks();
@@ -418,6 +428,7 @@ describe("resubmit", () => {
 
 describe("an order", () => {
   it.each(["cancel", "reprice"] as const)(
+    // protects [Operators] src/application/operations/transaction-actions.ts
     "to %s whose commit was not confirmed is found done, and is not done twice",
     async (action) => {
       const node = await start();
@@ -431,6 +442,7 @@ describe("an order", () => {
     },
   );
 
+  // protects [Operators] src/application/requests/order.ts
   it("needs a reason, known fields, and a transaction that is there", async () => {
     const node = await start();
     world.holdBlocks();
@@ -457,6 +469,7 @@ describe("an order", () => {
 });
 
 describe("suspend", () => {
+  // protects [Operators] src/application/lane/owned-lane.ts, src/application/operations/lane-actions.ts
   it("lets creates in and nothing out, over a takeover too, until it is resumed", async () => {
     const node = await start();
     const [lane] = await ops.lane(node, "suspend");

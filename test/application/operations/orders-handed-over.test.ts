@@ -80,6 +80,7 @@ describe("an order that commits while its lane is handed over", () => {
     ["the owner", "is not confirmed"],
     ["another node", "is confirmed"],
     ["another node", "is not confirmed"],
+    // protects [Operators] src/application/operations/transaction-actions.ts
   ] as const)("is done once where %s is asked and the commit %s", async (asked, answer) => {
     const { owner, other, txId } = await withOneSent();
     handOverMeanwhile(owner, answer);
@@ -90,6 +91,7 @@ describe("an order that commits while its lane is handed over", () => {
   });
 
   it.each(["is confirmed", "is not confirmed"] as const)(
+    // protects [Operators] src/application/operations/transaction-actions.ts
     "is answered as done by the owner that did it where the commit %s: an older node, told to ask elsewhere, has it done again",
     async (answer) => {
       const { owner, txId } = await withOneSent();
@@ -100,6 +102,7 @@ describe("an order that commits while its lane is handed over", () => {
   );
 
   it.each(["the owner", "another node"] as const)(
+    // protects [Operators] src/application/operations/transaction-actions.ts
     "is found by the next owner where the first one looked before it was durable, and %s was asked",
     async (asked) => {
       const { owner, other, txId } = await withOneSent();
@@ -129,6 +132,7 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
   };
 
   it.each(["worker-queue", "basic"] as const)(
+    // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
     "and that no owner takes is answered as unknown, in %s mode: it may be carried out yet",
     async (mode) => {
       const { owner, txId } = await inDoubt({ node: { mode } });
@@ -140,12 +144,14 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
     },
   );
 
+  // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("is told to the node that forwarded it as one that may be done: what that hears elsewhere is not the whole truth", async () => {
     const { owner, txId } = await inDoubt();
     const fate = await tell(owner, txId);
     expect(fate).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
   });
 
+  // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("stays unknown where the database does not say whether it was carried out", async () => {
     const { owner, txId } = await inDoubt();
     const { history } = owner.store;
@@ -158,6 +164,7 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
 });
 
 describe("the id that an order travels with", () => {
+  // protects [Operators] src/application/operations/transaction-actions.ts
   it("makes it the same order, told twice; without one, as an older node tells it, each is an order of its own", async () => {
     const { owner, txId } = await withOneSent();
     const decisionId = "01890000-0000-7000-8000-000000000001";

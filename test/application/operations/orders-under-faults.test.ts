@@ -45,6 +45,7 @@ describe("orders about one lane that cross", () => {
 });
 
 describe("an order about a lane whose commit got no answer", () => {
+  // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it.each(["suspend", "resume", "realign"] as const)("to %s is answered as unknown", async (action) => {
     const entry = await startKnown();
     entry.store.failNextCommit("unknown-committed");
@@ -54,6 +55,7 @@ describe("an order about a lane whose commit got no answer", () => {
 });
 
 describe("an order about a transaction", () => {
+  // protects [Operators] src/application/operations/transaction-actions.ts
   it("that was carried out unheard is done, also where the transaction is final by the next look", async () => {
     const entry = await startKnown();
     const operated = new OperatedWorld(world);
@@ -118,6 +120,7 @@ describe("a hole below that is filled by order", () => {
 
 describe("an order to sign another payload and then report the transaction as stuck", () => {
   it.each(["unavailable", "unknown-lost", "unknown-committed"] as const)(
+    // protects [Operators] src/application/detours/another-attempt.ts
     "is carried out whole where the lane is read again because the commit is answered %s",
     async (fault) => {
       const entry = await startKnown({ expiredReservations: "hole" });

@@ -63,6 +63,7 @@ describe("realign", () => {
     expect(await operated.lane(entry, "realign", { nonce: 0 })).toMatchObject([{ cursor: 601 }]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
   it("never goes below what the chain counts, mined or waiting", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -84,6 +85,7 @@ describe("realign", () => {
     expect(cursor()).toBe(600);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/operations/lane-actions.ts
   it("waits for an endpoint that is behind or silent, and changes nothing where that lasts", async () => {
     const elsewhere = new Faults();
     const entry = await start({ elsewhere });

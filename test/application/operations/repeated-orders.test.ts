@@ -58,6 +58,7 @@ describe("an order under a key", () => {
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, ["initial", "replace"]],
     ["resolve", { action: "CANCEL" }, ["initial", "cancel"]],
     ["resolve", { action: "NOOP" }, ["initial"]],
+    // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   ] as const)("to %s with %j is carried out once, however often it is given", async (action, request, kinds) => {
     const { node, txId } = await withOneSent();
     const first = await give(node, txId, { action, request });
@@ -69,6 +70,7 @@ describe("an order under a key", () => {
     expect(audits).toMatchObject([{ idempotencyKey: "key-1" }]);
   });
 
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
   it("of two steps is carried out whole: signed anew, and reported as stuck", async () => {
     const { node, txId } = await withOneSent();
     const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
@@ -78,6 +80,7 @@ describe("an order under a key", () => {
     expect(ops.decisions(txId)).toEqual(["reprice by operator:ops: REPLACE", "stick by operator:ops: REPLACE"]);
   });
 
+  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("given three times at once is carried out once, and each is answered with the transaction", async () => {
     const { node, txId } = await withOneSent();
     const given = () => give(node, txId, { action: "reprice" });
@@ -108,6 +111,7 @@ describe("an order under a key", () => {
     ["another reason", "cancel", { reason: "another" }],
     ["another fee", "cancel", { maxFeePerGas: "90000000000" }],
     ["another action", "resubmit", {}],
+    // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/lane-actions.ts
   ] as const)("with %s is refused, and nothing is done", async (_, action, request) => {
     const { node, txId } = await withOneSent();
     await give(node, txId);
@@ -116,6 +120,7 @@ describe("an order under a key", () => {
     expect(ops.decisions(txId)).toHaveLength(1);
   });
 
+  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/lane-actions.ts
   it("given with other words at the same time is carried out as one of them, and the other is refused", async () => {
     const { node, txId } = await withOneSent();
     const both = await Promise.allSettled([
@@ -155,6 +160,7 @@ describe("an order under a key", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
   it("that found done what it asks for keeps its key: it does nothing later either, and is refused with other words", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
@@ -178,6 +184,7 @@ describe("an order under a key", () => {
 });
 
 describe("an order under a key to fill a hole below", () => {
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
   it("is carried out once, repeated or given twice at once: the transaction above keeps its own payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     ops = new OperatedWorld(world);
@@ -200,6 +207,7 @@ describe("an order under a key to fill a hole below", () => {
 
 describe("an order under a key whose answer is lost", () => {
   it.each(["unknown-committed", "unknown-lost", "unavailable"] as const)(
+    // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
     "because its commit was answered %s is carried out once by its repeats",
     async (fault) => {
       const { node, txId } = await withOneSent();
@@ -219,6 +227,7 @@ describe("an order under a key whose answer is lost", () => {
     },
   );
 
+  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("on its way from the owner is found by its repeat at either node", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
@@ -231,6 +240,7 @@ describe("an order under a key whose answer is lost", () => {
     await expect(give(other, txId, { request: { reason: "another" } })).rejects.toMatchObject(REUSED);
   });
 
+  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("by the death of the owner is found by the next one, at which nothing is signed", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId, { action: "reprice" });
@@ -242,6 +252,7 @@ describe("an order under a key whose answer is lost", () => {
     await isMinedAs(txId, "CONFIRMED");
   });
 
+  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("is answered while nobody owns the lane: what is written down needs no owner", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId);
@@ -250,6 +261,7 @@ describe("an order under a key whose answer is lost", () => {
     expect(await give(other, txId)).toMatchObject({ txId });
   });
 
+  // protects [Operators] src/application/operations/operations.ts
   it("is not given to an owner of an older release, which would carry it out and forget the key", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     const receive = owner.node.actions.receive.bind(owner.node.actions);
@@ -318,6 +330,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["replace", { payload: { to: TO, value: "2", gas: 21_000, maxFeePerGas: "90000000000" } }, "replace"],
     ["reprice", { maxFeePerGas: "90000000000", maxPriorityFeePerGas: "9000000000" }, "reprice"],
     ["reprice", { gasPrice: "90000000000" }, "reprice"],
+    // protects [Operators] src/application/detours/stands-already.ts
   ] as const)("to %s with %j signs nothing and pays nothing", async (action, request, kind) => {
     const { node, txId } = await withOneSent();
     const { paid, newest, kinds } = await repeat(node, txId, action, request);
@@ -325,6 +338,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(newest).toBe(paid);
   });
 
+  // protects [Operators] src/application/detours/stands-already.ts
   it("was carried out by a commit that nobody heard of: it signs nothing and pays nothing", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
@@ -343,6 +357,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "3", gas: 21_000 } }],
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "2", gas: 30_000 } }],
     ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
+    // protects [Operators] src/application/detours/stands-already.ts
   ] as const)("to %s with %j and then %j is another order, and is signed", async (action, first, second) => {
     const { node, txId } = await withOneSent();
     await ops.act(node, action, { txId, request: first });
@@ -358,6 +373,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "replace", "cancel"]);
   });
 
+  // protects [Operators] src/application/detours/stands-already.ts
   it("is none where the transaction was stuck in the meantime", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });

@@ -53,6 +53,7 @@ const replace = (node: WorldNode, txId: string, rawTransaction: Hex) =>
 const TOO_LITTLE = { code: "INVALID_REQUEST", extras: { path: "rawTransaction" } };
 
 describe("bytes that were signed elsewhere in the place of a payload", () => {
+  // protects [Holes] src/application/detours/change-payload.ts
   it("ask for no more gas than the chain takes in one transaction, nor for less than anything costs", async () => {
     const node = await start({ maxTransactionGas: 100_000n });
     const txId = await ops.sent(node);
@@ -84,6 +85,7 @@ describe("bytes that were signed elsewhere in the place of a payload", () => {
     checkInvariants(world);
   });
 
+  // protects [Sent again, priced again, stuck] src/application/detours/change-payload.ts
   it("are measured against the previous attempt, not the first", async () => {
     const node = await start();
     const txId = await ops.sent(node);
@@ -97,6 +99,7 @@ describe("bytes that were signed elsewhere in the place of a payload", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice", "replace"]);
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/replacement.ts
   it("with blobs offer twice as much on all three fields, and take the place of blobs alone", async () => {
     const node = await start();
     const txId = await handedIn(node, blob(20n * GWEI, GWEI, 5n));

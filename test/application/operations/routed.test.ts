@@ -87,6 +87,7 @@ describe("an operation asked of a node that does not own the lane", () => {
     expect(failure).toMatchObject({ code: "UNAVAILABLE" });
   });
 
+  // protects [Operators] src/application/operations/operations.ts
   it("that names another lane than its own is refused: nothing is done under that lane's fence", async () => {
     const { owner, other } = await two();
     const { reservation } = await reserve(other);
@@ -104,6 +105,7 @@ describe("an order of a newer node", () => {
     ["actOnLane", "drain", { signer: SIGNER, request: { reason: "because", chainId: CHAIN_ID, until: "noon" } }],
     ["act", "hasten", { request: { reason: "because", until: "noon" } }],
   ] as const)(
+    // protects [Operators] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts
     "(%s: %s) that its owner does not know yet is said to be that, and not done",
     async (name, action, told) => {
       const { owner } = await two();

@@ -54,6 +54,7 @@ function alerts(node: WorldNode): readonly string[] {
 }
 
 describe("a head of line that has grown old", () => {
+  // protects [The hook] src/application/operations/stuck-hook.ts
   it("is shown whole, and CANCEL is carried out, audited and counted", async () => {
     const decision = { action: "CANCEL", reason: "too old", severity: "ERROR", audit: { ticket: 7 } };
     const node = await start(decision);
@@ -127,6 +128,7 @@ describe("a head of line that has grown old", () => {
     expect(seen[0]?.submitAttempts).toBeGreaterThanOrEqual(4);
   });
 
+  // protects [The hook] src/application/detours/resolve-stuck.ts
   it("is asked about again, but the same decision signs nothing twice, nor does the next owner's hook", async () => {
     const node = await start({ action: "CANCEL", reason: "too old" });
     world.holdBlocks();
@@ -162,6 +164,7 @@ describe("a head of line that has grown old", () => {
     checkInvariants(world);
   });
 
+  // protects [The hook] src/application/operations/stuck-hook.ts, src/application/detours/another-attempt.ts
   it("a lease that is lost while the hook thinks: its decision is not even signed, and the new owner's hook decides", async () => {
     let answer: (decision: StuckDecision) => void = () => undefined;
     const node = await start(
@@ -189,6 +192,7 @@ describe("a head of line that has grown old", () => {
     expect({ signed, kinds: ops.kinds(txId) }).toEqual({ signed: 0, kinds: ["initial"] });
   });
 
+  // protects [The hook] src/application/detours/resolve-stuck.ts
   it("REPLACE with another payload, once; REPLACE with nothing is a better price, while there is one to be had", async () => {
     const other = `0x${"c".repeat(40)}`;
     const node = await start({ action: "REPLACE", reason: "r", payload: { to: other, value: "5", gas: 21_000 } });
@@ -226,6 +230,7 @@ describe("a head of line that has grown old", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED");
   });
 
+  // protects [The hook] src/application/operations/stuck-hook.ts
   it("is cancelled by an operator while the hook thinks: its decision was about what is no more", async () => {
     const node = await start(async ({ txId }: StuckContext): Promise<StuckDecision> => {
       await node.node.api.act({ action: "cancel", txId, request: { reason: "mine" }, actor: "operator:ops" });
@@ -239,6 +244,7 @@ describe("a head of line that has grown old", () => {
     expect(ops.decisions(txId)).toEqual(["cancel by operator:ops: cancel"]);
   });
 
+  // protects [The hook] src/application/detours/resolve-stuck.ts
   it("PLACEHOLDER uses the nonce up", async () => {
     const node = await start({ action: "PLACEHOLDER", reason: "nobody needs it" });
     world.holdBlocks();
@@ -249,6 +255,7 @@ describe("a head of line that has grown old", () => {
     expect(ops.outcome(txId)).toBe("FAILED_FINAL/CANCELLED");
   });
 
+  // protects [The hook] src/application/operations/stuck-hook.ts
   it("NOOP is kept once, however often it is said; `stuck` reports it, `manual` leaves it to people", async () => {
     const node = await start({ action: "NOOP", reason: "wait" });
     world.holdBlocks();
@@ -274,6 +281,7 @@ describe("a head of line that has grown old", () => {
 });
 
 describe("what it is asked about", () => {
+  // protects [The hook] src/application/loops/stuck-watch.ts
   it("a rejected answer, a lane that is too deep, and attempts used up, each by its name", async () => {
     const node = await start({ action: "NOOP", reason: "r" }, { settings: { alertHeadAgeMs: 3_600_000 } });
     world.holdBlocks();
@@ -309,6 +317,7 @@ describe("what it is asked about", () => {
     expect(alerts(old)).toContain("PENDING_OLD");
   });
 
+  // protects [The hook] src/application/loops/stuck-watch.ts
   it("not on a suspended lane, and each alert once while it lasts", async () => {
     const node = await start({ action: "CANCEL", reason: "r" }, { settings: { alertOldestAgeMs: 5_000 } });
     world.holdBlocks();
@@ -322,6 +331,7 @@ describe("what it is asked about", () => {
     await world.until(() => asked.length === 1);
   });
 
+  // protects [The hook] src/application/operations/stuck-hook.ts
   it("about one transaction every half minute, whatever it answers", async () => {
     let n = 0;
     const node = await start(() => ({ action: "NOOP", reason: `r ${n++}` }));
@@ -334,6 +344,7 @@ describe("what it is asked about", () => {
     expect(asked).toHaveLength(3);
   });
 
+  // protects [The hook] src/application/operations/stuck-hook.ts
   it("at most ten times a minute on one lane, and every half minute about one transaction", async () => {
     const settings = { alertHeadAgeMs: 3_600_000 };
     const node = await start({ action: "NOOP", reason: "r" }, { settings });
@@ -366,6 +377,7 @@ describe("a hook that fails has decided nothing", () => {
       "brings bytes that are no transaction of this signer",
       { action: "REPLACE", reason: "r", rawTransaction: "0x02c0" },
     ],
+    // protects [The hook] src/application/operations/stuck-hook.ts
   ])("%s: NOOP, and an alert", async (_, answer) => {
     const node = await start(answer);
     world.holdBlocks();
@@ -454,6 +466,7 @@ describe("resolve", () => {
     checkInvariants(world);
   });
 
+  // protects [The hook] src/application/detours/resolve-stuck.ts
   it("takes bytes signed elsewhere, if they belong to this very nonce", async () => {
     const node = await start({ action: "NOOP", reason: "r" });
     world.holdBlocks();

@@ -37,6 +37,7 @@ function asked() {
 }
 
 describe("an operation that travels to the owner", () => {
+  // protects [Operators] src/application/operations/reservations.ts, src/application/operations/lane-actions.ts
   it("names the chain that is the only one where it was asked: the owner may serve several", async () => {
     const { operations, told } = asked();
     await operations.reserveNonce({ signer: SIGNER }, "wallet");
@@ -50,6 +51,7 @@ describe("an operation that travels to the owner", () => {
 });
 
 describe("an operation that another node asks for", () => {
+  // protects [Operators] src/application/operations/operations.ts
   it("and that fails by a mistake of ours is answered as one whose outcome has to be looked up", async () => {
     const { offered } = asked();
     const fees = { type: "legacy", gasPrice: 1n } as const;

@@ -58,6 +58,7 @@ describe("what needs attention", () => {
     expect(first?.actions.map(({ path }) => path)).toContain(`/api/v1/tx/${txId}/reprice`);
   });
 
+  // protects [Everything at once] src/application/queries/attention.ts
   it("tells a hole and the head that is stuck above it as one thing, which one order repairs", async () => {
     const entry = await start({ settings: { ...STUCK_SOON, expiredReservations: "hole" } });
     await world.settle(entry.node.api.reserveNonce({ signer: SIGNER, ttl: "1s" }));
@@ -72,6 +73,7 @@ describe("what needs attention", () => {
     ]);
   });
 
+  // protects [Everything at once] src/application/queries/explain.ts
   it("asks the chain nothing, however often it is looked at", async () => {
     const entry = await start({ settings: { ...STUCK_SOON, pollIntervalMs: 1_000_000 } });
     const asked: string[] = [];
@@ -124,6 +126,7 @@ describe("what needs attention", () => {
     expect(await codes(entry)).not.toContain("KILLED");
   });
 
+  // protects [Everything at once] src/application/queries/node-reports.ts, src/adapters/postgres/statements/cluster-past.ts
   it("has a signer that is away, as every node knows it", async () => {
     const entry = await start();
     // It has not that key: a node that has it would be given the lane.
@@ -183,6 +186,7 @@ describe("lanes that no living node can take", () => {
 describe("a key that is limited", () => {
   const limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
 
+  // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
   it("sees what concerns its signers, and what concerns everybody, and not how much there is beside", async () => {
     const entry = await start();
     const suspend = (signer: string) =>
@@ -200,6 +204,7 @@ describe("a key that is limited", () => {
     expect((await look(entry, {}, limits)).items.map(({ code }) => code)).toEqual(["KILLED", "LANE_SUSPENDED"]);
   });
 
+  // protects [Everything at once] src/application/queries/attention.ts, src/application/authority.ts
   it("is refused another chain by its name, and another signer's ruler", async () => {
     const entry = await start();
     const key = { ...ANYBODY, name: "shop", chains: new Set([CHAIN_ID]), signers: limits.signers };
@@ -244,6 +249,7 @@ describe("waiting for a change", () => {
     expect((await world.settle(waiting, 10)).revision).toBe(revision);
   });
 
+  // protects [Everything at once] src/application/queries/shared-look.ts
   it("is one look at the database a second for all who wait, and none where nobody does", async () => {
     const entry = await start();
     const { revision } = await look(entry);
@@ -261,6 +267,7 @@ describe("waiting for a change", () => {
     expect(looks).toBeLessThanOrEqual(6);
   });
 
+  // protects [Everything at once] src/application/queries/attention.ts
   it("does not end because a sentence tells an age", async () => {
     const entry = await start({ settings: STUCK_SOON });
     await stuck(entry, 0);
@@ -297,6 +304,7 @@ describe("alerts that were raised", () => {
     expect(alerts.shown()).toEqual([]);
   });
 
+  // protects [Everything at once] src/domain/troubles/alerts.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
   it("stand for as long as they are not said to be over, and since the first time", async () => {
     const { clock, alerts } = begin();
     const since = clock.now();
@@ -308,6 +316,7 @@ describe("alerts that were raised", () => {
     expect(alerts.shown()).toEqual([]);
   });
 
+  // protects [Everything at once] src/application/queries/recent-alerts.ts
   it("fill no memory, and no storm of moments hides what lasts", () => {
     const { alerts } = begin();
     alerts.hear(raised("RECONCILIATION_FAILED"));
@@ -318,6 +327,7 @@ describe("alerts that were raised", () => {
     expect(shown[1]?.txId).toBe("tx-999");
   });
 
+  // protects [Everything at once] src/domain/troubles/alerts.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
   it("leave the list calm where all of them are over, and are told beside it, newest first", async () => {
     const entry = await start();
     const alerts = new RecentAlerts(world.clock);

@@ -296,6 +296,7 @@ describe("an explanation drawn from what really happened", () => {
     for (const action of actions.slice(0, 1)) await expect(take({ world, entry }, action)).resolves.toBeDefined();
   });
 
+  // protects [Explained, and said aloud] src/domain/troubles/obstacles.ts, src/application/queries/explain.ts
   it("has a story for every cause there is, here or beside", () => {
     const beside = readFileSync(new URL("./explain.test.ts", import.meta.url), "utf8");
     const told = new Set([...beside.matchAll(/"(?:says )?([A-Z]+(?:_[A-Z]+)*)\b/g)].map(([, code]) => code));

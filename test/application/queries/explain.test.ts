@@ -140,6 +140,7 @@ describe("what is on its way", () => {
     expect((await ask(entry, txId)).codes[0]).toBe("LANE_SUSPENDED");
   });
 
+  // protects [Explained, and said aloud] src/domain/troubles/obstacles.ts, src/application/queries/explain.ts
   it("says FEE_BELOW_BASE_FEE, with both prices and since which block", async () => {
     const entry = await open();
     world.holdBlocks();

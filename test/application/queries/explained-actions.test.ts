@@ -25,6 +25,7 @@ const ask = ({ world, entry }: Waiting, txId: string): Promise<Explanation> =>
 const FIRST_MOVES_AT_MOST = 6;
 
 describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
+  // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
   it("everything that is offered is accepted", async () => {
     const { txIds } = await begin(make);
     for (let place = 0; place < txIds.length; place++) {
@@ -40,6 +41,7 @@ describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
     }
   });
 
+  // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
   it("names real ids, a route that there is, and the scope that it asks for", async () => {
     const here = await begin(make);
     for (const txId of here.txIds) {
@@ -57,6 +59,7 @@ describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
     }
   });
 
+  // protects [Explained, and said aloud] src/domain/troubles/possible.ts, src/domain/troubles/advice.ts
   it("the first thing that is offered, again and again, has every one of them mined", async () => {
     const here = await begin(make);
     for (const txId of here.txIds) {

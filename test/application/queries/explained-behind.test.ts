@@ -25,6 +25,7 @@ describe("a transaction behind another one", () => {
     ["the head is held back", "resume"],
     ["the first is held back before it is signed", "resume"],
     ["the window is full behind a head that offers too little", "reprice"],
+    // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
   ])("names whom it waits for, and offers what helps that one: %s", async (name, action) => {
     const { world: here, entry, txIds } = await begin(name);
     const [head = "", ...behind] = txIds;
@@ -68,6 +69,7 @@ describe("a transaction behind another one", () => {
     },
   );
 
+  // protects [Explained, and said aloud] src/domain/troubles/explain.ts, src/application/queries/explain.ts
   it("is told of what is held back between it and the head", async () => {
     const { world: here, entry, txIds } = await begin("the second is held back");
     const [, held, third = ""] = txIds;

@@ -54,6 +54,7 @@ async function poor(entry: WorldNode, count = 1): Promise<readonly string[]> {
 }
 
 describe("the list and the page of a transaction", () => {
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
   it("name the same cause and the same remedy if the fee is low and the funds are gone", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const [txId = ""] = await poor(entry);
@@ -66,6 +67,7 @@ describe("the list and the page of a transaction", () => {
     expect(remedies(row?.actions ?? [])).toEqual(remedies(page.actions));
   });
 
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
   it("name them on a node that does not own the lane, too", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
@@ -91,6 +93,7 @@ describe("the list and the page of a transaction", () => {
 });
 
 describe("one cause", () => {
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
   it("is one row, however many transactions of the signer it holds up", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry, 7);
@@ -123,6 +126,7 @@ describe("since when", () => {
     return stick.firstAt;
   }
 
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
   it("does not move when a stuck transaction is sent again", async () => {
     const entry = await start({ settings: STUCK_SOON });
     const since = await stuck(entry);
@@ -131,6 +135,7 @@ describe("since when", () => {
     expect(await rows(entry)).toMatchObject([{ since }]);
   });
 
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
   it("survives a restart and the takeover by another node", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry);

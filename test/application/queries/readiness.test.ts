@@ -23,6 +23,7 @@ async function parts(up: readonly number[], overrides: Partial<ReadinessParts> =
 }
 
 describe("readiness of a node with several chains", () => {
+  // protects [Chains that differ] src/application/queries/readiness.ts
   it("holds while any of them is served, and names the others", async () => {
     expect(await readiness(await parts([1, 10]))).toMatchObject({ ready: true });
     expect(await readiness(await parts([10]))).toEqual({
@@ -37,6 +38,7 @@ describe("readiness of a node with several chains", () => {
     expect(await readiness(await parts([]))).toMatchObject({ ready: false });
   });
 
+  // protects [Chains that differ] src/application/queries/readiness.ts
   it("is a chain's own where one is asked for", async () => {
     const one = await parts([10]);
     expect(await readiness(one, 10)).toMatchObject({ ready: true, chains: [{ chainId: 10, reachable: true }] });

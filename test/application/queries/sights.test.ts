@@ -94,6 +94,7 @@ describe("a search", () => {
     expect(await world.refusal(entry.node.api.search({ q: "   " }))).toMatchObject({ code: "INVALID_REQUEST" });
   });
 
+  // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/find-anything.ts
   it("takes no pattern for more than it says", async () => {
     const entry = await start();
     await ops.create(entry, { requestId: "order-42" });
@@ -125,6 +126,7 @@ describe("the nonce ruler", () => {
     ]);
   });
 
+  // protects [Everything at once] src/application/queries/nonce-ruler.ts
   it("is empty for a lane that was never used, and refuses what it cannot show", async () => {
     const entry = await start();
     expect(await world.settle(entry.node.api.nonceRuler(SIGNER))).toMatchObject({ cursor: null, final: 0, spans: [] });

@@ -66,6 +66,7 @@ describe("signers", () => {
     });
   });
 
+  // protects [Reads] src/application/queries/signers.ts, src/application/chain/counts.ts
   it("show what a loop was last told of the chain, and ask it nothing themselves", async () => {
     world = new World();
     const { node, faults } = await world.startNode();

@@ -60,6 +60,7 @@ const keysAwayOf = async (nodeId: string) =>
 describe("an owner whose signer is away", () => {
   afterEach(() => world.close());
 
+  // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
   it("hands the lane to a node whose signer answers, after three failures over a lease, and everything is confirmed", async () => {
     const { first, second, signer } = await pair();
     const away = takeAway(first, signer);
@@ -91,6 +92,7 @@ describe("an owner whose signer is away", () => {
     expect(others.map((each) => world.tokenOf(each))).toEqual(before);
   });
 
+  // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
   it("keeps its lane where every node lists the key, and signs as soon as its signer is back", async () => {
     const { first, second, signer } = await pair();
     takeAway(first, signer);
@@ -108,6 +110,7 @@ describe("an owner whose signer is away", () => {
     expect(await keysAwayOf("node-2"), "a signature removes the mark").toEqual([]);
   });
 
+  // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
   it("moves its lane once in ten leases at most where the key fails everywhere", async () => {
     const { first, second, signer } = await pair();
     const states = [takeAway(first, signer), takeAway(second, signer)];

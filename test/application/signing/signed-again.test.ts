@@ -35,6 +35,7 @@ const codes = ({ events }: WorldNode) => events.flatMap((event) => (event.type =
 const reloads = ({ events }: WorldNode) => events.filter(({ type }) => type === "lane.stopped").length;
 
 describe("what was signed and never committed", () => {
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/backlog.ts
   it("is signed again for another price, once the database has said that nothing was committed", async () => {
     const node = await start();
     const { signer } = node;
@@ -57,6 +58,7 @@ describe("what was signed and never committed", () => {
     checkInvariants(world);
   });
 
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/backlog.ts
   it("takes the nonce of one that was signed, never committed, and gave it up", async () => {
     const node = await start();
     const payload = { ...(transfer().payload as object), value: "666" };
@@ -73,6 +75,7 @@ describe("what was signed and never committed", () => {
 });
 
 describe("a signer that refuses", () => {
+  // protects [Signers] src/application/detours/reprice.ts, src/application/detours/placeholder.ts, src/application/detours/holes.ts
   it("keeps what stands on its way where another price is refused, and says so once", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
@@ -91,6 +94,7 @@ describe("a signer that refuses", () => {
     await ops.settled(txId);
   });
 
+  // protects [Signers] src/application/detours/reprice.ts, src/application/detours/placeholder.ts, src/application/detours/holes.ts
   it("is said aloud where the signer signs no placeholder for it", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();

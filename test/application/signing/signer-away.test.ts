@@ -33,6 +33,7 @@ const codes = ({ events }: WorldNode) => events.flatMap((event) => (event.type =
 const reloads = ({ events }: WorldNode) => events.filter(({ type }) => type === "lane.stopped").length;
 
 describe("a signer that is away", () => {
+  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/domain/pace/lane-pace.ts
   it("is asked a few times a minute, with growing pauses; its lane is not read again for it", async () => {
     const node = await start();
     const state = takeAway(node);
@@ -49,6 +50,7 @@ describe("a signer that is away", () => {
     expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
   });
 
+  // protects [Signers] src/application/stages/3-sign/ask-signer.ts
   it("is not back because a request was refused without the key being asked: it is announced once, and asked as seldom", async () => {
     const node = await start();
     let refuses = false;
@@ -66,6 +68,7 @@ describe("a signer that is away", () => {
     expect(codes(node)).toEqual(["SIGNER_AWAY", "SIGNER_BACK"]);
   });
 
+  // protects [Signers] src/application/stages/3-sign/sign.ts
   it("loses nothing: creates are accepted meanwhile, and all are confirmed in order when it is back", async () => {
     const node = await start();
     const state = takeAway(node);
@@ -81,6 +84,7 @@ describe("a signer that is away", () => {
     checkInvariants(world);
   });
 
+  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/application/queries/signers.ts, src/application/queries/readiness.ts
   it("is what a transaction that waits for it is explained by, and what readiness names", async () => {
     const node = await start();
     const state = takeAway(node);
@@ -107,6 +111,7 @@ describe("a signer that is away", () => {
     expect((await world.settle(node.node.api.explain(txId))).causes.map(({ code }) => code)).toEqual(["CONFIRMED"]);
   });
 
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/remote-key.ts
   it("keeps what it signed of a batch before it went", async () => {
     const node = await start();
     const { signer } = node;
@@ -127,6 +132,7 @@ describe("a signer that is away", () => {
     checkInvariants(world);
   });
 
+  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/domain/pace/lane-pace.ts
   it("is asked by no loop while it is away: what stands is sent again as it is, and priced again when it is back", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
@@ -146,6 +152,7 @@ describe("a signer that is away", () => {
     await ops.settled(txId);
   });
 
+  // protects [Signers] src/application/detours/change-payload.ts
   it("refuses an operator with 503 that says since when, and does as told when it is back", async () => {
     const node = await start();
     world.holdBlocks();
@@ -163,6 +170,7 @@ describe("a signer that is away", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
   });
 
+  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/domain/pace/lane-pace.ts
   it("does not have a hole's lane read again, where a placeholder cannot be signed", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
@@ -182,6 +190,7 @@ describe("a signer that is away", () => {
 });
 
 describe("a signer that is away when less gas would do", () => {
+  // protects [Signers] src/application/detours/reprice.ts
   it("does not have a payload given up that needs less gas, where that cannot be signed yet", async () => {
     const [cap, needed] = [16_777_216n, 14_191_170n];
     const node = await start({ settings: { holePolicy: "move" }, chain: { transactionGasCap: cap } });
@@ -212,6 +221,7 @@ describe("a signer that is away when less gas would do", () => {
 });
 
 describe("a signer that lies", () => {
+  // protects [Signers] src/application/stages/3-sign/ask-signer.ts
   it("is told apart from one that is away, and nothing of its answer is kept", async () => {
     const node = await start();
     const state = takeAway(node, () => new SignerAway("it signed another receiver", { lies: true }));
@@ -226,6 +236,7 @@ describe("a signer that lies", () => {
 });
 
 describe("signatures that differ each time", () => {
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/lane/term.ts
   it("are made anew where a commit is in doubt, and only what is stored is ever sent", async () => {
     const node = await start();
     const { signer, store } = node;

@@ -66,6 +66,7 @@ describe("sending", () => {
     expect(only(bench).pace).toMatchObject({ claimed: false, rawTransaction: null, send: at(60_000), failures: 0 });
   });
 
+  // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts, src/adapters/evm/chain.ts
   it("what a node took and no block holds goes to every endpoint: that one may have dropped it, and would again", async () => {
     const bench = wired(due(1, "0x01"));
     await run(bench);
@@ -179,6 +180,7 @@ describe("nothing is sent", () => {
 });
 
 describe("sending again", () => {
+  // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/resubmit.ts
   it("claims first, with the bytes that the database holds", async () => {
     const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = ({ txId, ordinal }) => `0x${txId.slice(3)}${ordinal}` as Hex;

@@ -38,6 +38,7 @@ async function losesNonces(entry: WorldNode, ours: number, foreign: number): Pro
 }
 
 describe("a nonce that another program used", () => {
+  // protects [Another program at the key] src/application/stages/5-receipt/external-use.ts
   it("fails its transaction with the foreign hash once that is deep enough, and the rest goes on", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 3, 1);
@@ -62,6 +63,7 @@ describe("a nonce that another program used", () => {
     expect(world.wire.violations).toEqual([]);
   });
 
+  // protects [Another program at the key] src/application/stages/6-finality/finality.ts
   it("is not decided before the foreign transaction is as deep as any outcome must be", async () => {
     const entry = await knownLane();
     await losesNonces(entry, 1, 1);
@@ -114,6 +116,8 @@ describe("a nonce that another program used", () => {
     ["by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
     ["by counts of old blocks", () => undefined],
     ["by reading block after block where the node is pruned", (faults: Faults) => faults.prune(1)],
+    // protects [Another program at the key] src/application/chain/find-sent.ts
+    // protects [Keys of the node, other chains, comparison] src/application/chain/find-sent.ts
   ])("is found far back in the chain %s", async (_, ability) => {
     const entry = await knownLane();
     ability(entry.faults);
@@ -133,6 +137,7 @@ describe("a nonce that another program used", () => {
   it.each([
     ["has its state again", (faults: Faults) => faults.heal()],
     ["can be asked by sender and nonce", (faults: Faults) => faults.lookUpByNonce()],
+    // protects [Another program at the key] src/application/chain/find-sent.ts
   ])("beyond the reach of a pruned node decides nothing, says so, and is found once the node %s", async (_, learn) => {
     const entry = await knownLane({ settings: { grayZoneLookback: 10, ...SLOW_POLLS } });
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
@@ -153,6 +158,7 @@ describe("a nonce that another program used", () => {
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
   });
 
+  // protects [Another program at the key] src/application/stages/5-receipt/external-use.ts
   it("is noticed by its count where no answer says so: nothing is sent again, and no lane is compared", async () => {
     const entry = await knownLane({ settings: { resubmitIntervalMs: null, reconciliationIntervalMs: null } });
     const [foreign] = await losesNonces(entry, 1, 1);
@@ -207,6 +213,7 @@ describe("what only looks like it", () => {
   it.each<[string, (receipt: Receipt | null) => Receipt | null]>([
     ["has no receipt", () => null],
     ["is in a block of another branch", (receipt) => receipt && { ...receipt, blockHash: ELSEWHERE }],
+    // protects [Another program at the key] src/application/chain/find-sent.ts
   ])("is not decided while the foreign transaction %s: what is shown of it is not all", async (_, bend) => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
@@ -222,6 +229,7 @@ describe("what only looks like it", () => {
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", receipt: { txHash: foreign } });
   });
 
+  // protects [Another program at the key] src/application/stages/5-receipt/external-use.ts
   it("is not decided while the node shows a receipt for one of ours as well: it contradicts itself", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);
@@ -314,6 +322,7 @@ describe("across nodes", () => {
     expect(alerts(next, "EXTERNAL_KEY_USE")).toHaveLength(1);
   });
 
+  // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
   it("is taken back once where a stranger's transaction was shown there, and that one is not looked for again", async () => {
     world = new World();
     const entry = await world.startNode({ elsewhere: { chain: world.chain, faults: new Faults() } });

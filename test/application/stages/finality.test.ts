@@ -97,6 +97,7 @@ describe("a pass", () => {
     expect((await openPass(bench.context, [bench.lane])).view.tagged).toBe(50);
   });
 
+  // protects [False receipts] src/application/stages/6-finality/finality.ts
   it("goes on without a tag that cannot be asked for: nothing is final by it, and after a minute that is told", async () => {
     const bench = await at(20, { finality: "safe" });
     mined(bench, 1, 10);
@@ -174,6 +175,7 @@ describe("what is final", () => {
     expect([bench.control.feedGrew, bench.passed]).toEqual([0, ["finality.decided"]]);
   });
 
+  // protects [Short of time] src/application/stages/7-complete/complete.ts
   it("is written behind the pass, which goes on; readers are woken once it is durable", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
@@ -209,6 +211,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
   });
 
+  // protects [False receipts] src/application/stages/6-finality/settle.ts, src/adapters/evm/reads/agree.ts
   it("is asked about once per block, whatever the lanes; what is not deep enough is not asked about", async () => {
     const bench = await at(20);
     const another = createOwnedLane({}, bench.context);
@@ -220,6 +223,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(questions.map((asked) => asked.map(({ txHash }) => txHash))).toEqual([[1, 2, 3].map(hashNumber)]);
   });
 
+  // protects [False receipts] src/application/stages/6-finality/settle.ts
   it("of a hash that a caller named has to be at our nonce, from our signer", async () => {
     const bench = await at(20);
     for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
@@ -249,6 +253,7 @@ describe("a receipt that the endpoints were asked about", () => {
       },
     ],
   ])(
+    // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/settle.ts
     "is told of and explained where one that is up has been %s for a minute, and decides after that",
     async (_, answer) => {
       const bench = await at(20);
@@ -287,6 +292,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(await decide(bench)).toEqual(["confirm tx 2"]);
   });
 
+  // protects [False receipts] src/application/chain/disputes.ts, src/application/queries/explain.ts
   it("decides nothing where they disagree; both answers are told, once, and it is asked about less and less", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
@@ -310,6 +316,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(await decide(bench)).toEqual(["confirm tx 2", "confirm tx 1"]);
   });
 
+  // protects [False receipts] src/application/stages/6-finality/settle.ts, src/application/stages/7-complete/complete.ts
   it("decides by what they agree on, which takes the place of the lie that was found first", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
@@ -324,6 +331,7 @@ describe("a receipt that the endpoints were asked about", () => {
     ["no endpoint tells it", { effectiveGasPrice: null }],
     ["both tell another one", { effectiveGasPrice: 7n }],
   ])(
+    // protects [False receipts] src/application/stages/6-finality/settle.ts
     "is called false by no price that was paid, which decides nothing: where %s, it is corrected",
     async (_, price) => {
       const bench = await at(20);
@@ -346,6 +354,7 @@ describe("a receipt that the endpoints were asked about", () => {
     ]);
   });
 
+  // protects [False receipts] src/application/lane/own-contract.ts
   it("names the contract that signer and nonce make, whatever the endpoints say; none where it reverted", async () => {
     const bench = await at(20);
     const [success, reverted] = [mined(bench, 1, 10), mined(bench, 2, 10)];
@@ -361,6 +370,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(reverted.receipt).toMatchObject({ contractAddress: null, status: "reverted" });
   });
 
+  // protects [False receipts] src/application/stages/6-finality/finality.ts
   it("that its block does not hold is withdrawn, and what it names is sent again", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
@@ -410,6 +420,7 @@ describe("what left the chain", () => {
     expect(bench.writes).toEqual([]);
   });
 
+  // protects [Chains that differ] src/application/chain/head-follower.ts, src/application/stages/6-finality/finality.ts
   it("is not known of a height that no endpoint can tell about", async () => {
     const bench = await at(20);
     mined(bench, 1, 25, hashNumber(25)); // above the window: the endpoint fell back
@@ -424,6 +435,7 @@ describe("what left the chain", () => {
     ["two endpoints still show it", { kind: "agreed", hash: hashNumber(77) }, []],
     ["one has not come so far", { kind: "behind" }, []],
     ["they differ", { kind: "disagree", answers: ["a shows 0x5", "b shows 0x77"] }, []],
+    // protects [False receipts] src/application/stages/6-finality/finality.ts
   ] as const)("after it was final, where %s: %j", async (_, opinion, events) => {
     const bench = await at(200);
     Object.assign(bench.chain, { secondOpinion: async () => opinion });
@@ -471,6 +483,7 @@ describe("what left the chain", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
+  // protects [Short of time] src/application/stages/6-finality/reorg.ts, src/application/lane/outcomes.ts
   it("as its outcome is being written is found by that outcome: the row is looked for once it is settled", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);
@@ -525,6 +538,7 @@ describe("the watch", () => {
     expect([...bench.lane.watched.values()]).toEqual([37]);
   });
 
+  // protects [False receipts] src/application/stages/6-finality/finality.ts
   it("ends as far as two endpoints have come, and not at all while one of them is silent", async () => {
     const bench = createStageBench({}, { settings: { confirmations: 2 }, endpoints: 2 });
     bench.simulated.mine(100);
@@ -547,6 +561,7 @@ describe("the watch", () => {
     expect(await decide(final)).toEqual(["unwatch"]);
   });
 
+  // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
   it("goes on where its end could not be written", async () => {
     const bench = await at(100);
     bench.lane.watched.set(hashNumber(3), 3);

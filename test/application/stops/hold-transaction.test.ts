@@ -43,6 +43,7 @@ function countSignatures({ signer }: WorldNode): () => number {
 }
 
 describe("a transaction that was sent and is held back", () => {
+  // protects [Times and holds] src/application/lane/tracked.ts, src/application/detours/stuck.ts, src/application/loops/stuck-watch.ts, src/application/loops/tend.ts
   it("is not sent again, repriced or called stuck, and goes on once it is resumed", async () => {
     const settings = { stuckAfterMs: 120_000, alertHeadAgeMs: 60_000, alertOldestAgeMs: 60_000 };
     const entry = await start({ settings });
@@ -126,6 +127,7 @@ describe("a transaction that was sent and is held back", () => {
     expect({ signatures: signatures(), term: world.tokenOf(SIGNER) }).toEqual({ signatures: 0, term });
   });
 
+  // protects [Times and holds] src/application/detours/expiry.ts
   it("after its time was seen to be over, and before it could be cancelled, is asked of no signer", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -142,6 +144,7 @@ describe("a transaction that was sent and is held back", () => {
     await world.until(() => ops.row(txId).expiredAt !== null);
   });
 
+  // protects [Times and holds] src/domain/pace/transaction-pace.ts
   it("does what an operator orders, once", async () => {
     const entry = await start();
     world.holdBlocks();
@@ -197,6 +200,7 @@ describe("a transaction that was sent and is held back", () => {
 });
 
 describe("a transaction that has a nonce and is not signed", () => {
+  // protects [Times and holds] src/application/lane/backlog.ts
   it("is not signed, nor anything behind it, until it is resumed", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
@@ -212,6 +216,7 @@ describe("a transaction that has a nonce and is not signed", () => {
     checkInvariants(world);
   });
 
+  // protects [Times and holds] src/application/stages/3-sign/sign.ts, src/application/detours/expiry.ts
   it("is not sent late where its time was over while it was held", async () => {
     const entry = await start();
     await ops.lane(entry, "suspend");
@@ -299,6 +304,7 @@ describe("a transaction that has no nonce", () => {
 });
 
 describe("who may hold a transaction back", () => {
+  // protects [Times and holds] src/contract/scopes.ts, src/application/authority.ts
   it("is a key with operate, and not its maker without it", async () => {
     const entry = await start();
     world.holdBlocks();

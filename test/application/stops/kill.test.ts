@@ -37,6 +37,7 @@ async function expectSilence(): Promise<void> {
 }
 
 describe("an order to stop everything", () => {
+  // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
   it("lets creates in and sends nothing, on any node, until it is ended", async () => {
     await start();
     const answer = await kill(other);
@@ -57,6 +58,7 @@ describe("an order to stop everything", () => {
     expect(created.map((txId) => ops.outcome(txId))).toEqual(["CONFIRMED", "CONFIRMED", "CONFIRMED"]);
   });
 
+  // protects [The kill switch] src/application/lane/term.ts, src/application/lane/owned-lane.ts
   it("ends repeats and new prices of what was out before, and it is followed all the same", async () => {
     await start({ settings: { resubmitIntervalMs: 1_000 } });
     world.holdBlocks();
@@ -100,6 +102,7 @@ describe("an order to stop everything", () => {
     await ops.settled(await ops.create(owner));
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("that is given again where the end of the one before was not read yet holds: it is an order of its own", async () => {
     await start();
     await kill(owner);
@@ -113,6 +116,7 @@ describe("an order to stop everything", () => {
     await ops.settled(txId);
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("that is given again and again is shown as one, by every node", async () => {
     await start();
     for (const node of [owner, other, owner]) expect((await kill(node)).kills).toHaveLength(1);
@@ -153,6 +157,7 @@ describe("an order to stop one signer", () => {
 });
 
 describe("where the way is not clear", () => {
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("a node whose database hangs is told by the one that is asked, and stops within a second", async () => {
     await start();
     owner.store.pause();
@@ -161,6 +166,7 @@ describe("where the way is not clear", () => {
     await stops(owner);
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/node-instance.ts
   it("a node that cannot be told reads it within a second", async () => {
     await start();
     world.network.silence(owner.url);
@@ -169,6 +175,7 @@ describe("where the way is not clear", () => {
     expect((await world.settle(asked)).nodes).toMatchObject([{ told: false }]);
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("the node that is asked stops at once and tells the others where its own database hangs; the row comes later", async () => {
     await start();
     other.store.pause();
@@ -184,6 +191,7 @@ describe("where the way is not clear", () => {
     expect(await kill(other)).toMatchObject({ durable: true });
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("an order that was not written down outlives the node that was asked: whoever was told writes it", async () => {
     await start();
     const storeOf = [owner, other].map(({ store }) => store);
@@ -196,6 +204,7 @@ describe("where the way is not clear", () => {
     expect(owner.node.kills.inForce).toBe(1);
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("nothing is sent again before the end of an order is durable", async () => {
     await start();
     await kill(owner);
@@ -211,6 +220,7 @@ describe("where the way is not clear", () => {
 });
 
 describe("an order outlives", () => {
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("every process: a node that starts knows of it before it sends anything", async () => {
     await start();
     await kill(owner);
@@ -225,6 +235,7 @@ describe("an order outlives", () => {
     await ops.settled(txId);
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("a database that has lost it: nobody has ended it", async () => {
     await start();
     const backup = world.database.snapshot();
@@ -235,6 +246,7 @@ describe("an order outlives", () => {
     expect(owner.node.kills.inForce).toBe(1);
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/kill.ts
   it("but not its end: a node that hears of it late finds that it is over", async () => {
     await start();
     const { kills } = await kill(owner);
@@ -248,6 +260,7 @@ describe("an order outlives", () => {
 });
 
 describe("before orders were read for the first time", () => {
+  // protects [The kill switch] src/application/cluster/kill-switch.ts
   it("nothing may be sent: one may be in force", async () => {
     await start();
     const fresh = world.addNode();

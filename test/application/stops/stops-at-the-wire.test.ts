@@ -73,6 +73,7 @@ const STOPS: readonly (readonly [
 ];
 
 describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
+  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
   it("is answered at once, and nothing begins after the answer", async () => {
     const entry = await start();
     await threeOfTwenty(entry);
@@ -82,6 +83,7 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
     expect(begun()).toBe(before);
   });
 
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts, src/domain/chain/answers.ts
   it("records no answer for what did not begin, keeps its claim, and sends it at once when it may", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
@@ -105,6 +107,7 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
     checkInvariants(world);
   });
 
+  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/hold-transaction.ts, src/application/cluster/kill-switch.ts
   it("is answered within 250 ms while a send hangs", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
@@ -116,6 +119,7 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
 });
 
 describe("a transaction that is held back while it waits for the wire", () => {
+  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
   it("does not leave, and the others of its request do", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
@@ -153,6 +157,7 @@ describe("a transaction that is held back while it waits for the wire", () => {
     checkInvariants(world);
   });
 
+  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/hold-transaction.ts, src/application/cluster/kill-switch.ts
   it("is answered within 250 ms while its own send hangs", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
@@ -164,6 +169,7 @@ describe("a transaction that is held back while it waits for the wire", () => {
 });
 
 describe("a transaction that was signed and did not begin", () => {
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts, src/domain/chain/answers.ts
   it("keeps its nonce when its validUntil is over: no other transaction gets it", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS);
@@ -203,6 +209,7 @@ describe("a send that waits for a connection", () => {
     return { txId, connect };
   }
 
+  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
   it("begins nothing, though its sends were claimed in time and no timer says so", async () => {
     const entry = await start();
     const { txId, connect } = await waiting(entry);
@@ -212,6 +219,7 @@ describe("a send that waits for a connection", () => {
     expect(begunFor(txId)).toBe(0);
   });
 
+  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
   it("begins nothing while others may take the end of the node's session for its own", async () => {
     const entry = await start({ sessionLocks: true });
     const { txId, connect } = await waiting(entry);
@@ -221,6 +229,7 @@ describe("a send that waits for a connection", () => {
     expect(begunFor(txId)).toBe(0);
   });
 
+  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
   it("begins nothing once the transaction was found mined", async () => {
     const entry = await start();
     const { txId, connect } = await waiting(entry);
@@ -233,6 +242,7 @@ describe("a send that waits for a connection", () => {
 });
 
 describe("a batch of two lanes", () => {
+  // protects [The kill switch] src/adapters/evm/rpc/transport.ts
   it("drops the calls of the lane that is stopped alone", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS);

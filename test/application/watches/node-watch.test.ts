@@ -44,6 +44,7 @@ describe("fenced writes", () => {
     expect(said(events)).toEqual([]);
   });
 
+  // protects [Signals] src/application/standing-alerts.ts
   it("that come again and again are a surge, said once however long it lasts, and over when they cease", async () => {
     const { clock, events, look, tell } = quietWatch();
     for (let minute = 0; minute < 20; minute++) {
@@ -133,6 +134,7 @@ describe("on a node", () => {
   }
   const ofCode = ({ events }: WorldNode, code: string): Said => said(events).filter(([name]) => name === code);
 
+  // protects [Signals] src/application/standing-alerts.ts
   it("a chain of which no endpoint answers is CRITICAL, once, and over when one does", async () => {
     const node = await start();
     await world.clock.advance(1_000);

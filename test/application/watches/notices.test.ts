@@ -40,6 +40,7 @@ async function losesNonce(entry: WorldNode): Promise<string> {
 }
 
 describe("a foreign use of a key", () => {
+  // protects [Everything at once] src/domain/ledger/foreign-use.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
   it("is red for hours, on every node, until a person acknowledges it; the next one is red again", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));
@@ -99,6 +100,7 @@ describe("a foreign use of a key", () => {
     });
   });
 
+  // protects [Everything at once] src/application/operations/notices.ts, src/application/queries/sights.ts
   it("is seen and acknowledged by a key that is limited to its signer, and by no other limited key", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));

@@ -82,11 +82,13 @@ function createdIds(write: LaneWrite, fate: Fate | undefined): readonly string[]
 }
 
 describe("poison", () => {
+  // protects [Reads] src/domain/ledger/kept.ts, src/application/writer/committer.ts
   it("keeps no lane from what its neighbours' commits did: told in their order, before any writer is", async () => {
     const { told } = await writeAll([moves(1, "a", "bad", "c"), moves(2, "d"), moves(1, "e")], new Set(["bad"]));
     expect(told).toEqual(["lane: a", "lane: c", "lane: d", "lane: e", "writer: d", "writer: e"]);
   });
 
+  // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
   it("in one allocation fails alone, and is told so; its neighbours are created", async () => {
     const write = allocation(1, "a", "bad", "c");
     const { fates, committed, logged } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
@@ -101,6 +103,7 @@ describe("poison", () => {
     expect(fates[1]).toMatchObject({ outcome: { status: "applied", items: ["applied"] } });
   });
 
+  // protects [Many lanes] src/application/writer/batch.ts
   it("in one allocation that is fenced halfway leaves unknown what became of it, also where the first half waits for approval", async () => {
     const waits = { fate: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
     const answer = (write: LaneWrite): WriteOutcome =>
@@ -127,6 +130,7 @@ describe("poison", () => {
     ["an allocation", allocation(1, "a", "unread", "c"), ["b"]],
     ["moves", moves(1, "unread"), ["b"]],
   ] as const)(
+    // protects [Many lanes] src/application/writer/committer.ts, src/adapters/postgres/session/errors.ts
     "of a ledger that was not loaded with what %s is about fails that write alone, and calls no request unstorable",
     async (_, write, expected) => {
       const lacks = (ids: readonly string[]) => {

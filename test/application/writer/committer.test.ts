@@ -54,6 +54,7 @@ function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; err
 }
 
 describe("what callers wait for", () => {
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("finds room beside as many transactions of moves as there may be", async () => {
     const { committer, store, clock } = bench({ shards: 4_096 });
     for (const n of [1, 2]) {
@@ -69,6 +70,7 @@ describe("what callers wait for", () => {
     expect(store.inFlight, "creates share a transaction, and wait for the one under way").toBe(3);
   });
 
+  // protects [Short of time] src/application/writer/telling.ts
   it("is told at once; what goes on behind moves takes turns, and the lane is idle when all of it is told", async () => {
     const { committer, store, clock } = bench({ batchSize: 100, shards: 4_096 });
     const turn: string[] = [];
@@ -91,6 +93,7 @@ describe("what callers wait for", () => {
 });
 
 describe("while callers wait to be read", () => {
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("what follows transactions waits, with nothing else to wake it, until no caller does", async () => {
     let waiting = 100;
     const { committer, store, clock } = bench({}, () => waiting > 0);
@@ -114,6 +117,7 @@ describe("while callers wait to be read", () => {
     expect(store.calls.length).toBe(1);
   });
 
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("or for a second, so that callers without end stop nothing", async () => {
     const { committer, store, clock } = bench({}, () => true);
     void committer.write(moves(1, "a"));
@@ -158,6 +162,7 @@ describe("flushing", () => {
     expect(committer.depth).toBe(0);
   });
 
+  // protects [Many lanes] src/application/writer/committer.ts
   it("keeps a pace where small writes keep coming: what has gathered leaves together", async () => {
     const { committer, store, clock } = bench({ batchSize: 1_000, shards: 1_024 });
     const during = async (milliseconds: number): Promise<void> => {
@@ -185,6 +190,7 @@ describe("flushing", () => {
     expect(store.calls.length).toBeGreaterThan(300);
   });
 
+  // protects [Many lanes] src/application/writer/committer.ts
   it("keeps no write waiting after a rest, nor what fills a transaction", async () => {
     const { committer, store, clock } = bench({ batchSize: 30 });
     for (let n = 0; n < AT_ONCE; n++) {
@@ -403,6 +409,7 @@ describe("a database that is busy", () => {
     expect(write.state).toBe("done");
   });
 
+  // protects [Short of time] src/application/writer/committer.ts
   it("with what takes two round trips lets creates of the same lane pass, in order, those that wait behind it too", async () => {
     const { committer, store, clock } = bench();
     const moved = watch(committer.write(moves(1, "m")));
@@ -427,6 +434,7 @@ describe("a database that is busy", () => {
     expect(committer.depth).toBe(0);
   });
 
+  // protects [Short of time] src/application/writer/committer.ts
   it("lets no create pass what has to keep its place, nor another create", async () => {
     const { committer, store, clock } = bench();
     void committer.write({ kind: "suspend", fence: fence(1), suspended: true });

@@ -52,6 +52,7 @@ describe("a transaction", () => {
 describe("creates of many lanes", () => {
   const many = ids("c", 8).map((id, at) => allocation(at + 1, id));
 
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("leave in a transaction of their own; what follows transactions goes beside it", () => {
     const turns = new Turns(100);
     const queue = [moves(1, "m"), ...many, moves(9, "n")].map(entry);
@@ -74,6 +75,7 @@ describe("creates of many lanes", () => {
     expect(taken.length).toBe(8);
   });
 
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("pass the moves of their own lanes by three times at most", () => {
     const turns = new Turns(100);
     const waiting = entry(moves(1, "m"));
@@ -93,18 +95,21 @@ describe("creates of many lanes", () => {
 
   const late = (write: LaneWrite): Entry => ({ ...entry(write), passedBy: 3 });
 
+  // protects [Short of time] src/application/writer/turn.ts
   it("do not wait for a move that was passed by where that waits for what keeps its place behind them", () => {
     const queue = [...many.map(entry), entry(suspension(1)), late(moves(1, "m"))];
     const { taken } = new Turns(100).next(queue, FREE);
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 8));
   });
 
+  // protects [Short of time] src/application/writer/turn.ts
   it("do not wait for an outcome that was passed by where another transaction is at the feed's counter", () => {
     const queue = [late(completion(1, "m")), ...[...many, allocation(9, "c8")].map(entry)];
     const { taken } = new Turns(100).next(queue, { ...FREE, completing: true });
     expect(taken.flatMap(({ write }) => idsOf(write))).toEqual(ids("c", 9));
   });
 
+  // protects [Short of time] src/application/writer/turn.ts
   it("that press wait for a move that was passed by, and so it leaves beyond its share", () => {
     const turns = new Turns(20);
     const creates = ids("p", 40).map((id) => entry(allocation(1, id)));
@@ -114,6 +119,7 @@ describe("creates of many lanes", () => {
     expect(turns.next([second, ...creates], { ...FREE, creating: true }).taken).toEqual([second]);
   });
 
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("do not wait for moves that only wait for their turn, however many and however long", () => {
     const turns = new Turns(20);
     const line = ids("m", 100).map((id, at) => moves(at + 1, id));
@@ -206,6 +212,7 @@ describe("where creates press", () => {
 describe("while callers wait to be read", () => {
   const CROWDED = { ...FREE, callersWait: true };
 
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("creates press however few of them are queued, and also where their lane's moves come first", () => {
     const turns = new Turns(200);
     const first = turns.next([moves(1, ...ids("m", 64)), allocation(1, ...ids("a", 64))].map(entry), CROWDED);
@@ -219,6 +226,7 @@ describe("while callers wait to be read", () => {
     ]);
   });
 
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("a move of any lane waits for a second at most", () => {
     const queue = [entry(moves(2, "m")), entry(moves(2, "n"))];
     const turns = new Turns(200);

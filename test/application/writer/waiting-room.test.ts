@@ -60,6 +60,7 @@ describe("the answer of a node that took a transaction", () => {
     expect(store.call(0).writes.map(idsOf)).toEqual([["a"]]);
   });
 
+  // protects [Many lanes] src/application/writer/waiting-room.ts
   it("leaves with the next write of its lane, and before it", async () => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));
@@ -162,6 +163,7 @@ describe("a receipt that was found", () => {
 });
 
 describe("the end of a watch", () => {
+  // protects [Many lanes] src/application/writer/waiting-room.ts
   it("leaves once for all blocks that came meanwhile, and every caller is answered", async () => {
     const { clock, store, committer } = bench();
     const first = committer.write(ending(1, 7));
@@ -189,6 +191,7 @@ describe("the end of a watch", () => {
     expect(store.calls.flatMap(({ writes }) => writes.map(({ kind }) => kind))).toEqual(["transition"]);
   });
 
+  // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
   it("is written a part at a time, others between the parts, and told when all of it is", async () => {
     const { clock, store, committer } = bench();
     store.reply = null;
@@ -210,6 +213,7 @@ describe("the end of a watch", () => {
     expect(told).toEqual(["done", "done"]);
   });
 
+  // protects [Reads] src/adapters/postgres/commit/commit.ts, src/application/writer/waiting-room.ts, src/application/stages/6-finality/finality.ts
   it("of many lanes at the same block is written lane after lane, and no lane waits for another's turn twice", async () => {
     const { clock, store, committer } = bench();
     for (const n of [1, 2, 3]) void committer.write(ending(n, n));
@@ -237,6 +241,7 @@ describe("waiting for a lane, or for all, to be idle", () => {
   it.each([
     ["a lane", lane(1)],
     ["all", undefined],
+    // protects [Many lanes] src/application/writer/waiting-room.ts
   ])("has what waits written at once: %s", async (_, which) => {
     const { clock, store, committer } = bench();
     void committer.write(answer(1, answered("a")));

@@ -79,6 +79,7 @@ describe("the sessions of live nodes end", () => {
     await auditCluster(cluster, load.accepted);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
   it("because each of them is terminated, on a starved machine, again and again: no node is declared dead", async ({
     cluster,
   }) => {

@@ -77,6 +77,7 @@ async function pauseAndAsk(node: NodeProcess, callers: InsistentCallers): Promis
 
 describe("a starved node that wakes from a pause past its lease", () => {
   single.for(range(RUNS))(
+    // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/adapters/postgres/stores/register-instance.ts
     "serves each of 1,000 callers that repeat ten times a second (run %i)",
     async (_, { nodes, simulated, database }) => {
       const node = await nodes.start(simulated.url, LEASE);
@@ -97,6 +98,7 @@ const FEW = SIGNERS.slice(0, 4);
 const preload = fileURLToPath(new URL("../../support/cluster/blocked-loop.mjs", import.meta.url));
 
 describe("a node whose main loop hangs for thirty seconds", () => {
+  // protects [Short of time] src/application/lane/lease.ts
   cluster("loses its lanes to another, and joins again when it goes on", async ({ cluster }) => {
     const variables = { ...keysOf(FEW), NODE_OPTIONS: `--import ${preload}`, BLOCK_MS: "30000" };
     const [hung, other] = await Promise.all([cluster.start({ variables }), cluster.start({ variables: keysOf(FEW) })]);

@@ -83,6 +83,7 @@ function honestyTests(start: Start): void {
     expect(await chain.settleReceipts(block, [{ txHash: NOWHERE }], 0)).toMatchObject([{ kind: "absent" }]);
   });
 
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
   it("are not there yet while an endpoint that is up has not come to the block", async () => {
     const { chain, block, asked, pin } = await start();
     const above = { number: block.number + 1, hash: NOWHERE };
@@ -96,6 +97,7 @@ function honestyTests(start: Start): void {
 }
 
 function lieTests(endpoints: 1 | 2 | 3, start: Start): void {
+  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
   it.each(RECEIPT_LIES)("are not those of an endpoint that says %s, and are once it has stopped", async (kind) => {
     const { chain, block, receipts, asked, lie, mine } = await start();
     await mine();
@@ -115,6 +117,7 @@ function lieTests(endpoints: 1 | 2 | 3, start: Start): void {
 }
 
 function indexTests(start: Start): void {
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
   it("are not there yet while an endpoint has written the newest block, and not its receipts", async () => {
     const { chain, block, asked, lie, mine } = await start();
     const [settling] = asked as [Settling];
@@ -131,6 +134,7 @@ function indexTests(start: Start): void {
 }
 
 function senderTests(start: Start): void {
+  // protects [False receipts] src/application/stages/6-finality/settle.ts
   it("are absent where the transaction is another sender's, or of another nonce, than was said", async () => {
     const { chain, block, receipts, asked, sender } = await start();
     const [{ txHash }] = asked as [Settling];
@@ -157,6 +161,7 @@ function depthTests(start: Start): void {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, blockNumber);
   };
 
+  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
   it("are not there yet while the first endpoint alone has the blocks that are asked for on top", async () => {
     const harness = await start();
     const { chain, block, asked, mine } = harness;
@@ -170,6 +175,7 @@ function depthTests(start: Start): void {
     expect(await settle(2)).toEqual(asked.map(() => "agreed"));
   });
 
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
   it("are as deep as two endpoints say, by their heads and by their tags", async () => {
     const harness = await start();
     const { chain, block, mine } = harness;
@@ -193,6 +199,7 @@ function tagTests(start: Start): void {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) knowsTags(endpoint, knows);
   };
 
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
   it("go by the tag of the one endpoint that knows it, where no other ever has", async () => {
     const harness = await start();
     const { chain, block } = harness;
@@ -203,6 +210,7 @@ function tagTests(start: Start): void {
     expect(await chain.head("finalized")).toEqual(shown);
   });
 
+  // protects [False receipts] src/adapters/evm/reads/agree.ts
   it("go by no tag that an endpoint has shown before and now denies", async () => {
     const harness = await start();
     const { chain } = harness;

@@ -24,6 +24,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await cursorOf(fence)).toBe(11);
   });
 
+  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/domain/ledger/allocate.ts, src/adapters/postgres/statements/transaction.ts
   it("gives a nonce that was named exactly, or says which it could have been and takes none", async () => {
     const fence = await hold();
     const named = (exactNonce: number) => ({ ...anIntent(fence.lane), exactNonce });
@@ -77,6 +78,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(Math.abs((record?.createdAt.getTime() ?? 0) - (created?.createdAt.getTime() ?? 0))).toBeLessThanOrEqual(1);
   });
 
+  // protects [Attacks] src/application/stages/1-create/create.ts, src/adapters/postgres/rows/transaction-fields.ts
   it("keeps the name of the key that asked for it, and finds it by its request id", async () => {
     const fence = await hold();
     const owned = anIntent(fence.lane, { requestId: "mine", owner: "checkout" });
@@ -245,6 +247,7 @@ export function allocationContract(context: LaneStoreContext): void {
     ]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts, src/domain/ledger/standing.ts
   it("aligns upwards only, and gives a new lane its first cursor", async () => {
     const fence = await hold();
     const align = (floor: number) => commitOne(context.store, { kind: "align", fence, floor });

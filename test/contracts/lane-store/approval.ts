@@ -68,6 +68,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(await store.loadIntake([fence.lane], 10)).toMatchObject([{ intent: { allowNoCode: true } }]);
     }));
 
+  // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
   it("keeps what is above the bound without a nonce, and gives the others consecutive ones", () =>
     above100(async (store, fence) => {
       const [low, high, next] = [100n, 101n, 1n].map((value) => moving(fence.lane, value, `r${value}`, "maker"));
@@ -96,6 +97,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect((await store.policyUse(fence.lane, {})).signer.hour.value).toBe(101n);
     }));
 
+  // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
   it("answers a repeat of the request with what waits, and a reuse with another payload as such", () =>
     above100(async (store, fence) => {
       const first = moving(fence.lane, 500n, "again");
@@ -119,6 +121,7 @@ export function approvalContract(context: LaneStoreContext): void {
       });
     }));
 
+  // protects [Attacks] src/adapters/postgres/statements/intake.ts, src/adapters/postgres/commit/load.ts
   it("owns its request id on a signer that another key uses without any policy", async () => {
     const lane = aLane();
     const keys = { maker: { requireApproval: { aboveValue: "100" } } };
@@ -132,6 +135,7 @@ export function approvalContract(context: LaneStoreContext): void {
     await store.close();
   });
 
+  // protects [Attacks] src/domain/ledger/settle-intake.ts
   it("gets its nonce once it is approved, whatever the bound says, and only once", () =>
     above100(async (store, fence) => {
       const intent = moving(fence.lane, 500n, "yes", "maker");
@@ -161,6 +165,7 @@ export function approvalContract(context: LaneStoreContext): void {
       ]);
     }));
 
+  // protects [Attacks] src/application/detours/intake.ts, src/domain/ledger/settle-intake.ts
   it("is called off after its approval while it has no nonce, and by nothing else", () =>
     above100(async (store, fence) => {
       const intent = moving(fence.lane, 500n, "off", "maker");
@@ -208,6 +213,7 @@ export function approvalContract(context: LaneStoreContext): void {
     }),
   );
 
+  // protects [Attacks] src/domain/ledger/settle-intake.ts
   it("expires by the database's clock and not before, and no decision comes after that", () =>
     above100(async (store, fence) => {
       const intents = [moving(fence.lane, 500n, "late"), moving(fence.lane, 600n)];
@@ -238,6 +244,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(await store.loadIntake([fence.lane], 10)).toEqual([]);
     }));
 
+  // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
   it("asks for approval of what came through the intake table, and of repeats there", () =>
     above100(async (store, fence) => {
       const [first, repeat] = [moving(fence.lane, 500n, "in"), moving(fence.lane, 500n, "in")];
@@ -277,6 +284,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect((await store.transactionByRequest(fence.lane, "kept"))?.txId).toBe(first.txId);
     }));
 
+  // protects [Attacks] src/domain/ledger/guard.ts
   it("is judged again when it gets its nonce: approval lifts no limit", () =>
     guarded({ requireApproval: { aboveValue: "100" }, maxValue: { perDay: "700" } }, async (store, fence) => {
       const intents = [500n, 500n, 200n].map((value) => moving(fence.lane, value));

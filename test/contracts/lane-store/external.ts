@@ -127,6 +127,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect(await context.store.settledBelow(fence.lane)).toBe(2);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/domain/ledger/standing.ts
   it("lowers a cursor that was pushed too far, but never to a nonce that may have left", async () => {
     const fence = await holdLane(context.store);
     const realign = (floor: number) => commitOne(context.store, { kind: "realign", fence, floor });
@@ -159,6 +160,7 @@ export function externalContract(context: LaneStoreContext): void {
     expect((await context.store.loadLane(fence))?.holes.map(({ nonce }) => nonce)).toEqual([10]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/domain/ledger/standing.ts
   it("nor below one that a caller was given in the same commit", async () => {
     const fence = await holdLane(context.store);
     const [nonce] = nonces(await allocate(context.store, fence, [anIntent(fence.lane)]));

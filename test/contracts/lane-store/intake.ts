@@ -31,6 +31,7 @@ export function intakeContract(context: LaneStoreContext): void {
     expect(await context.store.loadIntake([], 10)).toEqual([]);
   });
 
+  // protects [Holes] src/application/detours/intake.ts, src/application/lane/unconfirmed-refusals.ts, src/adapters/postgres/statements/intake.ts
   it("leaves out rows that rest, unless their time is over", async () => {
     const lane = aLane();
     const over = { ...anIntent(lane), validUntil: new Date(Date.UTC(2020, 0, 1)) };

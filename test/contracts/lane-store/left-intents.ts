@@ -37,6 +37,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
     expect(rows.map(({ intent }) => intent)).toEqual(intents.map(asIntent));
   });
 
+  // protects [Replicas that embed the library] src/adapters/postgres/statements/intake.ts
   it("own no request id before they are accepted: nobody is told of what may vanish", async () => {
     const lane = aLane();
     const intent = anIntent(lane, { requestId: "mine" });
@@ -68,6 +69,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
     expect(await context.subject.older.accept(first.txId, second.txId)).toEqual([]);
   });
 
+  // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts, src/adapters/postgres/statements/left-intent.ts
   it("are declined without a trace but the reason, word for word, and the request id is free", async () => {
     const fence = await holdLane(context.store);
     const intent = anIntent(fence.lane, { requestId: "free" });
@@ -83,6 +85,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
     expect(await allocate(context.store, fence, [again])).toMatchObject([{ fate: "created" }]);
   });
 
+  // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
   it("that were accepted meanwhile fail for all to see, or go on waiting where only a sender would be told", async () => {
     const fence = await holdLane(context.store);
     const [fails, waits] = [anIntent(fence.lane), anIntent(fence.lane)];

@@ -35,6 +35,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
     ]);
   });
 
+  // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
   it("are answered once, by the one that began them last", async () => {
     const lane = aLane();
     const request = aRequest(lane);
@@ -49,6 +50,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
     expect(await begin(lane)).toEqual([]);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("are withdrawn by their sender, unless somebody has begun them", async () => {
     const lane = aLane();
     const requests = [aRequest(lane), aRequest(lane)] as const;
@@ -60,6 +62,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
     expect(await context.store.withdrawRequest(requests[1].leftId, [])).toBe(false);
   });
 
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("leave their creates accepted in the intake table, in order, if they are withdrawn, and nothing if they were begun", async () => {
     const [lane, other] = [aLane(), aLane()];
     const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
@@ -95,6 +98,7 @@ export function leftRequestsContract(context: LaneStoreContext): void {
     expect(await begin(lane, second)).toMatchObject([{ begunBefore: false }]);
   });
 
+  // protects [Replicas that embed the library] src/adapters/postgres/statements/left-request.ts
   it("are not begun past their time, nor while they are under way", async () => {
     const lane = aLane();
     const [late, busy] = [aRequest(lane), aRequest(lane)];

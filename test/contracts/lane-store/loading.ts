@@ -64,6 +64,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await tracked()).not.toHaveProperty("lostSightAt");
   });
 
+  // protects [Attacks] src/application/lane/queue-shares.ts, src/application/stages/1-create/create.ts, src/adapters/postgres/stores/loads.ts
   it("loads what is open of one key on a lane, and whether it is mined", async () => {
     const [fence, other] = [await holdLane(context.store), await holdLane(context.store)];
     const owned = (owner: string | null, lane = fence.lane) => ({ ...anIntent(lane), owner });
@@ -217,6 +218,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.findByRequestIds([{ lane: one.lane, requestIds: [] }])).toEqual([]);
   });
 
+  // protects [Many lanes] src/application/stages/1-create/request-ids.ts, src/adapters/postgres/stores/loads.ts
   it("finds request ids of many lanes in one look, each under its own lane", async () => {
     const [one, two, three] = [
       await holdLane(context.store),

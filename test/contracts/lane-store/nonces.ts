@@ -71,6 +71,7 @@ export function nonceContract(context: LaneStoreContext): void {
     return { txId: intent.txId, nonce: nonce as number };
   };
 
+  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/signed-transactions.ts
   it("is taken by what a caller signed at the next nonce above everything, and at no other", async () => {
     const fence = await hold();
     const chosen = { floor: 4 };
@@ -146,6 +147,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.lanes(fence.lane.signer)).toMatchObject([{ reserved: 1, holes: [] }]);
   });
 
+  // protects [Reservations] src/domain/ledger/reserve.ts
   it("answers a repeat of the request id with the same nonce, also when it is over", async () => {
     const fence = await hold();
     const first = await reserved(fence, { requestId: "again" });
@@ -215,6 +217,7 @@ export function nonceContract(context: LaneStoreContext): void {
     ]);
   });
 
+  // protects [Reservations] src/domain/ledger/give-nonce.ts, src/application/operations/reservations.ts
   it("reserves a free nonce first, and lowest first", async () => {
     const fence = await hold();
     const [low, high] = [await reserved(fence), await reserved(fence)];
@@ -255,6 +258,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(other)).holes).toEqual([]);
   });
 
+  // protects [Reservations] src/domain/ledger/reserve.ts, src/application/requests/reservation.ts
   it("expires by the database's clock: the nonce is a hole that no transaction may take", async () => {
     const fence = await hold();
     const open = await reserved(fence, { floor: 3 });
@@ -323,6 +327,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(reservationId)).toMatchObject({ state: "USED" });
   });
 
+  // protects [Reservations] src/domain/ledger/bind.ts, src/domain/ledger/reserve.ts
   it("binds a reservation once, at its own nonce, on its own lane", async () => {
     const [fence, other] = [await hold(), await hold()];
     const { reservationId, nonce } = await reserved(fence, { floor: 5 });
@@ -338,6 +343,7 @@ export function nonceContract(context: LaneStoreContext): void {
   });
 
   it.each(["SUBMITTED", "USED"] as const)(
+    // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
     "binds what is %s late while nothing stands at its nonce",
     async (becomes) => {
       const fence = await hold();
@@ -353,6 +359,7 @@ export function nonceContract(context: LaneStoreContext): void {
     },
   );
 
+  // protects [Reservations] src/domain/ledger/reserve.ts, src/domain/ledger/bind.ts
   it("binds nothing late once a placeholder stands at its nonce, and names that", async () => {
     const fence = await hold();
     const { reservationId, nonce } = await reserved(fence, { ttlMs: 0 });
@@ -376,6 +383,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(fence)).holes).toMatchObject(holes);
   });
 
+  // protects [Reservations] src/domain/ledger/reserve.ts
   it("keeps no more nonces of a lane for one key than it may: open ones, and those that nothing took since", async () => {
     const [fence, elsewhere] = [await hold(), await hold()];
     const wish = { owner: "greedy", most: 2 };
@@ -394,6 +402,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await reserve(fence, wish), "one was given back").toMatchObject({ fate: "created" });
   });
 
+  // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
   it("repairs no more expired reservations of a lane in an hour than it may, unless somebody decides it", async () => {
     const fence = await hold();
     const reserveLate = () => reserved(fence, { ttlMs: 0 });
@@ -491,6 +500,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.reservation(two.reservationId)).toMatchObject({ state: "RESERVED" });
   });
 
+  // protects [Holes] src/adapters/postgres/commit/rows.ts
   it("gives a nonce up with the transaction: final at once, the nonce free, the feed told", async () => {
     const fence = await hold();
     const failedAndLive = async () => (await context.store.census()).watched.FAILED_FINAL;
@@ -551,6 +561,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await context.store.transactionAt(fence.lane, 3)).toBeNull();
   });
 
+  // protects [Holes] src/domain/ledger/move.ts
   it("moves nothing into a nonce that is not free, nor upwards", async () => {
     const fence = await hold();
     await reserved(fence, { ttlMs: 0 });

@@ -217,6 +217,7 @@ export function policiesContract(context: LaneStoreContext): void {
     await store.close();
   });
 
+  // protects [Reservations] src/domain/policy/policy.ts, src/adapters/postgres/commit/commands.ts, src/application/detours/reprice.ts, src/application/detours/change-payload.ts
   it("counts a placeholder for the key that reserved, whatever room that has, and lifts no limit for what is beside it", async () => {
     const store = await context.subject.connect(policiesOf({ keys: { "*": { maxCost: { perDay: "100" } } } }));
     const fence = await holdLane(store, aLane(79));

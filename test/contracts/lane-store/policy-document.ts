@@ -41,6 +41,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     expect(await store.readPolicy()).toEqual(inForce);
   });
 
+  // protects [Attacks] src/adapters/postgres/commit/policies.ts
   it("changes nothing for a version that is in force no more, or a document that is in force already", async () => {
     const { store } = context;
     const policies = forSigner(aLane().signer, { maxValue: { perDay: "2" } });
@@ -105,6 +106,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     await other.close();
   });
 
+  // protects [Attacks] src/domain/ledger/ledger.ts, src/domain/policy/in-force.ts
   it("gives no nonce and no further payload by a document that it cannot read, and moves what is open on", async () => {
     const { store, subject } = context;
     const other = await subject.connect();

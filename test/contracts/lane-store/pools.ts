@@ -28,6 +28,7 @@ export function poolsContract(context: LaneStoreContext): void {
   const unique = () => `request-${randomUUID()}`;
   const cursorOf = async (fence: Fence) => (await context.store.loadLane(fence))?.cursor;
 
+  // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
   it("gives a request to the first lane, and answers the second with it; the others of its batch go on", async () => {
     const [first, second] = await twoLanes();
     const requestId = unique();
@@ -52,6 +53,7 @@ export function poolsContract(context: LaneStoreContext): void {
     expect(await context.store.poolOf(batch[2]?.txId ?? "")).toBeNull();
   });
 
+  // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
   it("gives it once where two lanes of one commit want it", async () => {
     const [first, second] = await twoLanes();
     const requestId = unique();
@@ -78,6 +80,7 @@ export function poolsContract(context: LaneStoreContext): void {
     expect(await context.store.poolOf(batch[1]?.txId ?? "")).toBe("payouts");
   });
 
+  // protects [Pools] src/adapters/postgres/commit/pool-rows.ts
   it("finds what waits for approval, and what got its nonce then", async () => {
     const store = await context.subject.connect(
       policiesOf({ signers: { "*": { requireApproval: { aboveValue: "0", expiresAfter: "60s" } } } }),

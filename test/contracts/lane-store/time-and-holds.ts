@@ -121,6 +121,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
           await apply(context.store, fence, [step(above.txId, AT.allocated, "sign", { attempt: anAttempt(), claim })]);
         },
       ],
+      // protects [Holes] src/domain/ledger/may-move.ts
     ])("gives no nonce up below one that %s: it would stay a hole", async (_, stays) => {
       const fence = await lane();
       const over = await overdue(fence);
@@ -130,6 +131,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.transaction(over.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
     });
 
+    // protects [Holes] src/domain/ledger/may-move.ts
     it("gives no nonce up below one that a caller names in the same commit", async () => {
       const fence = await lane();
       const over = await overdue(fence);
@@ -141,6 +143,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(outcomes[1]).toEqual({ status: "applied", items: ["conflict"] });
     });
 
+    // protects [Holes] src/domain/ledger/may-move.ts
     it("moves no nonce down that a caller named", async () => {
       const fence = await lane();
       const over = await overdue(fence);
@@ -152,6 +155,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.transaction(named.txId)).toMatchObject({ nonce: 1 });
     });
 
+    // protects [Times and holds] src/domain/ledger/move.ts
     it("ends nothing before its time, nothing that is held, nothing that was signed, and nothing under an old term", async () => {
       const fence = await lane();
       const [early, over] = [await timed(fence, HOUR_MS), await overdue(fence)];
@@ -206,6 +210,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
   });
 
   describe("a hold", () => {
+    // protects [Times and holds] src/domain/ledger/move.ts
     it("is on the row until it is let go, and keeps every claim away that nobody decided", async () => {
       const fence = await lane();
       const intent = anIntent(fence.lane);
@@ -232,6 +237,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       });
     });
 
+    // protects [Times and holds] src/domain/ledger/fold-transaction.ts, src/adapters/postgres/statements/transaction.ts
     it("is over with the outcome: reorganised away, it goes on", async () => {
       const fence = await lane();
       const { txId, ...intent } = anIntent(fence.lane);
@@ -273,6 +279,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await context.store.transaction(txId)).not.toHaveProperty("heldSince");
     });
 
+    // protects [Times and holds] src/domain/ledger/allocate.ts, src/domain/ledger/settle-intake.ts
     it("keeps an intake row from its nonce and from its end, counts every step, and lets it be called off", async () => {
       const fence = await lane();
       const [intent, other] = [await timed(fence, -1), anIntent(fence.lane)];

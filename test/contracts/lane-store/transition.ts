@@ -71,6 +71,7 @@ export function transitionContract(context: LaneStoreContext): void {
     expect(second.lastSubmittedAt?.getTime()).toBeGreaterThanOrEqual(first.lastSubmittedAt?.getTime() ?? 0);
   });
 
+  // protects [Operators] src/application/detours/another-attempt.ts
   it("takes two moves of one transaction in one write, in order, with a completion at the end", async () => {
     const { fence, txId } = await signed();
     const attempt = anAttempt(2);
@@ -295,6 +296,7 @@ export function transitionContract(context: LaneStoreContext): void {
     );
   });
 
+  // protects [Attacks] src/adapters/evm/rpc/endpoints.ts, src/domain/transaction/attempts.ts, src/adapters/postgres/statements/attempt.ts
   it("keeps an attempt private with its claim, over a reload, until the transaction is disclosed", async () => {
     const { fence, txId } = await allocated();
     const attempt = { ...anAttempt(), private: true as const };

@@ -29,6 +29,7 @@ export function killsContract(context: LeaseStoreContext): void {
     await context.store.endKills({ signer: null, actor: "b", reason: "over" }, []);
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/kill.ts
   it("keeps an order once, however often it is told, and one that was ended stays ended", async () => {
     const kill = aKill();
     await context.store.keepKills([kill]);
@@ -53,6 +54,7 @@ export function killsContract(context: LeaseStoreContext): void {
     expect(await find(others[0] as Kill)).toMatchObject({ ended: false });
   });
 
+  // protects [The kill switch] src/application/cluster/kill-switch.ts, src/adapters/postgres/statements/node-instance.ts
   it("tells with every look at the instances that an order was given or ended", async () => {
     await context.store.registerInstance(anInstance());
     const before = await changes();

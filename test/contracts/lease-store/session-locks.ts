@@ -59,6 +59,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(two)).lock).toBe("held");
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("that is not where others look is not told of, and neither is one of another session", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.tellLock(id, held(lock));
@@ -93,6 +94,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(id)).lock).toBe("held");
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
   it("declares no instance dead whose lock is held, or that never recorded one", async () => {
     const [silent, living, lock] = [await register(), await register(), await session()];
     await context.store.tellLock(living, held(lock));
@@ -101,6 +103,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect((await find(silent)).dead || (await find(living)).dead).toBe(false);
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("declares dead whose lock is gone, at the counter that was seen and at no other", async () => {
     const [id, lock] = [await register(), await session()];
     await context.store.tellLock(id, held(lock));
@@ -112,6 +115,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     expect(await context.store.renewInstance(id, 60_000)).toBe(false);
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("recorded in the meantime saves an instance that lost one and holds another", async () => {
     const [id, first] = [await register(), await session()];
     await context.store.tellLock(id, held(first));

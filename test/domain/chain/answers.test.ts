@@ -11,6 +11,7 @@ it("neither unknown nor a consumed nonce means that a node has the payload", () 
   expect(isTaken("nonceConsumed")).toBe(false);
 });
 
+// protects [Explained, and said aloud] docs/node-answers.md, src/domain/chain/answers.ts
 it("the documentation lists every answer, and no other", () => {
   const [, section = ""] = readFileSync("docs/node-answers.md", "utf8").split("## Answers to a submission");
   const documented = [...(section.split("\n## ")[0] ?? "").matchAll(/^\| `(\w+)` \|/gm)].map(([, answer]) => answer);

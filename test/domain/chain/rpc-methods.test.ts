@@ -21,6 +21,7 @@ describe("a method that an operator adds to /rpc", () => {
     ["eth_resend", "send"],
     ["eth_sendrawtransaction", "send"],
     ["klay_SeNdTx", "send"],
+    // protects [Attacks] src/domain/chain/rpc-methods.ts, src/main/config/parsers.ts
   ])("is refused because of the word in %s: %s", (method, word) => {
     expect(actingWordIn(method)).toBe(word);
   });

@@ -25,12 +25,14 @@ const own = (overrides: Partial<OwnSession> = {}): OwnSession => ({
 });
 
 describe("a session lock", () => {
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("is gone after two looks, the second begun 300 ms after the first had ended", () => {
     const sighting = sighted(look("held", 0), look("gone", 500));
     expect(isGone(sighting, look("gone", 809))).toBe(false);
     expect(isGone(sighting, look("gone", 810))).toBe(true);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("is not gone after the look that first misses it, however long that took", () => {
     const slow = { ...look("gone", 500), heardMs: 60_000 };
     expect(isGone(sighted(look("held", 0), slow), slow)).toBe(false);
@@ -42,6 +44,7 @@ describe("a session lock", () => {
     }
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("is missed anew after each sign of life", () => {
     const sighting = sighted(look("gone", 0, 1), look("gone", 500, 2));
     expect(isGone(sighting, look("gone", 700, 2))).toBe(false);
@@ -56,15 +59,18 @@ describe("a node that checks the session locks of others", () => {
     expect(mayJudge(null, seen, 1_000_000)).toBe(false);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("with a session of two seconds judges by locks that it has seen since", () => {
     expect(mayJudge(own(), seen, 1_999)).toBe(false);
     expect(mayJudge(own(), seen, 2_000)).toBe(true);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts, src/application/lane/other-instances.ts
   it("that lost a session never judges by a lock that it has not seen since: it may have ended with its own", () => {
     expect(mayJudge(own(), sighted(look("gone", 0)), 1_000_000)).toBe(false);
   });
 
+  // protects [Processes that end, and those that only seem to] src/domain/chain/witness.ts
   it("that has just started judges at once by a lock that it never saw, if the server has been up for over ten seconds", () => {
     const gone = sighted(look("gone", 0));
     expect(mayJudge(own({ isFirst: true, serverUpMs: 10_001 }), gone, 0)).toBe(true);

@@ -23,6 +23,7 @@ describe("a key of a node", () => {
     expect(isAway(signed, 1_100)).toBe(false);
   });
 
+  // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
   it("is marked once in ten leases at most, even if it signs and fails in turn", () => {
     const marked = failedAt([0, 500, 1_000]);
     const signed = afterSignature(marked, 1_100, LEASE);

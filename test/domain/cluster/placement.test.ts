@@ -51,6 +51,7 @@ function loads(lanes: readonly Lane[], among: readonly Member[]): readonly numbe
 }
 
 describe("the placement of lanes", () => {
+  // protects [Signers] src/domain/cluster/key-health.ts, src/application/cluster/keys-away.ts, src/domain/cluster/placement.ts
   it("gives a lane to a member that finds its key away only if every other does too", () => {
     const lane = { chainId: 1, signer: signer(3) };
     const away = { keysAway: new Set([lane.signer]) };

@@ -16,12 +16,14 @@ describe("a transaction is deleted", () => {
   const old = { state: "CONFIRMED", live: false, updatedAt: ago(100 * HOUR_MS) } as const;
   const moment = { now: NOW, ageMs: 90 * HOUR_MS, oldestInFeed: null };
 
+  // protects [Retention] src/domain/cluster/retention.ts
   it("if it is final, past its watch, and older than the retention", () => {
     expect(mayLeave(old, moment)).toBe(true);
     expect(mayLeave({ ...old, live: true }, moment)).toBe(false);
     expect(mayLeave({ ...old, updatedAt: ago(89 * HOUR_MS) }, moment)).toBe(false);
   });
 
+  // protects [Retention] src/domain/cluster/retention.ts
   it("only some time after its completion, and never while the feed has one as old", () => {
     const edge = moment.ageMs + BEHIND_ITS_COMPLETION_MS;
     expect(mayLeave({ ...old, updatedAt: ago(edge) }, moment)).toBe(false);

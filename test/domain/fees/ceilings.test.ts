@@ -214,6 +214,7 @@ describe("for any input,", () => {
     );
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/ceilings.ts, src/ports/signer.ts
   it("the check passes nothing that is over any ceiling", () => {
     fc.assert(
       fc.property(chainId, settings, content, wanted, (id, given, what, fees) => {

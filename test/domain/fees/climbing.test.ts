@@ -54,6 +54,7 @@ describe("an offer that blocks leave out", () => {
     expect(feeCap(offers.at(-1) as Fees)).toBe(price);
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/climbing.ts, src/application/loops/tend.ts
   it("at most doubles the lower price at first, and never exceeds the higher one", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 13n });
     fc.assert(

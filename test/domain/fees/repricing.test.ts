@@ -86,6 +86,7 @@ describe("the market strategy", () => {
     expect(verdict).toMatchObject({ fees: { maxFeePerGas: 125n * GWEI, maxPriorityFeePerGas: 12_500_000_000n } });
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/transaction/fees.ts
   it("does not rely on a forecast fall: the newest block is the market", () => {
     const falling = { ...market(30n, [1n]), baseFees: [30n * GWEI, 26n * GWEI] };
     const verdict = reprice(marketRepricing, view(legacy(28n), { market: falling }), PLENTY);
@@ -101,6 +102,7 @@ describe("the market strategy", () => {
 });
 
 describe("the linear strategy", () => {
+  // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
   it("adds the same share of the first offer each time", () => {
     const first = dynamic(100n, 8n);
     const strategy = linearRepricing(50);
@@ -111,6 +113,7 @@ describe("the linear strategy", () => {
     });
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
   it("is raised to the minimum of nodes if its step is too small", () => {
     const verdict = reprice(linearRepricing(1), view(dynamic(100n, 10n)), PLENTY);
     expect(verdict).toMatchObject({ fees: dynamic(110n, 11n) });
@@ -173,6 +176,7 @@ describe("any proposal of a strategy", () => {
     wei.map((gasPrice): Fees => ({ type: "legacy", gasPrice })),
   );
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
   it("becomes a replacement with a tenth more in both fields, in the same envelope, under the ceiling", () => {
     fc.assert(
       fc.property(fees, fees, wei, fc.boolean(), (standing, proposed, ceiling, refused) => {

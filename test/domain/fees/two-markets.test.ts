@@ -14,6 +14,7 @@ function word(baseFee: bigint | null, priorityFees: readonly bigint[], gasPrice 
 const many = (tip: bigint) => Array.from({ length: 100 }, () => tip);
 
 describe("the lower of two markets", () => {
+  // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
   it("has the lower tips by either median, whichever list a false endpoint uses", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 12n });
     const tips = fc.array(wei, { maxLength: 100 });
@@ -60,6 +61,7 @@ describe("the lower of two markets", () => {
     ]);
   });
 
+  // protects [Sent again, priced again, stuck] src/domain/fees/two-markets.ts
   it("is the lower gas price on a chain without base fees, disputed if one is four times the other", () => {
     const market = lowerOf(word(null, [], GWEI), word(null, [], 5n * GWEI), { baseFee: null }, []);
     expect(market).toMatchObject({ baseFees: [], priorityFees: [], gasPrice: GWEI, dearer: { gasPrice: 5n * GWEI } });

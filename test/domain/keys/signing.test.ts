@@ -38,6 +38,7 @@ function judged(asked: ToSign, policy: Partial<Policy> | null = null): string | 
 }
 
 describe("a key holder signs nothing, whatever it is asked,", () => {
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
   it("for a chain that is not configured", () => {
     expect(judged(TRANSFER)).toBeNull();
     expect(judged({ ...TRANSFER, chainId: 5 })).toMatch(/chain 5 is not one of those/);
@@ -49,6 +50,7 @@ describe("a key holder signs nothing, whatever it is asked,", () => {
     ["of a gas price", { fees: { type: "legacy", gasPrice: 101n * GWEI } }, /FENCEPOST_MAX_FEE_GWEI/],
     ["of gas times fee", { gas: 10_000_000n }, /FENCEPOST_MAX_GAS_COST_WEI/],
     ["of value and gas", { value: 10n ** 18n }, /FENCEPOST_MAX_COST_WEI/],
+    // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
   ])("above the ceiling %s, for any declared reason", (_, over, words) => {
     for (const because of [undefined, "again", "reprice", "replace", "shift-down"] as const)
       expect(judged({ ...TRANSFER, ...over, because })).toMatch(words);
@@ -60,6 +62,7 @@ describe("a key holder signs nothing, whatever it is asked,", () => {
     ["another function", { selectors: new Set(["0xa9059cbb"]) }, /signer\.selectors/],
     ["more value", { maxValue: { ...UNLIMITED, perTransaction: 6n } }, /signer\.maxValue\.perTransaction/],
     ["more cost", { maxCost: { ...UNLIMITED, perTransaction: 42_000n * GWEI } }, /signer\.maxCost\.perTransaction/],
+    // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
   ])("that the signer's policy forbids: %s, also declared as another price", (_, policy, words) => {
     for (const because of [undefined, ...DECLARATIONS.filter((each) => each !== "cancel" && each !== "placeholder")])
       expect(judged({ ...TRANSFER, because }, policy)).toMatch(words);
@@ -70,6 +73,7 @@ describe("a key holder signs nothing, whatever it is asked,", () => {
     expect(judged(TRANSFER, { maxValue: used, maxCost: used, hours: { from: 600, to: 601 } })).toBeNull();
   });
 
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   it.each(["cancel", "placeholder"] as const)("declared as %s, except an empty transfer to itself", (because) => {
     expect(judged({ ...NOTHING, because })).toBeNull();
     const entry = { address: RECEIVER, storageKeys: [] };
@@ -106,6 +110,7 @@ describe("a second payload for a nonce", () => {
     ["shift-down", "another content", "signed"],
     ["again", "another price", "signed"],
     ["again", "another content", "signed"],
+    // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   ])("declared as %s, with %s, is %s", (because, what, expected) => {
     const refusal = fate({ ...(what === "another price" ? reprice : other), because });
     expect(refusal === null ? "signed" : refusal.undeclared ? "undeclared" : "refused").toBe(expected);
@@ -116,6 +121,7 @@ describe("a second payload for a nonce", () => {
     ["value", { value: 8n }],
     ["data", { data: "0x01" }],
     ["access list", { accessList: [{ address: RECEIVER, storageKeys: [] }] }],
+    // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   ])("is no reprice with another %s", (_, change) => {
     expect(fate({ ...reprice, ...change, because: "reprice" })?.message).toMatch(/declared as reprice, but/);
   });

@@ -28,6 +28,7 @@ describe("what gives its nonce up unsigned", () => {
   it.each([
     ["giveUp", "REJECTED"],
     ["expire", "EXPIRED"],
+    // protects [Replicas that embed the library] src/domain/ledger/guard.ts
   ] as const)("by %s gives back all that it was charged: the next one has the limit to itself", (event, subState) => {
     const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
     const wishes = { payload: { value: 0n }, gasCost: 60n };
@@ -42,6 +43,7 @@ describe("what gives its nonce up unsigned", () => {
 });
 
 describe("a payload that moves less than the one before", () => {
+  // protects [Replicas that embed the library] src/domain/ledger/guard.ts
   it("is what counts once it is the one that was mined, though nothing more was charged for it", () => {
     const start = empty(forSigner(LANE.signer, { maxValue: { perHour: "100" } }));
     const fees = { type: "legacy", gasPrice: 0n } as const;
@@ -82,6 +84,7 @@ describe("bytes for a nonce that their caller names", () => {
     return written(reserved, { kind: "bind", nonce, intent, attempt: anAttempt(), reason: "r", chosen: { floor: 0 } });
   };
 
+  // protects [Replicas that embed the library] src/domain/ledger/bind.ts
   it("take a reserved one for the key that reserved it, and for no other", () => {
     expect(bind("thief", 0).outcome).toMatchObject({ fate: "conflict", next: 1 });
     expect(bind(null, 0).outcome).toMatchObject({ fate: "conflict" });

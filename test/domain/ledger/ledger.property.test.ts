@@ -103,6 +103,7 @@ describe("what a lane's owner keeps", () => {
     );
   });
 
+  // protects [Reads] src/domain/ledger/kept-transaction.ts, src/application/lane/owned-lane.ts
   it("of each transaction is what the whole ledger has of it, after each write", () => {
     fc.assert(
       fc.property(story, (happenings) => {

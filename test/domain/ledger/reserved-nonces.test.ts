@@ -56,6 +56,7 @@ it("whether a reservation is past is judged at a moment of its own, and what fol
   expect(expired.outcome).toMatchObject({ holes: [{ nonce: 0, since: NOW }] });
 });
 
+// protects [Reservations] src/domain/ledger/reserve.ts, src/application/lane/lane-nonces.ts
 it("a reservation whose end has moved far away is past: the clock of the database was set back since it was given", () => {
   const kept = after(newLedger(LANE), reserve("mine", 60_000));
   const holesAt = (ms: number) => {

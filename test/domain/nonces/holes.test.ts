@@ -7,6 +7,7 @@ const moves = (free: readonly number[], holders: readonly Holder[]) =>
   planShiftDown(free, holders).map(({ from, to }) => [from, to]);
 
 describe("moving transactions down into holes", () => {
+  // protects [Holes] src/domain/nonces/holes.ts
   it("moves everything above a hole down by one, in order", () => {
     expect(moves([5], [at(6), at(7), at(8)])).toEqual([
       [6, 5],
@@ -27,6 +28,7 @@ describe("moving transactions down into holes", () => {
     expect(moves([5], [at(3), at(4)])).toEqual([]);
   });
 
+  // protects [Holes] src/domain/nonces/holes.ts
   it("moves nothing over a transaction that was claimed", () => {
     expect(moves([5], [at(6, false), at(7), at(8)])).toEqual([]);
     expect(moves([5], [at(6), at(7, false), at(8)])).toEqual([[6, 5]]);

@@ -84,6 +84,7 @@ describe("a sticky key", () => {
     for (const count of counts.values()) expect(count).toBeGreaterThan(50);
   });
 
+  // protects [Pools] src/domain/nonces/pool.ts
   it("moves only with its own member, or to a new one", () => {
     const [gone, ...left] = members as [Address, ...Address[]];
     for (const key of keys) {

@@ -11,10 +11,12 @@ function departures(pace: Departures, count: number, fromMs = 0): readonly numbe
   });
 }
 
+// protects [Many lanes] src/domain/pace/departures.ts
 it("departures leave in a small burst after a pause, then one at a time", () => {
   expect(departures(new Departures(10, 4), 7)).toEqual([0, 0, 0, 0, 10, 20, 30]);
 });
 
+// protects [Many lanes] src/domain/pace/departures.ts
 it("departures do not delay work that comes no more often than the interval", () => {
   const pace = new Departures(10, 1);
   for (let nowMs = 0; nowMs < 200; nowMs += 10) {

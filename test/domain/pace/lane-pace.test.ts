@@ -66,6 +66,7 @@ describe("the head of the lane", () => {
     expect(lane.headSeen(repaired, head(1, true), NOW + 9).head).toMatchObject({ sinceMs: NOW + 5, stuck: true });
   });
 
+  // protects [Explained, and said aloud] src/application/loops/tend.ts, src/domain/pace/lane-pace.ts
   it("counts sends from the start of its patience: not those behind others, nor those before its repair", () => {
     expect(lane.headSeen(NEW, head(1, false, 400, 9), NOW).head).toMatchObject({ sentBefore: 1 });
     const first = lane.headSeen(NEW, head(1, false, 0, 0), NOW);
@@ -77,6 +78,7 @@ describe("the head of the lane", () => {
     expect(lane.headSeen(stuck, head(2, false, 0, 13), NOW).head).toMatchObject({ sentBefore: 13 });
   });
 
+  // protects [Explained, and said aloud] src/application/detours/stuck.ts
   it("gets patience anew also if it is repaired before the next look", () => {
     const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
     const stuck = lane.headStuck(seen, 1);

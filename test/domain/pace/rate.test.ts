@@ -17,6 +17,7 @@ describe("a rate limit", () => {
     expect(draw(perSecond, fullAtMs, { wanted, nowMs: 1_000 })).toMatchObject(expected);
   });
 
+  // protects [Attacks] src/domain/pace/rate.ts, src/application/key-rates.ts, src/application/authority.ts
   it("is never exceeded: in any interval, its length in seconds plus one", () => {
     const entropy = createSeededEntropy(7);
     for (let world = 0; world < 200; world++) {

@@ -14,6 +14,7 @@ describe("the amount counted for a final transaction", () => {
     expect(counts(140n)).toEqual({ value: 10n, cost: 150n });
   });
 
+  // protects [Attacks] src/application/stages/7-complete/complete.ts, src/domain/policy/charges.ts, src/adapters/evm/reads/agree.ts
   it("is no less than the worst case if only one endpoint reports the costs of blobs or data", () => {
     expect(counts(40n, { unsure: true })).toEqual({ value: 10n, cost: 110n });
     expect(counts(140n, { unsure: true })).toEqual({ value: 10n, cost: 150n });

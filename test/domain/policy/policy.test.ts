@@ -84,6 +84,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf({ maxValue: { perDay: "20" } }, { worst, use: usedUp(0n, 16n) })).toBe("signer.maxValue.perDay");
   });
 
+  // protects [Attacks] src/domain/policy/use.ts
   it("counts nothing of a past hour or day, and never returns to one", () => {
     const worst = { value: 5n, cost: 5n };
     const later = (ms: number) => new Date(NOON.getTime() + ms);
@@ -102,6 +103,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf(moved, { about: "cost" })).toBeNull();
   });
 
+  // protects [Attacks] src/domain/policy/arguments.ts
   it("about arguments takes the names of an ABI, and no data that is truncated or padded wrongly", () => {
     const said = {
       signers: {
@@ -131,6 +133,7 @@ describe("a rule of a policy", () => {
     expect(ruleFor("0xdeadbeef")).toBeUndefined();
   });
 
+  // protects [Attacks] src/domain/policy/arguments.ts
   it("about a small number refuses a word with higher bits set, which a contract may cut off", () => {
     const level = { calls: [{ function: "setLevel(uint8 level)", arguments: { level: { min: "5" } } }] };
     const data = (word: bigint): Hex =>

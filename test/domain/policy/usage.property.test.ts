@@ -86,6 +86,7 @@ function item(txId: string, from: { state: "TRACKING" | "CONFIRMED" }, more: Par
 }
 
 describe("the use of limits, kept by hour and day,", () => {
+  // protects [Attacks] src/domain/ledger/move.ts, src/domain/ledger/guard.ts, src/domain/policy/charges.ts
   it("equals the sum of all charges, and no limit is exceeded when something is admitted", () => {
     const limits = Object.fromEntries(Object.entries(LIMITS).map(([name, most]) => [name, `${most}`]));
     const policies = forSigner(LANE.signer, { maxCost: limits });

@@ -17,6 +17,7 @@ describe("a mask", () => {
     [`{"privateKey":"${HASH}"}`, '{"privateKey":"***"}'],
     [`{\\"secret\\":\\"0x${HASH}\\"}`, '{\\"secret\\":\\"0x***\\"}'],
     [`keys: ["0x${HASH}"]`, 'keys: ["0x***"]'],
+    // protects [Attacks] src/domain/text/mask.ts
   ])("recognises a secret by its shape: %s", (text, masked) => {
     expect(maskOfShapes(text)).toBe(masked);
     expect(createMask(["some other secret"])(text)).toBe(masked);
@@ -29,11 +30,13 @@ describe("a mask", () => {
     "nonce too low: next nonce 5, tx nonce 4",
     "somebody@example.com",
     "https://rpc.example/eth?x=1",
+    // protects [Attacks] src/domain/text/mask.ts
   ])("leaves text without a secret unchanged: %s", (text) => {
     expect(createMask(["hunter2hunter2", "4d".repeat(32)])(text)).toBe(text);
   });
 
   it.each(["fencepost", "FENCEPOST", "signer", "API_KEYS", "transaction", "postgres", "not_leader", "action"])(
+    // protects [Attacks] src/domain/text/own-words.ts, src/domain/text/mask.ts, src/main/config/secrets.ts
     "does not mask our own words if one was chosen as a secret: %s",
     (secret) => {
       const said = "fencepost: FENCEPOST_API_KEYS: is required; the signer of a transaction; NOT_LEADER; PostgreSQL";

@@ -7,6 +7,7 @@ const runbook = readFileSync(new URL("../../../docs/operations/alerts.md", impor
 describe("the runbook", () => {
   const sections = runbook.split(/^## /m).slice(1);
 
+  // protects [Explained, and said aloud] docs/operations/alerts.md, src/domain/troubles/alerts.ts
   it("has a section for every alert, in order, and for no other", () => {
     expect(sections.map((section) => section.split("\n")[0])).toEqual([...ALERT_CODES].sort());
   });

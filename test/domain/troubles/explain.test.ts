@@ -280,6 +280,7 @@ describe("an explanation", () => {
     expect(disclosed.causes.map(({ code }) => code)).not.toContain("SENT_PRIVATELY");
   });
 
+  // protects [Explained, and said aloud] src/domain/troubles/explain.ts
   it("names every cause, what decides first; only what helps against that is offered", () => {
     const both = situation({
       lane: { suspended: true, head: { txId: "b", nonce: 6, state: "TRACKING", held: false } },
@@ -374,6 +375,7 @@ describe("an explanation", () => {
     ["a suspended lane is resumed first", { transaction: stuck, lane: { suspended: true } }, ["RESUME_LANE"]],
     ["every stop of a lane has to go", { lane: { killed: KILL, suspended: true } }, ["END_KILL", "RESUME_LANE"]],
     ["what is mined needs no lane", { transaction: mined, lane: { suspended: true } }, ["WAIT"]],
+    // protects [Explained, and said aloud] src/domain/troubles/explain.ts
   ])("offers nothing that would be refused, or would not help: %s", (_, changes, helps) => {
     const { help, actions } = explain(situation(changes));
     expect(help.map(({ code }) => code)).toEqual(helps);

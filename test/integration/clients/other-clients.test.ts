@@ -31,6 +31,7 @@ const SLOW_MS = 100;
 const AT_ONCE = 25;
 
 describe("as its only provider, a node's /rpc", () => {
+  // protects [JSON-RPC] src/adapters/http/rpc/chain-reads.ts
   it("serves web3.js, which asks on timers and bears no refusal, of a chain that is slower than that", {
     timeout: TIMEOUT_MS,
   }, async ({ edr, nodes, database, onTestFinished }) => {

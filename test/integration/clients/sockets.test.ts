@@ -15,6 +15,7 @@ const LOGGING = "0x6006600c60003960066000f360006000a000";
 const socketOf = (url: string) => `${url.replace(/^http/, "ws")}/rpc`;
 
 describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
+  // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("serves viem: 200 at once, blocks, logs, and what replaced a transaction", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const transport = webSocket(socketOf(url));
@@ -54,6 +55,7 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
+  // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("serves ethers: 200 at once, blocks, logs, and what replaced a transaction", async ({ edr, nodes, database }) => {
     const { url, client } = await nodes.start(edr.url);
     const provider = new WebSocketProvider(socketOf(url), undefined, { cacheTimeout: -1 });

@@ -121,6 +121,7 @@ describe("with ten thousand lanes and a million transactions", () => {
     expect(took.sort((a, b) => a - b)[Math.floor(LOOKS / 2)]).toBeLessThan(MOST_MS);
   });
 
+  // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
   it("takes less than 200 ms of the browser's thread for each page, and asks the chain nothing", async () => {
     await open("#/");
     const before = await asked();
@@ -132,6 +133,7 @@ describe("with ten thousand lanes and a million transactions", () => {
     expect(await asked()).toBe(before);
   });
 
+  // protects [The dashboard] src/application/queries/explain.ts, src/adapters/dashboard/public/parts/explanation.js
   it("asks the chain about a lane that somebody opens, once, however it is looked at then", async () => {
     await open("#/");
     const before = await asked();

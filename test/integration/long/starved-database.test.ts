@@ -41,6 +41,7 @@ async function undergo(
 }
 
 describe("a disk that is full", () => {
+  // protects [The database's rights, name and limits] src/adapters/postgres/session/errors.ts, src/domain/errors.ts
   it("is 503 with nothing consumed, said in one line; what was accepted goes on when there is room", async ({
     edr,
     nodes,
@@ -66,6 +67,7 @@ describe("a disk that is full", () => {
 });
 
 describe("a server without a place for another connection", () => {
+  // protects [The database's rights, name and limits] src/adapters/postgres/session/is-away.ts
   it("is waited for at the start, and 503 later; nothing is lost when there is one again", async ({
     edr,
     nodes,
@@ -103,6 +105,7 @@ describe("a server without a place for another connection", () => {
 const TABLES = ["lane", "transaction", "attempt", "node_instance"].map((table) => `fencepost.${table}`).join(", ");
 
 describe("a lock of somebody else's", () => {
+  // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
   it("to read, as pg_dump takes one on every table, holds up nobody", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     const caller = await undergo(node, { database, rpcUrl: edr.url }, async () => {
@@ -115,6 +118,7 @@ describe("a lock of somebody else's", () => {
     expect(caller.refusals).toEqual([]);
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
   it("on every table for longer than a lease, as ALTER TABLE takes one, is 503; everything goes on after it", async ({
     edr,
     nodes,
@@ -133,6 +137,7 @@ describe("a lock of somebody else's", () => {
     });
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/session/limits.ts, src/application/lane/lease.ts
   it("of VACUUM FULL on every table in turn loses nothing", async ({ edr, nodes, database }) => {
     const node = await nodes.start(edr.url, SHORT_LEASE);
     await undergo(node, { database, rpcUrl: edr.url }, async () => {

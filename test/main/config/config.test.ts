@@ -252,6 +252,7 @@ describe("chains", () => {
     expect(mistakes({ file: { chains }, env })).toEqual(expected);
   });
 
+  // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
   it("have the id of FENCEPOST_CHAIN_ID, with one endpoint or one entry", () => {
     const ids = (given: Given) => load(given).config.chains.map(({ chainId }) => chainId);
     const env = { FENCEPOST_CHAIN_ID: "5" };
@@ -492,10 +493,12 @@ describe("one clear line for", () => {
       { env: { FENCEPOST_API_KEYS: "ci:s3cret" } },
       "FENCEPOST_API_KEYS: the value is wrong at place 1: the secret of an API key has at least 22 characters (openssl rand -base64 24)",
     ],
+    // protects [Attacks] src/domain/chain/rpc-methods.ts, src/main/config/parsers.ts
   ])("%s", (_, given, line) => {
     expect(mistakes(given)).toEqual([line]);
   });
 
+  // protects [Attacks] src/adapters/http/app.ts, src/main/config/combinations.ts
   it("start without keys on a reachable admin address", () => {
     const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_ADMIN_PORT: "3001" };
     expect(mistakes({ command: "start", env: { ...open, FENCEPOST_ADMIN_HOST: "10.0.0.7" } })).toEqual([
@@ -504,6 +507,7 @@ describe("one clear line for", () => {
     expect(mistakes({ command: "start", env: open })).toEqual([]);
   });
 
+  // protects [Attacks] src/main/config/combinations.ts
   it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("start, open to others at %s", (host) => {
     const { FENCEPOST_API_KEYS: _, ...open } = { ...START, FENCEPOST_AUTH: "none", FENCEPOST_HOST: host };
     expect(mistakes({ command: "start", env: open })).toEqual([
@@ -521,6 +525,8 @@ describe("one clear line for", () => {
     ["a private key", KEY, [KEY.slice(0, 8), KEY.slice(-8)]],
     ["half of one", KEY.slice(0, 16), [KEY.slice(0, 8)]],
     ["a mnemonic", "test test test test test test test test test test test junk", ["test test"]],
+    // protects [Signers] src/main/config/credentials.ts
+    // protects [Attacks] src/main/config/sources.ts
   ])("a setting that contains %s by mistake, without quoting it", (_, secret, parts) => {
     for (const key of SETTING_KEYS) {
       const lines = mistakes({ env: { [SETTINGS[key].variable]: secret } }).join("\n");
@@ -650,6 +656,7 @@ describe("the settings that a command requires", () => {
       ["accounts held by a chain's node", { env: { FENCEPOST_NODE_SIGNERS: `0x${"ab".repeat(20)}` } }],
       ["an endpoint", { env: { FENCEPOST_RPC_URL: "http://localhost:8545" } }],
       ["chains in the file", { file: { chains: [{ rpc: "http://a" }] } }],
+      // protects [Attacks] src/main/config/combinations.ts
     ])("once %s is the user's own", (_, own) => {
       expect(mistakes({ command: "dev", ...own })).toEqual([
         `FENCEPOST_API_KEYS: ${OWN} FENCEPOST_AUTH=none to run open on this machine)`,
@@ -659,6 +666,7 @@ describe("the settings that a command requires", () => {
       expect(mistakes({ command: "dev", ...own, env: { ...own.env, FENCEPOST_AUTH: "none" } })).toEqual([]);
     });
 
+    // protects [Attacks] src/main/config/combinations.ts
     it.each(["0.0.0.0", "::", "10.0.0.7", "relay.example"])("at the address %s, which others reach", (host) => {
       const env = { FENCEPOST_HOST: host };
       expect(mistakes({ command: "dev", env })).toEqual([

@@ -56,6 +56,7 @@ describe("effective values", () => {
 });
 
 describe("the most gas of one transaction", () => {
+  // protects [Sent again, priced again, stuck] src/main/config/effective.ts
   it("is shown as the chain's known limit, or as unknown", () => {
     const variables = { FENCEPOST_RPC_URL: "http://a" };
     expect(effective({}, variables, [1]).get("maxTransactionGas")?.value).toBe("16777216 (chain 1)");

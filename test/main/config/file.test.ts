@@ -125,6 +125,7 @@ describe("a configuration file with keys that other users of the machine can rea
     ["private keys", { ...OPEN, privateKeys: [`0x${"aB".repeat(32)}`] }],
     ["a mnemonic", { ...OPEN, mnemonic: PHRASE }],
     ["API keys", { ...OPEN, auth: "keys", privateKeyFiles: ["k"], apiKeys: [{ name: "ci", secret: "s".repeat(22) }] }],
+    // protects [Signers] src/main/config/file.ts
   ])("refuses to start: %s", async (_, content) => {
     const name = "fencepost.config.json";
     for (const mode of [0o644, 0o640, 0o604]) {
@@ -174,6 +175,7 @@ describe("the place of the signing keys", () => {
     expect((await loaded("dev", { FENCEPOST_SIGNING: "process" })).signing).toBe("process");
   });
 
+  // protects [Signers] src/main/config/load.ts, src/main/node/open-signing.ts
   it("is the only reader of key files: a node with a signing process never has their secrets", async () => {
     expect((await loaded("start", { FENCEPOST_SIGNING: "thread" })).secrets).toContain(KEY);
     expect((await loaded("start")).secrets).not.toContain(KEY);

@@ -25,6 +25,7 @@ describe("secrets that cannot be masked", () => {
     ["the product's name", "fencepost"],
     ["a part of a setting's name", "api_keys"],
     ["five characters", "abc12"],
+    // protects [Attacks] src/domain/text/own-words.ts, src/domain/text/mask.ts, src/main/config/secrets.ts
   ])("are warned of once at start, by the setting's name and not the value: %s", (_, password) => {
     const variables = { FENCEPOST_DATABASE_URL: `postgres://app:${password}@db/app` };
     const { resolution } = configFrom({ command: "dev", variables, file: null, flags: {} }, "n");

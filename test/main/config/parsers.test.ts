@@ -164,6 +164,7 @@ describe("credentials", () => {
     expect(value(apiKey, said)).toEqual({ ...said, signers: [signer.toLowerCase()], chains: [1, 10] });
   });
 
+  // protects [Attacks] src/main/config/credentials.ts
   it("refuse a malformed API key without quoting it", () => {
     for (const raw of ["", "ci", "ci:", `:${secret}`, `c i:${secret}`, `ci:sec ret${secret}`, `a:${secret}:read:d`]) {
       expect(refused(apiKey, raw)).toBe(true);

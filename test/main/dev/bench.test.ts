@@ -21,6 +21,7 @@ function ports(nth = Number.POSITIVE_INFINITY) {
 }
 
 describe("a measurement", () => {
+  // protects [The command line] src/main/dev/demo/bench.ts
   it("of a named node requires a signer, because each create costs gas", async () => {
     const node = ports();
     for (const named of [{ url: "http://n" }, { profile: "production" }]) {

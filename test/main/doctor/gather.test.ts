@@ -51,6 +51,7 @@ describe("the facts of a chain", () => {
     expect(codesOf(facts)).toEqual(["FINALITY_TAG", "ENDPOINT_LOGS", "NO_BALANCE"]);
   });
 
+  // protects [The command line] src/adapters/evm/reads/examine-endpoint.ts
   it("do not take silence for a lack", async () => {
     rpc.on("eth_feeHistory", () => Promise.reject(new Error("the connection ends")));
     const [endpoint] = (await factsOf({})).chains[0]?.endpoints ?? [];

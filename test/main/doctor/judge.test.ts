@@ -166,11 +166,13 @@ const WARNINGS: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
 const off = (facts: Partial<Facts>) => judge({ ...WELL, ...facts }).filter(({ sign }) => sign !== "ok");
 
 describe("the doctor", () => {
+  // protects [The command line] src/main/doctor/judge.ts, src/main/doctor/judge-database.ts, src/main/doctor/judge-chains.ts, src/domain/troubles/setup.ts
   it("finds nothing where all is well", () => {
     expect(off({})).toEqual([]);
     expect(judge(WELL).length).toBeGreaterThan(7);
   });
 
+  // protects [The command line] src/main/doctor/judge.ts, src/main/doctor/judge-database.ts, src/main/doctor/judge-chains.ts, src/domain/troubles/setup.ts
   it.each(MISTAKES)("finds the mistake %s", (code, facts, text) => {
     const [finding, ...others] = off(facts);
     expect(others).toEqual([]);
@@ -178,6 +180,7 @@ describe("the doctor", () => {
     expect(finding?.fix).toMatch(/^\S.{5,}/);
   });
 
+  // protects [The command line] src/main/doctor/judge.ts, src/main/doctor/judge-database.ts, src/main/doctor/judge-chains.ts, src/domain/troubles/setup.ts
   it.each(WARNINGS)("warns of %s", (code, facts, text) => {
     const [finding, ...others] = off(facts);
     expect(others).toEqual([]);
@@ -185,6 +188,7 @@ describe("the doctor", () => {
     expect(finding?.fix).toMatch(/^\S.{5,}/);
   });
 
+  // protects [The command line] src/main/doctor/judge.ts, src/main/doctor/judge-database.ts, src/main/doctor/judge-chains.ts, src/domain/troubles/setup.ts
   it("does not take for wrong what only looks like it", () => {
     expect(off({ ...withDatabase({ pooled: true }), hasDirectUrl: true }), "a way past the pooler").toEqual([]);
     expect(off(withDatabase({ clockAheadMs: -900 })), "within the allowance").toEqual([]);

@@ -10,6 +10,7 @@ const node = (code: string, message = code) => Object.assign(new Error(message),
 const REFUSED = node("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:5432");
 const WRONG_PASSWORD = sql("28P01", "password authentication failed");
 
+// protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/ask-again.ts, src/adapters/postgres/session/is-away.ts
 describe("a database that does not answer now, and may later", () => {
   it.each<[string, Error]>([
     ["nothing listens", REFUSED],
@@ -37,6 +38,7 @@ describe("a database that does not answer now, and may later", () => {
   });
 });
 
+// protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/ask-again.ts, src/adapters/postgres/session/is-away.ts
 describe("an error that waiting cannot repair", () => {
   it.each<[string, unknown]>([
     ["a wrong password", WRONG_PASSWORD],
@@ -64,6 +66,7 @@ describe("waiting for the database", () => {
     return { clock, stop, said, patience: { clock, signal: stop.signal, say } };
   }
 
+  // protects [Explained, and said aloud] src/main/node/await-database.ts, src/adapters/postgres/session/is-away.ts
   it("continues when it answers, and logs the begin and the end of the wait", async () => {
     const { clock, said, patience: own } = patience();
     let tries = 0;
@@ -98,6 +101,7 @@ describe("waiting for the database", () => {
     expect(await waiting).toBe("stopped");
   });
 
+  // protects [Explained, and said aloud] src/main/node/await-database.ts, src/adapters/postgres/session/is-away.ts
   it("fails at once with an error that waiting cannot repair", async () => {
     const { clock, patience: own } = patience();
     const answers = [REFUSED, REFUSED, WRONG_PASSWORD];

@@ -12,6 +12,7 @@ const CENSUS: Census = {
 };
 
 describe("the figures of the cluster gauges", () => {
+  // protects [Signals] src/main/node/cluster-reading.ts
   it("are read once for all gauges, and cached for five seconds", async () => {
     const clock = createManualClock();
     let asked = 0;

@@ -9,6 +9,7 @@ const mask = createMask([SECRET]);
 const context = {} as Partial<StuckContext> as StuckContext;
 
 describe("secrets are masked", () => {
+  // protects [Attacks] src/main/node/masked-ports.ts
   it("in a hook's reason and audit, but not in its payload", async () => {
     const payload = { to: null, data: SECRET };
     const decided = { action: "REPLACE", reason: `by ${SECRET}`, audit: { deep: [SECRET] }, payload } as StuckDecision;
@@ -23,11 +24,13 @@ describe("secrets are masked", () => {
     expect(await nonsense.decide(context)).toBe("nonsense");
   });
 
+  // protects [Attacks] src/main/node/masked-ports.ts
   it("in a hook's error", async () => {
     const decide = () => Promise.reject(new Error(`no ${SECRET}`));
     await expect(maskedHook({ decide }, mask).decide(context)).rejects.toThrow(/^no \*\*\*$/);
   });
 
+  // protects [Attacks] src/main/node/masked-ports.ts
   it("in a signer's refusal, and in the reason of its absence", async () => {
     const signing = (error: Error): Promise<unknown> => {
       const signer: Signer = {

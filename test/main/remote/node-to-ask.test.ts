@@ -36,6 +36,7 @@ describe("the node that a command calls", () => {
     expect(await asked({}, { FENCEPOST_LOG_LEVEL: "warn" })).toEqual({ url: "https://relay.example", apiKey: "kept" });
   });
 
+  // protects [The command line] src/main/remote/node-to-ask.ts
   it("gets a profile's key only at that profile's URL", async () => {
     expect(await asked({ url: "https://relay.example/" })).toMatchObject({ apiKey: "kept" });
     for (const url of ["https://elsewhere.example", "http://relay.example", "https://relay.example:444"]) {

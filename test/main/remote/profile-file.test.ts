@@ -30,6 +30,7 @@ describe("the file of profiles", () => {
     expect(file).toBe(`${home}/.config/fencepost/profiles.json`);
   });
 
+  // protects [The command line] src/main/remote/profile-file.ts
   it("is readable by its owner only, and leaves no draft", async () => {
     await profilesIn(file).writeProfiles(PROFILES);
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -44,6 +45,7 @@ describe("the file of profiles", () => {
     expect(await profilesIn(file).readProfiles()).toMatchObject({ current: null, profiles: {} });
   });
 
+  // protects [The command line] src/main/remote/profile-file.ts
   it.each(["0640", "0604", "0644", "0660"])("is refused where others can read it (mode %s)", async (octal) => {
     written(JSON.stringify(PROFILES), Number.parseInt(octal, 8));
     await expect(profilesIn(file).readProfiles()).rejects.toThrow(

@@ -32,6 +32,7 @@ describe("fencepost init", () => {
     expect(config).toMatchObject({ advertiseUrl: "http://10.0.0.1:3000", chains: [{ chainId: 1 }, { chainId: 8453 }] });
   });
 
+  // protects [The command line] src/main/remote/write-config.ts
   it.each(["fencepost.config.ts", "fencepost.config.js", "fencepost.config.json"])("leaves %s alone", async (name) => {
     writeFileSync(join(directory, name), "mine");
     await expect(writeConfig(directory)).rejects.toThrow(`${name} exists already`);

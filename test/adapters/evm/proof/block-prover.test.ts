@@ -73,6 +73,7 @@ describe("an honest endpoint", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
+  // protects [False receipts] src/adapters/evm/proof/block-prover.ts
   it("is not contradicted by an error of a single receipt request: that decides nothing", async () => {
     const { proxy, hashes, settle } = await open();
     proxy.rule({ methods: ["eth_getBlockReceipts"] }, refuseWith("the method does not exist", -32_601));
@@ -85,6 +86,7 @@ describe("an honest endpoint", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
+  // protects [False receipts] src/adapters/evm/proof/block-prover.ts
   it("is asked again if the proving thread died: that decides nothing", async () => {
     const { proxy, hashes } = await open();
     const block = (await harness.chain.head("latest")) as Block;
@@ -149,6 +151,7 @@ describe("an endpoint that contradicts its own block is not believed:", () => {
     expect(kindsOf(await settle())).toEqual(["agreed"]);
   });
 
+  // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
   it("receipts under each other's hashes", async () => {
     const { proxy, hashes, settle } = await open();
     const [first, , third] = hashes as readonly [Hash, Hash, Hash];
@@ -163,6 +166,7 @@ describe("an endpoint that contradicts its own block is not believed:", () => {
     expect(await settle()).toContainEqual({ kind: "disagree", answers: [expect.stringContaining("receiptsRoot")] });
   });
 
+  // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
   it("transactions in another order", async () => {
     const { proxy, settle } = await open();
     changeBlock(proxy, (block) => ({ ...block, transactions: (block.transactions as readonly Json[]).toReversed() }));
@@ -193,6 +197,7 @@ describe("an endpoint of a chain whose blocks cannot be proved", () => {
       "has transactions of its own",
       (block) => ({ ...block, transactions: [{ ...(block.transactions as readonly Json[])[0], type: "0x7e" }] }),
     ],
+    // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
   ])("%s: is believed unproven, and its further blocks are not fetched to find out", async (_, change) => {
     const { proxy, settle } = await open();
     changeBlock(proxy, change);
@@ -206,6 +211,7 @@ describe("an endpoint of a chain whose blocks cannot be proved", () => {
     ["without a receipt", async () => ({ result: null })],
     ["whose receipt is an error", refuseWith("transaction type not supported")],
   ])(
+    // protects [False receipts] src/adapters/evm/proof/block-prover.ts
     "has a block with a transaction of its own %s: is believed unproven, without eth_getBlockReceipts too",
     async (_, answer) => {
       const { proxy, hashes, settle } = await open();
@@ -236,6 +242,7 @@ describe("two endpoints", () => {
   it.each<[string, (receipt: Json) => Json]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     ["no contract", (receipt) => ({ ...receipt, contractAddress: null })],
+    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
   ])("decide nothing if one shows %s", async (_, lie) => {
     const { proxy, deployment, settle } = await open(2);
     const rule = lieAboutReceipts(proxy, deployment, lie);
@@ -260,6 +267,7 @@ describe("two endpoints", () => {
     expect(receipts[hashes.indexOf(deployment)]?.contractAddress).not.toBeNull();
   });
 
+  // protects [False receipts] src/application/stages/6-finality/settle.ts, src/adapters/evm/reads/agree.ts
   it("get one request each, heights included, and a second only for what an index lacks", async () => {
     const { hashes, settle } = await open(2);
     const [first, second] = harness.proxies as readonly [RpcProxy, RpcProxy];
@@ -289,6 +297,7 @@ describe("two endpoints", () => {
     down.lift();
   });
 
+  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
   it("do not make a block deep by the height of an endpoint that is down: the other must have reached it", async () => {
     const { proxy, settle } = await open(2, 1);
     await harness.node.mine();

@@ -133,6 +133,7 @@ describe("a block of a real EVM", () => {
     expect(prove({}, [ZERO_HASH])).toEqual({ kind: "proved", transactions: [] });
   });
 
+  // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
   it("is contradicted by a changed receipt, in any field", () => {
     const logging = shown.receipts.findIndex(({ logs }) => (logs as readonly unknown[]).length > 0);
     const [log] = (shown.receipts[logging]?.logs ?? []) as readonly object[];
@@ -156,6 +157,7 @@ describe("a block of a real EVM", () => {
     expect(prove({ receipts: swapped }).kind).toBe("contradicts");
   });
 
+  // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
   it("is contradicted by reordered or missing transactions", () => {
     const { transactions } = shown.block;
     const [first, second, ...rest] = transactions as [never, never, ...never[]];
@@ -167,6 +169,7 @@ describe("a block of a real EVM", () => {
     expect(prove({ number: shown.number + 1 }).kind).toBe("contradicts");
   });
 
+  // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js
   it("is contradicted by other contents under the hash of a wanted transaction", () => {
     const hash = shown.block.transactions[2]?.hash as string;
     expect(withTransaction(2, { nonce: "0x63" }, [hash])).toMatchObject({
@@ -184,12 +187,14 @@ describe("a block of a real EVM", () => {
     expect(prove({ block: { ...shown.block, difficulty: null } })).toMatchObject(unprovable);
   });
 
+  // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
   it("proves nothing if a transaction has a chain-specific type", () => {
     for (const type of ["0x5", "0x64", "0x7e"]) {
       expect(withTransaction(2, { type })).toMatchObject({ kind: "unprovable", of: "chain" });
     }
   });
 
+  // protects [False receipts] src/adapters/evm/proof/worker/prove-block.js, src/adapters/evm/proof/block-prover.ts
   it("proves nothing if another sender's transaction does not hash to its hash, as on Bor", () => {
     expect(withTransaction(0, { hash: ZERO_HASH }, hashesOf(shown).slice(1))).toMatchObject({
       kind: "unprovable",

@@ -43,6 +43,7 @@ describe("the fee market of two endpoints", () => {
     ["low", 0, LOW],
     ["low", 1, LOW],
   ])(
+    // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
     "has the base fee of the header that hashes, and the lower tips, if one is false %s (endpoint %i)",
     async (_, liar, lie) => {
       await start(2);
@@ -87,6 +88,7 @@ describe("the fee market of two endpoints", () => {
     expect(market.disputed).toHaveLength(2);
   });
 
+  // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
   it("needs no header that hashes on a chain of another encoding: equal values are agreed, others are not", async () => {
     await start(2);
     for (const endpoint of [0, 1]) changeBlocks(endpoint, (block) => ({ ...block, extraData: "0xabcd" }));
@@ -99,6 +101,7 @@ describe("the fee market of two endpoints", () => {
     expect(await scene.chain.feeMarket()).not.toHaveProperty("disputed");
   });
 
+  // protects [Sent again, priced again, stuck] src/adapters/evm/reads/agree-on-market.ts
   it("is the last agreed one while one endpoint is silent, and waits only briefly for it", async () => {
     await start(2);
     const agreed = await scene.chain.feeMarket();
@@ -109,6 +112,7 @@ describe("the fee market of two endpoints", () => {
 });
 
 describe("the fee market of a lone endpoint", () => {
+  // protects [Sent again, priced again, stuck] src/application/chain/head-follower.ts, src/adapters/evm/reads/agree-on-market.ts
   it("has the base fee of its last header that hashed, and is disputed, if a later header does not hash", async () => {
     await start(1);
     expect(await scene.chain.feeMarket()).toMatchObject({ baseFees: [BASE_FEE] });

@@ -70,6 +70,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
     await expect(ask()).rejects.toThrow(ChainUnavailable);
   });
 
+  // protects [JSON-RPC] src/adapters/evm/reads/pass-on.ts, src/adapters/evm/rpc/transport.ts
   it("does not change an endpoint's health, neither by a timeout nor by too large an answer", async () => {
     const { first, second, endpoints, clock, ask } = await bench(CHAIN, CHAIN);
     expect(await ask()).toMatchObject({ result: 0 });
@@ -96,6 +97,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
 });
 
 describe("a forwarded transaction that somebody else signed", () => {
+  // protects [Attacks] src/adapters/evm/reads/pass-on.ts, src/application/operations/json-rpc.ts
   it("is not sent if a stop comes while it waits for a connection, and goes to no other endpoint", async () => {
     const { first, second, endpoints } = await bench(CHAIN, CHAIN);
     const sent: unknown[] = [];

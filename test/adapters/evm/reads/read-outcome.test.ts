@@ -46,6 +46,7 @@ describe("the logs of a mined transaction", () => {
     expect(outcome).toMatchObject({ blockHash: BLOCK, more: 0, revert: null });
   });
 
+  // protects [Everything at once] src/adapters/evm/reads/read-outcome.ts
   it("are limited to a hundred, and to a thousand bytes each: the contract chooses how many there are", async () => {
     const data = `0x${"ab".repeat(5_000)}`;
     const outcome = await shown(Array.from({ length: 1_000 }, () => log({ data })));
@@ -64,6 +65,7 @@ describe("the logs of a mined transaction", () => {
     ["half a byte", [log({ data: "0xabc" })], {}],
     ["another transaction's", [log()], { transactionHash: BLOCK }],
     ["no block", [log()], { blockHash: null }],
+    // protects [Everything at once] src/adapters/evm/reads/read-outcome.ts
   ])("that are %s are refused as a bad answer", async (_, logs, given) => {
     await expect(shown(logs, given)).rejects.toBeInstanceOf(ChainUnavailable);
   });

@@ -215,6 +215,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/endpoints.ts
   it("is detected if another machine answers after a lost connection", async () => {
     const b = await bench(CHAIN, CHAIN);
     expect(await b.endpoints.read(who)).toBe(0);
@@ -225,6 +226,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts, src/adapters/evm/rpc/http.ts
   it("is detected if another machine answers at the next connection, although no request was lost", async () => {
     const b = await bench(CHAIN, CHAIN);
     expect(await b.endpoints.read(who)).toBe(0);
@@ -234,6 +236,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual(["CRITICAL RPC_WRONG_CHAIN"]);
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/endpoints.ts, src/adapters/evm/rpc/http.ts
   it("is not assumed if an endpoint closes each connection after its answer and refuses a call", async () => {
     const b = await bench(CHAIN, CHAIN);
     server(b, 0).failAlways({ kind: "hangUp" });
@@ -242,6 +245,7 @@ describe("an endpoint of another chain", () => {
     expect(alerts(b.telemetry)).toEqual([]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/endpoints.ts
   it("is detected by its genesis hash after a lost connection, if the chain id is the same", async () => {
     const known = `0x${"0a".repeat(32)}` as const;
     const blockZero = (hash: string) => ({
@@ -290,6 +294,7 @@ describe("an endpoint of another chain", () => {
 describe("a read from every endpoint", () => {
   const said = (answer: unknown) => ({ kind: "says", answer });
 
+  // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/endpoints.ts
   it("asks all that are up at the same time", async () => {
     const b = await bench(CHAIN, CHAIN, CHAIN);
     expect(await b.endpoints.readEverywhere(who)).toEqual([said(0), said(1), said(2)]);

@@ -66,6 +66,7 @@ function bench(...endpoints: readonly Fake[]) {
 const MINUTE = 60_000 / COMPARE_EVERY_MS;
 
 describe("an endpoint with a stuck head", () => {
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
   it("counts as down after a minute in which another moved, and is reported once", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
@@ -95,6 +96,7 @@ describe("an endpoint with a stuck head", () => {
         };
       },
     ],
+    // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   ])("is used again within a minute if the endpoint ahead no longer answers %s", async (_, silence) => {
     const [still, rival] = [new Fake(100), new Fake(100)];
     const { looks } = bench(still, rival);
@@ -106,6 +108,7 @@ describe("an endpoint with a stuck head", () => {
     expect(still.behind).toBe(false);
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   it("is not used again because it failed for a while", async () => {
     const [still, moving] = [new Fake(100), new Fake(100)];
     const { looks, found } = bench(still, moving);
@@ -120,6 +123,7 @@ describe("an endpoint with a stuck head", () => {
     expect(still.behind).toBe(false);
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   it("is not down if all heads are stuck: the chain is", async () => {
     const endpoints = [new Fake(100), new Fake(100), new Fake(100)];
     const { looks } = bench(...endpoints);
@@ -159,6 +163,7 @@ describe("an endpoint that lags", () => {
     expect([late.behind, moving.behind]).toEqual([false, false]);
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts, src/adapters/evm/rpc/endpoints.ts
   it("by twenty blocks is up; by twenty-one it counts as down after a minute", async () => {
     for (const [late, isDown] of [
       [20, false],
@@ -186,6 +191,7 @@ describe("an endpoint that lags", () => {
 });
 
 describe("an endpoint that claims a false height", () => {
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   it("puts no other out of use by the height alone", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
@@ -202,6 +208,7 @@ describe("an endpoint that claims a false height", () => {
   it.each([
     ["always the same blocks", () => 1],
     ["others at each look", (look: number) => 1 + (look % 9)],
+    // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   ])("puts no other out of use by inventing %s on top of the real chain, while that moves", async (_, forkAt) => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
@@ -214,6 +221,7 @@ describe("an endpoint that claims a false height", () => {
     expect(honest.behind).toBe(false);
   });
 
+  // protects [Chains that differ] src/adapters/evm/rpc/head-watch.ts
   it("puts no other out of use if the honest one is a block late, so that its first blocks are real", async () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);

@@ -21,6 +21,7 @@ const calls = (count: number, mayLeave: () => boolean) =>
   Array.from({ length: count }, (_, at) => ({ ...echo(at), mayLeave }));
 
 describe("calls that may no longer leave", () => {
+  // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
   it("are not sent when a refused batch is repeated one by one: 3 of 64 leave before the stop, and no other", async () => {
     const { server, rpc } = await bench();
     server.refuseBatches(NO_BATCHES);
@@ -30,6 +31,7 @@ describe("calls that may no longer leave", () => {
     expect(results(replies)).toEqual([0, 1, 2, ...Array(61).fill("not started")]);
   });
 
+  // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
   it("are not sent after they waited for a slow request", async () => {
     const { server, rpc } = await bench({ maxRequestsInFlight: 1 });
     const { promise, resolve } = deferred();
@@ -45,6 +47,7 @@ describe("calls that may no longer leave", () => {
     expect(server.requests).toHaveLength(1);
   });
 
+  // protects [The kill switch] src/adapters/evm/rpc/transport.ts
   it("are removed from a batch, and the others leave in one request", async () => {
     const { server, rpc } = await bench();
     const [ours, theirs] = [rpc.sendInOrder(calls(2, () => false)), rpc.sendInOrder(calls(2, () => true))];
@@ -55,6 +58,7 @@ describe("calls that may no longer leave", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([2]);
   });
 
+  // protects [The kill switch] src/adapters/evm/rpc/transport.ts
   it("are checked when a socket is free: stopped ones are dropped, the others leave", async () => {
     const { server, rpc } = await bench();
     const stopsLate = { ...echo("stopped"), mayLeave: () => false };
@@ -139,6 +143,7 @@ describe("a socket that connects late", () => {
     return { http, bodies, connected, open: () => waiting.forEach((socket) => void tls.emit("connection", socket)) };
   }
 
+  // protects [The kill switch] src/adapters/evm/rpc/http.ts, src/adapters/evm/rpc/transport.ts
   it("calls the permission in the tick in which it takes the bytes, and writes nothing after a stop", async () => {
     const { http, bodies, connected, open } = await behindDoor();
     let [asked, stopped] = [0, false];

@@ -13,6 +13,7 @@ async function spendReserve({ rpc }: Awaited<ReturnType<typeof bench>>): Promise
 }
 
 describe("paced requests", () => {
+  // protects [Many lanes] src/adapters/evm/rpc/transport.ts
   it("leave at once after a pause, and are shared by steady calls", async () => {
     const made = await bench({ ...PACED });
     const { server, rpc, clock } = made;
@@ -32,6 +33,7 @@ describe("paced requests", () => {
     expect(server.requests.length).toBe(2 * IN_RESERVE + 1);
   });
 
+  // protects [Many lanes] src/adapters/evm/rpc/transport.ts
   it("leave early if they are full", async () => {
     const made = await bench({ ...PACED, maxBatchCalls: 10 });
     const { server, rpc } = made;
@@ -42,6 +44,7 @@ describe("paced requests", () => {
     expect(server.requests.length).toBe(IN_RESERVE + 1);
   });
 
+  // protects [Many lanes] src/adapters/evm/rpc/transport.ts
   it("of reads do not delay a send", async () => {
     const made = await bench({ ...PACED });
     const { rpc, clock } = made;

@@ -19,6 +19,7 @@ describe("endpoints that refuse batches", () => {
     expect(server.requests.map((each) => each.calls.length)).toEqual([3, 1, 1, 1, 1, 1]);
   });
 
+  // protects [Keys of the node, other chains, comparison] src/adapters/evm/rpc/transport.ts
   it("answer unordered calls even if ordered calls of the same request get no answer", async () => {
     const { server, rpc } = await bench();
     server.failNext({ kind: "status", status: 400, body: "<html>" }, { kind: "cut" });
@@ -111,6 +112,7 @@ describe("endpoints that limit the rate by calls", () => {
   const sizes = (requests: readonly { readonly calls: readonly unknown[] }[]) =>
     requests.map(({ calls }) => calls.length);
 
+  // protects [Chains that differ] src/adapters/evm/rpc/transport.ts
   it("get half as many calls after a 429, until they accept, and then more step by step", async () => {
     const { server, rpc, clock } = await bench();
     for (let times = 0; times < 2; times++) {

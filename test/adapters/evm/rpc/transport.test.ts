@@ -215,6 +215,7 @@ describe("an endpoint's request for a pause", () => {
   const limited = (retryAfter: string) =>
     ({ kind: "status", status: 429, headers: { "retry-after": retryAfter } }) as const;
 
+  // protects [Chains that differ] src/adapters/evm/rpc/transport.ts
   it("is obeyed for as long as it says, in seconds", async () => {
     const { server, rpc, clock } = await bench();
     server.failNext(limited("7"));

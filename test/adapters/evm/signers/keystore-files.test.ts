@@ -26,6 +26,7 @@ async function keystore(password = "correct horse\n") {
 }
 
 describe("an imported key", () => {
+  // protects [Signers] src/adapters/evm/signers/keystore-files.ts
   it("is a file that only this user can read, named like geth's, that ethers and a node can open", async () => {
     const source = await keystore();
     const { address, file } = await importKey(source, ` 0x${HEX}\n`, NOW);
@@ -40,6 +41,7 @@ describe("an imported key", () => {
     expect(await readdir(source.directory)).toHaveLength(1);
   });
 
+  // protects [Signers] src/adapters/evm/signers/keystore-files.ts
   it("is refused if it exists, is no key, or the password is empty", async () => {
     const source = await keystore();
     await importKey(source, HEX, NOW);

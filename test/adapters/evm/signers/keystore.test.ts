@@ -126,6 +126,7 @@ describe("an invalid keystore file is one line with its name:", () => {
       (file) => withCrypto(file, { kdf: "pbkdf2", kdfparams: { ...PBKDF2_PARAMS, c: 1e9 } }),
       /rounds/,
     ],
+    // protects [Attacks] src/adapters/evm/signers/keystore.ts
   ])("%s", async (_, damage, expected) => {
     const file = JSON.parse(encryptKeystore(KEY, PASSWORD, { cost: LIGHT })) as KeystoreFile;
     expect(await failure(JSON.stringify(damage(file)))).toMatch(expected);
@@ -167,6 +168,7 @@ describe("a keystore directory", () => {
     expect(keys).toEqual([KEY_HEX, other, linked].map(keyOf));
   });
 
+  // protects [Signers] src/adapters/evm/signers/secret-file.ts
   it("refuses a key file, and a password file, that other users can read", async () => {
     await store("a.json", KEY_HEX);
     for (const file of [join(directory, "a.json"), passwordFile]) {

@@ -76,6 +76,7 @@ describe("the signing thread", () => {
     expect(workers).toHaveLength(2);
   });
 
+  // protects [Many lanes] src/adapters/evm/signers/local-signer.ts, src/adapters/evm/signers/process/signing-process.ts
   it("gets the requests of a thousand lanes in one message, and answers in a few", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });
@@ -97,6 +98,7 @@ describe("the signing thread", () => {
     expect([asked, answered]).toEqual([2, 17]);
   });
 
+  // protects [Many lanes] src/adapters/evm/signers/worker/serialise.js, src/adapters/evm/threads/keccak.js
   it("gets transactions as text, which needs no conversion", async () => {
     const { startWorker, workers } = recordingWorkers();
     const signer = await start({ startWorker });

@@ -22,10 +22,12 @@ describe("a file with a secret", () => {
     ["root's, and everybody writes it", { uid: ROOT, mode: 0o646 }, "refused"],
     ["another user's, who keeps it to himself", { uid: 1_001, mode: 0o600 }, "fine"],
     ["on a system without users", { uid: 0, mode: 0o666, ownUid: undefined }, "fine"],
+    // protects [Signers] src/adapters/evm/signers/secret-file.ts
   ] as const)("%s: is judged", (_, file, expected) => {
     expect(judgeOpenness({ ownUid: OURS, readOnly: false, ...file })).toBe(expected);
   });
 
+  // protects [Signers] src/adapters/evm/signers/secret-file.ts
   it("is read only if no other user can read it, and the refusal says what to do", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -40,6 +42,7 @@ describe("a file with a secret", () => {
     );
   });
 
+  // protects [Signers] src/adapters/evm/signers/secret-file.ts
   it("is read with a warning if it belongs to another user", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));

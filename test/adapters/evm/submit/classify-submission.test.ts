@@ -97,12 +97,14 @@ describe("the gas cap per transaction in a refusal", () => {
   });
 });
 
+// protects [Chains that differ] src/adapters/evm/codec/error-texts.ts
 describe("answers that gateways wrap", () => {
   it.each(WRAPPED_ANSWERS)("%s", (_, error, answer) => {
     expect(classifySubmission(error)).toBe(answer);
   });
 });
 
+// protects [Chains that differ] src/adapters/evm/submit/classify-submission.ts
 describe("texts that are classified as unknown", () => {
   it.each([
     ["a contract's own text", "execution reverted: nonce too low", 3],

@@ -24,6 +24,7 @@ describe("Keccak-256 of the threads", () => {
     expect(fallback(text)).toEqual(keccak256(text));
   });
 
+  // protects [Many lanes] src/adapters/evm/signers/worker/serialise.js, src/adapters/evm/threads/keccak.js
   it("takes less than half of the processor time of viem's JavaScript", async () => {
     const text = Buffer.alloc(120, 7);
     const inJavaScript: Keccak = (bytes) => byViem(bytes, "bytes");

@@ -56,6 +56,7 @@ describe("an admission queue", () => {
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("admits requests late in a turn with the next ones, in order", async () => {
     queue.add(visitor("early"));
     ask(200, TURN_MS);
@@ -65,6 +66,7 @@ describe("an admission queue", () => {
     expect(said).toEqual(["early", ...Array.from({ length: 200 }, (_, n) => `v${n}`), "last"]);
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("delays requests while more connections arrive", async () => {
     arrivals.keepComing = true;
     ask(3);
@@ -75,6 +77,7 @@ describe("an admission queue", () => {
     expect(said).toEqual(["v0", "v1", "v2"]);
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("delays them for at most half a second, or until enough wait", async () => {
     const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
     const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
@@ -90,6 +93,7 @@ describe("an admission queue", () => {
     expect(said).toHaveLength(64);
   });
 
+  // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("reports the number of waiting requests until it is zero", async () => {
     queue.add(visitor("early"));
     expect(waiting).toEqual([]);
@@ -99,6 +103,7 @@ describe("an admission queue", () => {
     expect(waiting.at(-1)).toBe(0);
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("admits fewer at once if a turn takes too long, and more otherwise", async () => {
     const perTurn: number[] = [];
     const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
@@ -135,6 +140,7 @@ describe("an admission queue", () => {
     expect(said).toHaveLength(64 + 128 + 256);
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/application/loops/reception.ts
   it("keeps requests unread while the node cannot act, and refuses overdue ones with the reason", async () => {
     admittance = { kind: "soon", refusal };
     queue.add(visitor("a"));
@@ -157,6 +163,7 @@ describe("an admission queue", () => {
     expect(said).toEqual(["a: not now", "b: not now"]);
   });
 
+  // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("holds a bounded number, and does not admit requests of disconnected callers", async () => {
     admittance = { kind: "soon", refusal };
     queue.add(visitor("gone", 0, true));
@@ -169,6 +176,7 @@ describe("an admission queue", () => {
     expect(said).not.toContain("gone");
   });
 
+  // protects [Short of time] src/adapters/http/app.ts, src/adapters/http/admission/admission-queue.ts
   it("reports refusals as a count", async () => {
     admittance = { kind: "closed", refusal };
     ask(14_500);
@@ -192,6 +200,7 @@ describe("a request", () => {
   };
   const options = { admission: { ...closed, onRefused: () => undefined } };
 
+  // protects [Short of time] src/adapters/http/app.ts, src/adapters/http/admission/admission-queue.ts
   it.each(["/api/v1/tx", "/api/v1/tx/batch"])("to %s is refused before its body is read", async (url) => {
     const headers = { "content-type": "application/json" };
     const answer = await httpApp({}, options).inject({ method: "POST", url, headers, payload: "{ this is no JSON" });
@@ -227,6 +236,7 @@ describe("a request", () => {
         payload: { creates: [], repeat: false },
       });
 
+    // protects [Short of time] src/adapters/http/app.ts
     it("waits like any other, and is refused as not done if the queue is full", async () => {
       const answer = await post(SIGNED, full);
       expect(answer.statusCode).toBe(503);
@@ -235,6 +245,7 @@ describe("a request", () => {
       expect((await post(SIGNED, { ...full, turnMs: TURN_MS })).statusCode).toBe(200);
     });
 
+    // protects [Short of time] src/adapters/http/app.ts
     it("is not queued if its signature is invalid", async () => {
       expect((await post("Bearer stranger", full)).statusCode).toBe(401);
     });

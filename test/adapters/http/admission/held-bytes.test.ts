@@ -67,6 +67,7 @@ async function isAnswered(port: number, name: string): Promise<void> {
 }
 
 describe("announced bodies that are not sent", () => {
+  // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
   it("are refused beyond the bytes of their key, typed and with Retry-After; other keys are answered", async () => {
     const port = await serve();
     for (let n = 0; n < 4; n++) await begin(port, "weak", LARGE);
@@ -84,6 +85,7 @@ describe("announced bodies that are not sent", () => {
     expect(await (await begin(port, "weak", LARGE, "/rpc")).answered('"code"')).toContain("HTTP/1.1 429 ");
   });
 
+  // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
   it("are released when their connection ends, or their answer is sent", async () => {
     const port = await serve();
     const begun = await Promise.all([1, 2, 3, 4].map(() => begin(port, "weak", LARGE)));
@@ -102,6 +104,7 @@ describe("announced bodies that are not sent", () => {
     expect(await (await begin(port, "weak", LARGE)).answered('"code"')).toContain("HTTP/1.1 429 ");
   });
 
+  // protects [Attacks] src/adapters/http/exchange/reserve-bodies.ts, src/adapters/http/admission/held-bytes.ts
   it("are counted as they arrive if they have no Content-Length", async () => {
     const port = await serve();
     const chunk = (bytes: number) => `${bytes.toString(16)}\r\n${" ".repeat(bytes)}\r\n`;

@@ -34,6 +34,7 @@ describe("the Host header", () => {
     ["localhost@attacker.example", 403],
     ["127.0.0.1.attacker.example", 403],
     ["10.0.0.8", 403],
+    // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
   ])("of a node without API keys: %s is answered with %i", async (host, status) => {
     const response = await ask(OPEN_NODE, { host });
     expect(response.statusCode).toBe(status);
@@ -102,6 +103,7 @@ describe("a web page", () => {
     if (status === 403) expect(response.json()).toMatchObject({ code: "FORBIDDEN", rule: "origin" });
   });
 
+  // protects [Attacks] src/adapters/http/admission/host-and-origin.ts
   it("of another site cannot post, and nothing is created", async () => {
     let created = 0;
     const create = () => {

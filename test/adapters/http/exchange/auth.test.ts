@@ -96,6 +96,7 @@ describe("API keys", () => {
   });
 });
 
+// protects [Attacks] src/adapters/http/exchange/auth.ts, src/adapters/http/exchange/problems.ts
 it("an API key in a path may only read and send", () => {
   const scopes = (...own: readonly Scope[]) => [...inPath({ ...ANYBODY, name: "boss", scopes: new Set(own) }).scopes];
   expect(scopes(...SCOPES)).toEqual(["read", "submit"]);

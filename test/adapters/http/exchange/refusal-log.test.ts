@@ -41,6 +41,7 @@ describe("the log of refusals", () => {
     ]);
   });
 
+  // protects [Attacks] src/adapters/http/exchange/refusal-log.ts
   it("has a bounded number of lines for any number of kinds and refusals", async () => {
     const { clock, said, note } = bench();
     const STRETCHES = 6;
@@ -56,6 +57,7 @@ describe("the log of refusals", () => {
 });
 
 describe("the audit of a refusal", () => {
+  // protects [Attacks] src/adapters/http/exchange/problems.ts
   it("has the key's name and the rule, or that an unknown secret was used", async () => {
     const refusals: Refusal[] = [];
     const apiKeys = [{ name: "shop", secret: "s".repeat(22) }];

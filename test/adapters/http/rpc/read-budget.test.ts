@@ -15,6 +15,7 @@ describe("the memory budget of waiting reads", () => {
     expect(enter(room(), "busy", 20)).toBe(12);
   });
 
+  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
   it("grants a new key an equal share even if it is used up", () => {
     const full = room();
     enter(full, "busy", 20);
@@ -23,6 +24,7 @@ describe("the memory budget of waiting reads", () => {
     expect(enter(full, "busy", 1)).toBe(0);
   });
 
+  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
   it("is exceeded at most twofold, for any number of keys", () => {
     const full = room();
     enter(full, "busy", 12);

@@ -64,6 +64,7 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
 }
 
 describe("a connection", () => {
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("that does not read its answers is closed, and its backlog is released", async () => {
     const { clock, socket, heard, tellHead } = open();
     socket.say(SUBSCRIBE);
@@ -86,6 +87,7 @@ describe("a connection", () => {
   it.each([
     ["many messages", 1_000, "{}"],
     ["large ones", 2, "0".repeat(5 * MIB)],
+    // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   ])("is paused while %s wait for their answers", async (_, count, text) => {
     const waiting: ((posted: Posted) => void)[] = [];
     const { clock, socket } = open(() => new Promise((resolve) => void waiting.push(resolve)));
@@ -98,6 +100,7 @@ describe("a connection", () => {
     expect(socket.isPaused).toBe(false);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
   it("is closed if an endless message exceeds its key's byte budget, which is released", async () => {
     const { socket, opened, bytes } = open();
     const others = bytes.by("shop");
@@ -109,6 +112,7 @@ describe("a connection", () => {
     others.grow(4 * MIB);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
   it("is closed if a message is incomplete after two pings; pongs do not count", async () => {
     const { clock, socket, opened } = open();
     for (let n = 0; n < 3; n++) {
@@ -143,6 +147,7 @@ describe("a connection", () => {
     expect(socket.ends).toEqual([]);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
   it("is closed if its key's sockets together read too slowly", async () => {
     const { clock, socket, backlog } = open(async () => ({ status: 200, body: "x".repeat(600) }));
     socket.say("{}");

@@ -108,6 +108,7 @@ async function refusal(url: string, headers: Readonly<Record<string, string>> = 
 }
 
 describe("a WebSocket at /rpc", () => {
+  // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("answers reads, batches and errors like a POST", async () => {
     const { rpc } = await serve(new Blocks());
     const socket = await TestSocket.open(rpc);
@@ -120,6 +121,7 @@ describe("a WebSocket at /rpc", () => {
     expect(await socket.until((said) => Array.isArray(said))).toMatchObject([{ id: "b1" }, { id: "b2" }]);
   });
 
+  // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("serves only the chain in its path", async () => {
     const { rpc } = await serve();
     expect(await (await TestSocket.open(`${rpc}/1`)).call("eth_chainId")).toMatchObject({ result: "0x1" });
@@ -127,6 +129,7 @@ describe("a WebSocket at /rpc", () => {
     expect((await refusal(`${rpc}/mainnet`)).status).toBe(400);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
   it("requires an API key like a POST, also in the path", async () => {
     const options = { apiKeys: [key("shop"), key("signs", { scopes: ["sign"] })] };
     const { rpc } = await serve({}, options);
@@ -141,6 +144,7 @@ describe("a WebSocket at /rpc", () => {
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
   it("refuses pages of other sites, and unknown host names", async () => {
     const { rpc } = await serve({}, { wire: { hosts: { own: ["127.0.0.1"] }, origins: ["https://wallet.example"] } });
     expect((await refusal(rpc, { origin: "https://evil.example" })).status).toBe(403);
@@ -150,6 +154,7 @@ describe("a WebSocket at /rpc", () => {
     expect(await socket.call("eth_chainId")).toMatchObject({ result: "0x1" });
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts
   it("is closed after its key was revoked, with the next message or ping", async () => {
     const known = new Map<string, Principal>();
     const found = { name: "shop", scopes: new Set(["read"]), signers: null, chains: null };
@@ -172,6 +177,7 @@ describe("a WebSocket at /rpc", () => {
     expect([status, JSON.parse(body).detail]).toEqual([503, expect.stringContaining("npm install ws")]);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("that is refused leaves no connection open, even if the client does not close it", async () => {
     const { server, rpc } = await serve({}, { apiKeys: [key("shop")] });
     const { hostname, port } = new URL(rpc);
@@ -184,6 +190,7 @@ describe("a WebSocket at /rpc", () => {
     stays.destroy();
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("is limited in number per key and per node", async () => {
     const { rpc } = await serve({}, { apiKeys: [key("busy"), key("calm")] });
     const open = await Promise.all(Array.from({ length: 64 }, () => TestSocket.open(rpc, as("busy"))));
@@ -194,6 +201,7 @@ describe("a WebSocket at /rpc", () => {
     await vi.waitFor(() => TestSocket.open(rpc, as("busy")));
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
   it("is counted by its key's name, for any of its secrets and spellings", async () => {
     const second = { ...key("busy"), secret: "another-0123456789abcdef" };
     const options = { apiKeys: [key("busy"), second], rpc: { foreignRaw: "refuse", keyInPath: true } } as const;
@@ -217,6 +225,7 @@ describe("a WebSocket at /rpc", () => {
     "/rpc/key/..\\..\\api\\v1\\tx",
     "/rpc//api/v1/tx",
     "/rpc/1/2",
+    // protects [Attacks] src/adapters/http/sockets/rpc-sockets.ts
   ])("is served only at /rpc and /rpc/{chainId}: %s is refused without a call", async (path) => {
     const create = vi.fn(async () => Promise.reject(new Error("it was dispatched")));
     const { url } = await serve(
@@ -241,6 +250,7 @@ describe("a WebSocket at /rpc", () => {
     expect(await raw(url, UPGRADE.replace("host: x", "host: x\r\nHost: x"))).toMatch(/^HTTP\/1\.1 400 /);
   });
 
+  // protects [JSON-RPC] src/adapters/http/sockets/rpc-sockets.ts
   it("is refused on other paths, and an HTTP/2 upgrade offer is ignored", async () => {
     const create = vi.fn(async () => Promise.reject(new Error("the body arrived")));
     const { url } = await serve({ create });
@@ -276,6 +286,7 @@ describe("a subscription", () => {
     return { ...served, blocks, socket, id, until };
   }
 
+  // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
   it("to newHeads gets the header of each block once, in order, also of blocks between two polls", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     blocks.add(header(2));
@@ -288,6 +299,7 @@ describe("a subscription", () => {
     expect(heads(socket, id)).toEqual([2, 3, 4, 5].map((n) => hashOf(n)));
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
   it("to newHeads gets the blocks of the new branch after a reorg", async () => {
     const { blocks, clock, socket, id, until } = await subscribed();
     for (const n of [2, 3]) {
@@ -301,6 +313,7 @@ describe("a subscription", () => {
     expect(heads(socket, id)).toEqual([hashOf(2), hashOf(3), hashOf(3, 7), hashOf(4, 7)]);
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
   it("gets the first block after its confirmation: a chain that mines on demand makes no second one", async () => {
     const blocks = new Blocks();
     const looked = deferred();
@@ -323,6 +336,7 @@ describe("a subscription", () => {
     await socket.until(({ params }) => params?.result.hash === hashOf(2));
   });
 
+  // protects [JSON-RPC] src/adapters/http/rpc/head-announcer.ts
   it("shares one poll of the chain, which stops with the last subscription", async () => {
     const { blocks, clock, socket, rpc, id } = await subscribed();
     const other = await TestSocket.open(rpc);
@@ -358,6 +372,7 @@ describe("a subscription", () => {
     expect(heads(socket, id)).toEqual([hashOf(2)]);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("to anything else is refused, and so is one beyond the limit, in a batch, or of a key that may not read", async () => {
     const { socket } = await subscribed();
     for (const kind of ["newPendingTransactions", "syncing", 7, null])
@@ -383,6 +398,7 @@ describe("a subscription to logs", () => {
     return { ...served, blocks, socket, told };
   }
 
+  // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
   it("gets the logs of each new block by its hash, in order, and as removed after a reorg", async () => {
     const { blocks, clock, socket, told } = await subscribed({ address: "0xaa", topics: [null, "0xbb"] });
     blocks.logsOf = (hash) => (hash === hashOf(2) ? [] : [log(hash, 0), log(hash, 1)]);
@@ -399,6 +415,7 @@ describe("a subscription to logs", () => {
     expect(blocks.filters.at(-1)).toEqual({ address: "0xaa", topics: [null, "0xbb"], blockHash: hashOf(5, 7) });
   });
 
+  // protects [JSON-RPC] src/adapters/http/sockets/log-subscription.ts
   it("waits for a block that an endpoint does not have yet, and is closed instead of skipping one", async () => {
     const { blocks, clock, socket, told } = await subscribed({});
     let refusals = 3;
@@ -434,6 +451,7 @@ describe("a subscription to logs", () => {
 });
 
 describe("an open WebSocket", () => {
+  // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/server.ts
   it("is closed when the node drains, after its calls are answered, and no new one is opened", async () => {
     const answer = deferred();
     const began = deferred();
@@ -455,6 +473,7 @@ describe("an open WebSocket", () => {
     await server.close();
   });
 
+  // protects [JSON-RPC] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/server.ts
   it("does not prevent a node from closing", async () => {
     const began = deferred();
     const askChain: FencepostApi["askChain"] = () => {
@@ -471,6 +490,7 @@ describe("an open WebSocket", () => {
     expect((await socket.closed).code).toBe(1006);
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("is closed if the client does not answer pings", async () => {
     const { rpc, clock } = await serve();
     const { hostname, port } = new URL(rpc);
@@ -484,6 +504,7 @@ describe("an open WebSocket", () => {
     await once(silent, "close");
   });
 
+  // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/rpc-sockets.ts
   it("is closed if it sends binary data, or too much at once", async () => {
     const { rpc } = await serve();
     const binary = await TestSocket.open(rpc);

@@ -42,6 +42,7 @@ describe("schemas of another name", () => {
     return store;
   };
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
   it.each(["payments", "treasury_2"])("hold everything, and nothing stands elsewhere: %s", async (schema) => {
     expect((await migrate({ databaseUrl, schema })).applied.length).toBeGreaterThan(10);
     expect(await migrate({ databaseUrl, schema })).toEqual({ applied: [] });
@@ -59,6 +60,7 @@ describe("schemas of another name", () => {
     expect(dump.replaceAll(schema, "fencepost")).toBe(await readFile(snapshot, "utf8"));
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
   it("know nothing of each other: the same lane has a cursor in each", async () => {
     const [payments, treasury] = [await open("payments"), await open("treasury_2")];
     const fence = await holdLane(payments);
@@ -71,6 +73,7 @@ describe("schemas of another name", () => {
     expect(await treasury.whatWaits()).toMatchObject({ intents: false });
   });
 
+  // protects [The database's rights, name and limits] src/adapters/postgres/rows/schema-name.ts, src/adapters/postgres/session/pipeline.ts
   it("have session locks of their own", async () => {
     const telemetry = recordTelemetry();
     const lock = new PostgresSessionLock({

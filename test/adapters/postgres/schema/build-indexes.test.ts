@@ -41,6 +41,7 @@ async function isValid(): Promise<boolean | undefined> {
 }
 
 describe("an index on a table that is in use", () => {
+  // protects [Reads] src/adapters/postgres/schema/build-indexes.ts
   it("is built while others write, and holds none of them up", async () => {
     await writer.query("BEGIN");
     await insert(writer, "ALLOCATED", 0);
@@ -54,6 +55,7 @@ describe("an index on a table that is in use", () => {
     await buildIndexes(client, [INDEX]);
   });
 
+  // protects [Reads] src/adapters/postgres/schema/build-indexes.ts
   it("that a crash left half built is built anew", async () => {
     await buildIndexes(client, [INDEX]);
     await client.query(
@@ -71,6 +73,7 @@ describe("an index on a table that is in use", () => {
 });
 
 describe("kept counts", () => {
+  // protects [Reads] src/adapters/postgres/migrations/0013_counts_on_lanes.sql
   it("begin with what is there when the migration comes, and follow every writer", async () => {
     await client.query("DROP SCHEMA fencepost CASCADE");
     const migrations = await shippedMigrations();
@@ -96,6 +99,7 @@ describe("kept counts", () => {
     ]);
   });
 
+  // protects [Reads] src/adapters/postgres/migrations/0013_counts_on_lanes.sql
   it("begin with what is there also where the table before had lost count", async () => {
     await client.query("DROP SCHEMA fencepost CASCADE");
     const migrations = await shippedMigrations();
@@ -109,6 +113,7 @@ describe("kept counts", () => {
     await expectKeptCounts(client);
   });
 
+  // protects [Reads] src/adapters/postgres/commit/live-counts.ts, src/adapters/postgres/session/opening.ts
   it("are not kept twice: the server leaves them to a program that says that it keeps them", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");

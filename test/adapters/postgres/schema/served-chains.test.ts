@@ -20,6 +20,7 @@ afterEach(() => drop());
 const serve = (...chains: Parameters<typeof serveChains>[1]) => serveChains({ databaseUrl }, chains);
 
 describe("a chain that an endpoint names and nobody else does", () => {
+  // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
   it("is taken by a fresh database, once, and by no other", async () => {
     expect(await serve(...said(31_337))).toEqual({ kind: "served", adopted: [31_337] });
     expect(await serve(...said(31_337))).toEqual({ kind: "served", adopted: [] });
@@ -38,6 +39,7 @@ describe("a chain that an endpoint names and nobody else does", () => {
     expect(await serve(...said(31_337), ...said(1))).toMatchObject({ kind: "refused", chainIds: [1] });
   });
 
+  // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
   it("is one for all that start on a fresh database at once: the first decides", async () => {
     const servings = await Promise.all([31_337, 1, 31_337, 1, 31_337, 1].map((chainId) => serve(...said(chainId))));
     const adopted = servings.flatMap((serving) => (serving.kind === "served" ? serving.adopted : []));
@@ -45,6 +47,7 @@ describe("a chain that an endpoint names and nobody else does", () => {
     expect(servings.filter(({ kind }) => kind === "refused")).toHaveLength(3);
   });
 
+  // protects [Chains that differ] src/adapters/postgres/schema/served-chains.ts, src/main/node/serve-chains.ts, src/main/config/chains.ts
   it("is known by the lanes of a node that did not write it down", async () => {
     const database = connect(databaseUrl);
     await database.query(

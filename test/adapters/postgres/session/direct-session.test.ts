@@ -42,12 +42,14 @@ const sessions = async () => (await subject.client.query(SESSIONS)).rows.length;
 const noneIsLeft = () => waitUntil(async () => (await sessions()) === 0, "the server has no session of it");
 
 describe("a direct session that is closed", () => {
+  // protects [Short of time] src/adapters/postgres/session/direct-session.ts
   it("in the moment it is made ends, and leaves nothing on the server", async () => {
     await open(subject.url).close();
     await noneIsLeft();
     expect(heard).toEqual([]);
   });
 
+  // protects [Short of time] src/adapters/postgres/session/direct-session.ts
   it("before the server has greeted it ends, and leaves nothing on the server where it is greeted after all", async () => {
     wire.freeze();
     const session = open(wire.through(subject.url));
@@ -60,6 +62,7 @@ describe("a direct session that is closed", () => {
   });
 
   it.each(["pg_backend_pid", "the first question"])(
+    // protects [Short of time] src/adapters/postgres/session/direct-session.ts
     "while the server owes it an answer to %s ends, and leaves nothing on the server",
     async (question) => {
       const asked = wire.holdAt(question);

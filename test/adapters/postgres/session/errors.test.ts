@@ -40,6 +40,7 @@ describe("errors of the database, by what they permit", () => {
     expect(asStoreError(sqlError(undefined))).toBeInstanceOf(StoreUnavailable);
   });
 
+  // protects [Many lanes] src/application/writer/committer.ts, src/adapters/postgres/session/errors.ts
   it("passes what the ports know", () => {
     const known = [
       new StoreUnavailable("a"),

@@ -28,6 +28,7 @@ sessionLockContract("PostgreSQL", async () => {
 });
 
 describe("a session lock of PostgreSQL", () => {
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/session/session-lock.ts
   it("is kept by a server that ends idle sessions, and looks after clients that vanish", async () => {
     const { url, client, close } = await createPostgresSubject();
     await client.query(`ALTER DATABASE "${new URL(url).pathname.slice(1)}" SET idle_session_timeout TO '50ms'`);
@@ -44,6 +45,7 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
+  // protects [Short of time] src/adapters/postgres/session/direct-session.ts
   it("is taken in another session where the server took the connection and then answers nothing", async () => {
     const { url, close } = await createPostgresSubject();
     const proxy = await TcpProxy.start(Number(new URL(url).port));
@@ -73,6 +75,7 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("of another database with the same key is another lock", async () => {
     const [one, two] = [await createPostgresSubject(), await createPostgresSubject()];
     const lock = await openSessionLock(one.url);
@@ -113,6 +116,7 @@ describe("a session lock of PostgreSQL", () => {
     await close();
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("misses no lock on a standby, where the locks of the primary do not show", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });
@@ -135,6 +139,7 @@ describe("a session lock of PostgreSQL", () => {
     await server.remove();
   });
 
+  // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("says how long the server has had sessions, and a crash of one of its processes begins that anew", async () => {
     const server = await startOwnPostgres();
     await migrate({ databaseUrl: server.url });

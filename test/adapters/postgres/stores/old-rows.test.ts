@@ -82,6 +82,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await store.removeOld([fence], KEPT_MS, MANY)).toBe(0);
   });
 
+  // protects [Retention] src/application/loops/housekeeping.ts, src/adapters/postgres/stores/old-rows.ts
   it("leaves a lane too that nobody owns and whose signer no live instance has, once such a lane was taken", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);
@@ -113,6 +114,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await store.lanesWithOld(await abandoned(), KEPT_MS), "nothing is due").toEqual([]);
   });
 
+  // protects [Retention] src/domain/cluster/retention.ts
   it("stays while it is open, and while it is watched for a reorg", async () => {
     const fence = await holdLane(store);
     const watched = await confirmOld(store, fence, anOldIntent(fence.lane));
@@ -144,6 +146,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await allocate(store, fence, [anIntent(fence.lane)])).toMatchObject([{ nonce: 5 }]);
   });
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts
   it("leaves under its lane's fence alone: not for another term, and nothing of other lanes", async () => {
     const [fence, other] = [await holdLane(store), await holdLane(store)];
     await anOldTransaction(store, fence);
@@ -164,6 +167,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await tablesOf(open.txId)).toEqual(["transaction", "payload"]);
   });
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts
   it("does not wait long for a lane that is busy, and leaves it as it is", async () => {
     const fence = await holdLane(store);
     const old = await anOldTransaction(store, fence);
@@ -181,6 +185,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await tablesOf(old.txId)).toContain("transaction");
   });
 
+  // protects [Retention] src/adapters/postgres/statements/old-row.ts
   it("takes with it the reservation that it was made from, whose request id is refused too", async () => {
     const fence = await holdLane(store);
     const reservationId = crypto.randomUUID();
@@ -218,6 +223,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await count("fencepost.intake WHERE tx_id = $1", [name.txId])).toBe(0);
   });
 
+  // protects [Retention] src/domain/ledger/nonce-gaps.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
   it("is no hole: nonces below it are nobody's to fill, and the cursor is not lowered to them", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
@@ -232,6 +238,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await store.nonces(fence.lane, 0, 9)).toMatchObject({ departedBelow: 3 });
   });
 
+  // protects [Retention] src/domain/ledger/nonce-gaps.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
   it("keeps the cursor above it also where nothing else of the lane is kept", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
@@ -251,6 +258,7 @@ describe("the request id of a transaction that is kept no more", () => {
     return fence;
   };
 
+  // protects [Retention] src/adapters/postgres/commit/spent-requests.ts, src/adapters/postgres/commit/lookup.ts, src/domain/ledger/allocate.ts
   it("is refused, beside others of its batch that are not, in both ways of a commit", async () => {
     const fence = await gone("once");
     // Looked up first, because the lane is not known to this process as it is; then in one round trip.
@@ -262,6 +270,7 @@ describe("the request id of a transaction that is kept no more", () => {
     expect(await count("fencepost.transaction WHERE request_id = 'once'")).toBe(0);
   });
 
+  // protects [Retention] src/adapters/postgres/statements/lane.ts
   it("is refused by a process that knew the lane before it left, and that has it to itself", async () => {
     const fence = await holdLane(store);
     const old = anOldIntent(fence.lane, { requestId: "remembered" });
@@ -276,6 +285,7 @@ describe("the request id of a transaction that is kept no more", () => {
     expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "remembered" }))).toEqual(["spent"]);
   });
 
+  // protects [Retention] src/adapters/postgres/statements/old-row.ts
   it("is refused of another lane only where a pool was asked with it", async () => {
     const fence = await gone("of a pool", { pool: "payouts" });
     const second = await holdLane(store);
@@ -305,6 +315,7 @@ describe("the request id of a transaction that is kept no more", () => {
     expect(rows).toEqual([{ same: false }]);
   });
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
   it("is refused also in the moment it leaves: the repeat waits for the lane, and finds the row or the hash", async () => {
     for (const end of ["COMMIT", "ROLLBACK"]) {
       const requestId = `at the time of ${end}`;
@@ -324,6 +335,7 @@ describe("the request id of a transaction that is kept no more", () => {
     }
   });
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/adapters/postgres/commit/commands.ts
   it("is refused of a pool in the moment it leaves, though no lock of the other lane holds it back", async () => {
     const requestId = "of a pool, in that moment";
     const fence = await holdLane(store);
@@ -373,6 +385,7 @@ describe("the request id of a transaction that is kept no more", () => {
 });
 
 describe("the feed", () => {
+  // protects [Retention] src/domain/cluster/retention.ts, src/adapters/postgres/stores/old-rows.ts
   it("is shortened from its beginning, with its mark, and never past one that is young", async () => {
     const fence = await holdLane(store);
     const all = [];
@@ -413,6 +426,7 @@ describe("programs from before there were hashes", () => {
   const open = () =>
     subject.client.query("UPDATE fencepost.migration SET works_with = '0009_skew.sql' WHERE name LIKE '0030%'");
 
+  // protects [Retention] src/adapters/postgres/stores/old-rows.ts
   it("keep everything where it is while one runs, and are refused once something may leave", async () => {
     const fence = await holdLane(store);
     await anOldTransaction(store, fence);

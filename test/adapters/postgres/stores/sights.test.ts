@@ -47,6 +47,7 @@ describe("on large tables, looking at everything at once", () => {
   const from = (text: string) => ({ from: text, to: `${text}\u{10FFFF}` });
   const ID = "00000000-0000-7000-8000-000000000100";
 
+  // protects [Everything at once] src/adapters/postgres/statements/sight.ts
   it("finds what needs attention by small indexes", async () => {
     let found: Awaited<ReturnType<SightStore["troubles"]>> | null = null;
     const buffers = await costOf(async (store) => {
@@ -58,6 +59,7 @@ describe("on large tables, looking at everything at once", () => {
     expect(buffers).toBeLessThan(FEW);
   });
 
+  // protects [Everything at once] src/adapters/postgres/statements/sight.ts
   it("adds up what is kept on the lanes, and no more", async () => {
     const all = await costOf((store) => store.totals({ signers: null, chains: null }));
     const few = await costOf((store) => store.totals({ signers: new Set([signerAt(3)]), chains: null }));
@@ -91,6 +93,7 @@ describe("on large tables, looking at everything at once", () => {
     ["a request id", (store) => store.search({ requestIds: from("order"), limit: 20 })],
     ["a signer", (store) => store.search({ signers: from("0x0000"), limit: 20 })],
     ["the nonce of a signer", (store) => store.search({ nonce: { nonce: 7, signers: from(signerAt(3)) }, limit: 20 })],
+    // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/find-anything.ts
   ])("finds %s by an index", async (_, ask) => {
     expect(await costOf(ask)).toBeLessThan(FEW);
   });

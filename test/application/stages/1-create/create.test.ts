@@ -123,6 +123,7 @@ describe("answers", () => {
     expect(labels(made)).toEqual(["notLeader", "notLeader", "unavailable", "rejected"]);
   });
 
+  // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
   it("where the lane has no cursor yet, is held, or the database cannot hold it, say so", async () => {
     const made = bench();
     made.control.answer = () => ({
@@ -253,6 +254,7 @@ describe("a lane that is lost while its creates wait", () => {
     expect(made.writes.length).toBe(2);
   });
 
+  // protects [Operators] src/application/lane/between-owners.ts, src/application/lane/term.ts
   it("twice because it is read again, or the lease has lapsed, is 503: no other node has it", async () => {
     const reading = bench();
     reading.own = async () => {
@@ -268,6 +270,7 @@ describe("a lane that is lost while its creates wait", () => {
     expect(late).toBeInstanceOf(LeaseLapsed);
   });
 
+  // protects [Many lanes] src/application/stages/1-create/create.ts
   it("counts its creates as under way under the next term, too, until they have a fate", async () => {
     const made = bench({ perLane: 2 });
     const again = createOwnedLane({ cursor: 100 }, made.context, made.ports);
@@ -283,6 +286,7 @@ describe("a lane that is lost while its creates wait", () => {
   });
 
   it.each(["lost", "putOff"] as const)(
+    // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
     "is told of a create whose commit landed as the term ended (%s)",
     async (how) => {
       const made = bench();
@@ -292,6 +296,7 @@ describe("a lane that is lost while its creates wait", () => {
     },
   );
 
+  // protects [The fence] src/application/lane/term.ts, src/application/stages/1-create/create.ts
   it("is told that its outcome is unknown where the database did not say what became of the commit", async () => {
     const made = bench();
     made.control.meanwhile = () => made.lane.stop("lost");

@@ -45,12 +45,14 @@ describe("creates that were left for a lane's owner", () => {
     expect(received).toMatchObject([{ inlet: { repeat: true } }]);
   });
 
+  // protects [Replicas that embed the library] src/application/stages/1-create/dequeued-creates.ts
   it("are put back where the lane was lost before any was made", async () => {
     const { answer } = await take([notLeader("lost"), notLeader("lost")], two);
     expect(answer).toMatchObject({ code: "NOT_LEADER" });
     expect((answer as FencepostError).extras.outcome).toBeUndefined();
   });
 
+  // protects [Replicas that embed the library] src/application/stages/1-create/dequeued-creates.ts
   it("are in doubt where it was lost in their midst: the next owner finds what was made", async () => {
     for (const results of [
       [MADE, notLeader("lost")],
@@ -71,6 +73,7 @@ describe("creates that were left for a lane's owner", () => {
     ],
     ["another chain", { creates: [{ txId: FIRST, request: { ...request, chainId: LANE.chainId + 1 } }] }],
     ["a key without a name", { creates: [{ txId: FIRST, owner: "", request }] }],
+    // protects [Replicas that embed the library] src/application/stages/1-create/dequeued-creates.ts
   ])("are refused whole, and none is made, where they have %s", async (_, body) => {
     const { received, answer } = await take([MADE], body);
     expect([received, answer]).toMatchObject([[], { code: "INVALID_REQUEST" }]);

@@ -38,6 +38,7 @@ function elsewhere(bench: ChainBench, ...answers: readonly Heard<Simulation>[]):
 }
 
 describe("call data to an address without code", () => {
+  // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/receiver-code.ts
   it("is refused, with gas and fees or without", async () => {
     const bench = await ready();
     await expect(call(bench)).rejects.toMatchObject(NO_CODE);
@@ -54,12 +55,14 @@ describe("call data to an address without code", () => {
     await call(bench);
   });
 
+  // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/domain/chain/receiver-code.ts
   it("is taken with gas behind what is not mined yet: its deployment may be queued", async () => {
     const bench = await ready();
     await call(bench, FEES, { behindPending: true, laneKnown: true });
     await call(bench, { gas: 60_000 }, { behindPending: true, laneKnown: true });
   });
 
+  // protects [Chains that differ] src/application/stages/1-create/prepare.ts
   it("is refused there without gas, which nobody can estimate yet, and told what to give", async () => {
     const bench = await ready();
     const behind = { behindPending: true, laneKnown: true };
@@ -86,6 +89,7 @@ describe("call data to an address without code", () => {
     ["a predeploy of the OP stack", "0x4200000000000000000000000000000000000016"],
     ["a native precompile of Avalanche", "0x0200000000000000000000000000000000000005"],
     ["an actor of Filecoin", "0xfe00000000000000000000000000000000000003"],
+    // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/domain/chain/receiver-code.ts
   ])("is taken at %s, which needs none", async (_, to) => {
     await call(await ready(), { to });
   });
@@ -105,6 +109,7 @@ describe("call data to an address without code", () => {
 });
 
 describe("one endpoint that shows no code", () => {
+  // protects [Chains that differ] src/application/chain/receiver-code.ts
   it("does not refuse what another one knows: that one's estimate counts, for its own was of a call that does nothing", async () => {
     const bench = await ready();
     elsewhere(bench, says(false, 21_064n), says(true, 100_000n));
@@ -122,6 +127,7 @@ describe("one endpoint that shows no code", () => {
   it.each([
     ["keeps silent", { kind: "silent" } as const],
     ["does not say", says(undefined)],
+    // protects [Chains that differ] src/application/chain/receiver-code.ts
   ])("refuses nothing where another %s: unknown never decides", async (_, other) => {
     const bench = await ready();
     elsewhere(bench, says(false), other);
@@ -136,6 +142,7 @@ describe("one endpoint that shows no code", () => {
 });
 
 describe("code that was seen once", () => {
+  // protects [Chains that differ] src/application/chain/known-code.ts, src/adapters/evm/reads/simulate-call.ts
   it("is not asked for again: 100 calls of one contract cost one question, which rides along", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 0n);
@@ -182,6 +189,7 @@ describe("in a node", () => {
     return entry;
   }
 
+  // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/receiver-code.ts
   it("an intent of a caller's own transaction is FAILED_FINAL/REJECTED without a nonce, unless it allows it", async () => {
     world = new World();
     const refused = normalise(ports, { ...transfer(), payload: calling() });
@@ -209,6 +217,7 @@ describe("in a node", () => {
   it.each([
     ["replace", {}],
     ["resolve", { action: "REPLACE" }],
+    // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/receiver-code.ts
   ] as const)("%s with such a payload is refused, unless it allows it", async (action, more) => {
     const entry = await start();
     const ops = new OperatedWorld(world);
@@ -221,6 +230,7 @@ describe("in a node", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "replace"]);
   });
 
+  // protects [Chains that differ] src/application/chain/known-code.ts, src/application/stages/5-receipt/receipt.ts
   it("a call of what a transaction of the same lane deploys is taken before and after that is mined", async () => {
     const { node } = await start();
     world.holdBlocks();

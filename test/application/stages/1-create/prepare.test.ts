@@ -48,6 +48,7 @@ describe("gas", () => {
     expect((await prepareWith(await ready(), { gas: 50_000 })).gas).toBe(50_000n);
   });
 
+  // protects [Holes] src/application/stages/1-create/prepare.ts
   it("below what any chain takes is refused without asking it", async () => {
     const bench = await ready();
     bench.faults.inject({ kind: "unavailable" });
@@ -57,6 +58,7 @@ describe("gas", () => {
     await expect(prepareWith(bench, { gas: 21_015, data: "0x01", ...FEES })).rejects.toEqual(rejection("GAS_TOO_LOW"));
   });
 
+  // protects [Holes] src/application/stages/1-create/prepare.ts
   it("above the block's limit is refused, once a block has been seen", async () => {
     const bench = await ready();
     for (const standing of [FIRST, BEHIND, NEW_LANE]) {
@@ -89,12 +91,14 @@ describe("gas on a chain that caps a transaction", () => {
   it.each([
     ["by its settings", () => capped()],
     ["by its id", () => ready({ chain: { chainId: 1 } })],
+    // protects [Holes] src/application/chain/gas-limits.ts, src/domain/fees/gas.ts
   ])("(%s): the margin ends at the cap", async (_, start) => {
     const bench = await start();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
     expect((await prepareWith(bench, { data: "0xaabbccdd" })).gas).toBe(CAP);
   });
 
+  // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
   it("is refused where the estimate itself is above the cap, and says whose limit that is", async () => {
     const bench = await capped();
     bench.simulated.burnGasAt(TO, CAP);
@@ -103,6 +107,7 @@ describe("gas on a chain that caps a transaction", () => {
     expect(failure).toHaveProperty("message", expect.stringContaining("this chain for one transaction, 16777216"));
   });
 
+  // protects [Holes] src/application/chain/gas-needed.ts, src/application/stages/1-create/prepare.ts
   it("is refused where the caller brings more than the cap, without asking the chain", async () => {
     const bench = await capped();
     bench.faults.inject({ kind: "unavailable" });
@@ -114,6 +119,7 @@ describe("gas on a chain that caps a transaction", () => {
     expect((await prepareWith(bench, { gas: Number(CAP), ...FEES }, BEHIND)).gas).toBe(CAP);
   });
 
+  // protects [Holes] src/domain/fees/gas.ts
   it("has its whole margin on every other chain", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
@@ -152,6 +158,7 @@ describe("an estimate that one endpoint lies about", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(17_029_404n);
   });
 
+  // protects [Holes] src/application/chain/gas-needed.ts
   it("is not believed where a second endpoint contradicts it", async () => {
     const bench = await ready(bounded);
     bench.faults.lieAboutGas(() => LIE);
@@ -161,6 +168,7 @@ describe("an estimate that one endpoint lies about", () => {
     expect((await prepareWith(bench, { value: 1, gas: 21_000, ...FEES })).gas, "with gas").toBe(21_000n);
   });
 
+  // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
   it("is not confirmed by the liar itself, where the one that was asked first fails now and then", async () => {
     const bench = await ready(bounded);
     bench.elsewhere.lieAboutGas(() => LIE);
@@ -170,6 +178,7 @@ describe("an estimate that one endpoint lies about", () => {
     Object.assign(bench.chain, { simulate });
   });
 
+  // protects [Holes] src/application/chain/gas-needed.ts, src/adapters/evm/chain.ts
   it("is not believed while the second endpoint is silent", async () => {
     const bench = await ready(bounded);
     bench.simulated.burnGasAt(TO, 400_000n);
@@ -235,6 +244,7 @@ describe("a call that would revert", () => {
 });
 
 describe("funds", () => {
+  // protects [Holes] src/application/stages/1-create/prepare.ts, src/domain/transaction/fees.ts
   it("must cover value and gas at the fee cap, to the wei", async () => {
     const bench = await ready();
     const needed = 5n + 21_000n * 20_000_000_000n;
@@ -273,6 +283,8 @@ describe("funds", () => {
 });
 
 describe("a fee cap that is under the base fee", () => {
+  // protects [Holes] src/application/stages/1-create/prepare.ts, src/domain/transaction/fees.ts
+  // protects [Times and holds] src/application/stages/1-create/prepare.ts
   it("by so much that no node would keep it is refused, and says by how much", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);
@@ -298,6 +310,7 @@ describe("a fee cap that is under the base fee", () => {
     expect((await prepareWith(bench, { gas: 21_000, ...FEES })).gas).toBe(21_000n);
   });
 
+  // protects [Times and holds] src/application/stages/1-create/prepare.ts
   it("is refused behind pending ones too, and taken where the base fee is of a chain that is silent now", async () => {
     const bench = await ready();
     bench.simulated.setBaseFee(40_000_000_001n);

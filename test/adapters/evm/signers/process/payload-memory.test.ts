@@ -35,6 +35,7 @@ const asked: fc.Arbitrary<Asked> = fc.record({
 });
 
 describe("the memory of signed payloads", () => {
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   it("admits no second payload for a nonce without a declaration, in any order of requests", () => {
     fc.assert(
       fc.property(fc.array(asked, { maxLength: 40 }), (sequence) => {
@@ -65,12 +66,14 @@ describe("the memory of signed payloads", () => {
     expect(memory.admit(SIGNER, 1, [payload(2, 9n)])).toBeNull();
   });
 
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   it("applies within one request too", () => {
     const twice = [payload(1), payload(1, 2n, "replace")];
     expect(new PayloadMemory().admit(SIGNER, 1, twice)).toMatchObject({ index: 1, undeclared: false });
     expect(new PayloadMemory().admit(SIGNER, 1, [payload(1), payload(1, 1n, undefined, 2)])).toBeNull();
   });
 
+  // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts
   it("is separate for each lane and term: other nodes may have signed in between", () => {
     const memory = new PayloadMemory();
     expect(memory.admit(SIGNER, 1, [payload(1)])).toBeNull();
@@ -80,6 +83,7 @@ describe("the memory of signed payloads", () => {
     expect(memory.size).toBe(2);
   });
 
+  // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts, src/adapters/evm/signers/process/serve-signer.ts
   it("drops payloads whose signing failed, and no others", () => {
     const memory = new PayloadMemory();
     const batch = [payload(1), payload(2)];
@@ -98,6 +102,7 @@ describe("the memory of signed payloads", () => {
     expect(memory.size).toBe(1);
   });
 
+  // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts
   it("has limits: the oldest nonce of a lane, the least recently used lane, many payloads of a nonce", () => {
     const memory = new PayloadMemory({ nonces: 6, noncesOfLane: 4, payloadsOfNonce: 2 });
     for (let nonce = 0; nonce < 5; nonce++) expect(memory.admit(SIGNER, 1, [payload(nonce)])).toBeNull();

@@ -52,6 +52,7 @@ async function start(options: Partial<Parameters<typeof openHere>[0]> = {}) {
 }
 
 describe("the signing process", () => {
+  // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/serve-signer.ts
   it("refuses by its own rules, and names the payload of the batch", async () => {
     const signer = await start();
     await signer.sign(ADDRESS, [transfer(0)], 1);
@@ -93,6 +94,7 @@ describe("the signing process", () => {
     expect(await again(5n)).toHaveLength(1);
   });
 
+  // protects [Signers] src/adapters/evm/signers/process/payload-memory.ts, src/adapters/evm/signers/process/serve-signer.ts
   it("drops payloads that its key service did not sign: another price then needs no declaration", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: 1 });
     onTestFinished(() => service.close());
@@ -107,6 +109,7 @@ describe("the signing process", () => {
     await expect(second, "this time it was signed").rejects.toMatchObject({ undeclared: true });
   });
 
+  // protects [Many lanes] src/adapters/evm/signers/local-signer.ts, src/adapters/evm/signers/process/signing-process.ts
   it("gets the requests of many lanes in one message, and answers in few", async () => {
     let messages = 0;
     const signer = await start({ launch: () => launchHere(() => messages++) });
@@ -152,6 +155,7 @@ const MESSAGES = 16;
 
 describe("a killed signing process", () => {
   it.each(Array.from({ length: MESSAGES }, (_, at) => at))(
+    // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
     "at message %i owes nothing silently, and another signs what it owed",
     async (at) => {
       let count = 0;
@@ -194,6 +198,7 @@ describe("a killed signing process", () => {
     expect(await waitUntil(back, "another has its keys"), "its memory is lost with it").toHaveLength(1);
   });
 
+  // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
   it("is started again with growing pauses", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
@@ -213,6 +218,7 @@ describe("a killed signing process", () => {
     expect(pauses).toEqual([10, 100, 200, 400, 800]);
   });
 
+  // protects [Signers] src/adapters/evm/signers/process/signing-process.ts, src/main/node/open-signing.ts
   it("is replaced with growing pauses also if the machine could not start one at first", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];
@@ -241,6 +247,7 @@ describe("a killed signing process", () => {
     expect([third - second, fourth - third]).toEqual([100, 200]);
   });
 
+  // protects [Signers] src/adapters/evm/signers/process/signing-process.ts
   it("may be one that no longer answers: it is killed while it has pending work, and not before", async () => {
     const clock = createManualClock();
     const processes: FakeProcess[] = [];

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Lines } from "../../../../../src/adapters/evm/signers/process/wire.ts";
 
 describe("the line reader of a signing process", () => {
+  // protects [Many lanes] src/adapters/evm/signers/process/wire.ts
   it("returns the same lines for any chunks", () => {
     const piece = fc.constantFrom("", "a", "\n", "b\n", "\nc", "d\n\ne");
     fc.assert(
@@ -14,6 +15,7 @@ describe("the line reader of a signing process", () => {
     );
   });
 
+  // protects [Many lanes] src/adapters/evm/signers/process/wire.ts
   it("copies a line of many chunks once", () => {
     const chunk = "a".repeat(64 * 1024);
     const lines = new Lines();

@@ -101,6 +101,7 @@ describe("AWS KMS", () => {
     );
   });
 
+  // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
   it("gives a different signature each time, with high or low s, and each is accepted", async () => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const signed = await signer.sign(
@@ -159,6 +160,7 @@ describe("AWS KMS", () => {
     ["with bytes behind it", () => Buffer.concat([derSignature(KEY, `0x${"01".repeat(32)}`), Buffer.of(0)])],
     ["of zero", () => Buffer.from("3006020100020100", "hex")],
     ["that is empty", () => Buffer.alloc(0)],
+    // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
   ])("is not believed with a signature %s", async (_, forge) => {
     const signer = await open({ awsKmsKeyIds: ["alias/hot"] }, awsEnvironment(service));
     const forged = forge().toString("base64");

@@ -108,6 +108,7 @@ describe("a remote signer", () => {
     ["with more gas", { gas: 30_000n }, "gas differs"],
     ["for a higher fee", { fees: { type: "eip1559", maxFeePerGas: 21n, maxPriorityFeePerGas: 1n } }, "fees differs"],
     ["for another chain", { chainId: 10 }, "chainId differs"],
+    // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts
   ])("that signs %s is not believed", async (_, change, words) => {
     const service = await serve();
     const signer = await open(service);
@@ -123,12 +124,14 @@ describe("a remote signer", () => {
     expect(refused.message).toContain(`signed another transaction than it was asked to: ${words}`);
   });
 
+  // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts
   it("with another configured chain id is detected at the first signature", async () => {
     const signer = await open(await serve({ chainId: 5 }));
     const refused = await failure(signer.sign(ADDRESS, [TRANSFER]));
     expect(refused).toMatchObject({ lies: true, message: expect.stringContaining("chainId differs") });
   });
 
+  // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts
   it("that drops an access list is detected", async () => {
     const signer = await open(await serve());
     const listed = { ...TRANSFER, accessList: [{ address: ADDRESS, storageKeys: [] }] };
@@ -139,6 +142,7 @@ describe("a remote signer", () => {
   it.each<[string, Hex, (raw: Hex) => Hex, RegExp]>([
     ["of another key", `0x${"44".repeat(32)}`, (raw) => raw, /another key than that of/],
     ["with a high s", KEY, withHighS, /no node takes/],
+    // protects [Signers] src/adapters/evm/signers/remote/remote-key.ts
   ])("that gives a signature %s is not believed", async (_, key, change, words) => {
     const service = await serve();
     const signer = await open(service);
@@ -180,6 +184,7 @@ describe("a remote signer", () => {
     expect(await signer.sign(ADDRESS, [TRANSFER])).toHaveLength(1);
   });
 
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/remote-key.ts
   it("keeps the signatures before the one that failed", async () => {
     const service = await serve();
     const signer = await open(service);
@@ -197,6 +202,7 @@ describe("a remote signer", () => {
     expect(away.signed).toEqual(whole.slice(0, 20));
   });
 
+  // protects [Signers] src/adapters/evm/rpc/http.ts
   it("that is gone is named by its host only, without path or password", async () => {
     const service = await startWeb3Signer({ keys: [KEY], chainId: CHAIN_ID });
     const { host } = new URL(service.url);
@@ -235,6 +241,7 @@ describe("mTLS to a remote signer", () => {
     expect(await signer.sign(ADDRESS, [TRANSFER])).toHaveLength(1);
   });
 
+  // protects [Signers] src/adapters/evm/signers/remote/web3signer.ts, src/adapters/evm/rpc/http.ts
   it("fails without the authority, and without a certificate", async () => {
     const { url } = await serve({ tls });
     const { caFile, certFile, keyFile } = await files();
