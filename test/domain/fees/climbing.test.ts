@@ -59,6 +59,8 @@ describe("an offer that blocks leave out", () => {
     const wei = fc.bigInt({ min: 0n, max: 10n ** 13n });
     fc.assert(
       fc.property(wei, wei, wei, wei, (baseFee, tip, moreTip, moreBase) => {
+        // Nothing doubles a price of zero.
+        fc.pre(baseFee + tip > 0n);
         const dearer: Asked = {
           baseFee: baseFee + moreBase,
           tip: tip + moreTip,
