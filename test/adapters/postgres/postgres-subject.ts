@@ -58,8 +58,12 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
         [txId],
       );
     },
-    now: async () => (await client.query<{ now: Date }>("SELECT clock_timestamp() AS now")).rows[0]?.now ?? new Date(0),
-    tick: async () => undefined,
+    now: () => clockOf(client),
+    // Two statements may fall into one millisecond, which is all that a Date tells.
+    tick: async () => {
+      const before = await clockOf(client);
+      await waitUntil(async () => (await clockOf(client)) > before, "the database's clock goes on", { everyMs: 0 });
+    },
     whenWaiting: async (sessions) => {
       await waitUntil(async () => (await countWaiting(client)) >= sessions, `${sessions} sessions wait for a lock`);
     },
@@ -122,4 +126,8 @@ export async function connectClient(url: string): Promise<pg.Client> {
   client.on("error", () => undefined);
   await client.connect();
   return client;
+}
+
+async function clockOf(client: pg.Client): Promise<Date> {
+  return (await client.query<{ now: Date }>("SELECT clock_timestamp() AS now")).rows[0]?.now ?? new Date(0);
 }
