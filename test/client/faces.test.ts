@@ -475,7 +475,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     await expect(tx.final({ timeoutMs: 20, pollIntervalMs: 1 })).rejects.toMatchObject({ code: "TIMEOUT" });
     const mine = new Error("enough");
     await expect(tx.mined({ signal: AbortSignal.abort(mine) })).rejects.toBe(mine);
-    await expect(tx.states({ timeoutMs: 20 }).next()).resolves.toMatchObject({ value: { txId: TX } });
+    await expect(tx.states({ timeoutMs: 5_000 }).next()).resolves.toMatchObject({ value: { txId: TX } });
   });
 });
 

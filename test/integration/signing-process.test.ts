@@ -79,7 +79,7 @@ describe("the signing process of a node", () => {
 });
 
 const CHAINS = [1, 137];
-const BUILT = new URL("../../dist/main/open-signing.js", import.meta.url).href;
+const BUILT = new URL("../../dist/main/node/open-signing.js", import.meta.url).href;
 
 /** As it is built: a process runs no TypeScript. */
 async function openBuilt(privateKeys: typeof CONTRACT_KEYS): Promise<Signer> {

@@ -30,6 +30,7 @@ export interface SpawnOptions {
 }
 
 const source = new URL("./embedded-postgres-process.ts", import.meta.url);
+const place = new URL("../../src/main/node/bundled.js", import.meta.url);
 const script = await bundled();
 
 /** One file of plain JavaScript that every account can read: to compile the source in each process costs more than it does. */
@@ -41,8 +42,8 @@ async function bundled(): Promise<string> {
     input: fileURLToPath(source),
     platform: "node",
     logLevel: "warn",
-    // Packages are looked for from where the source is.
-    transform: { define: { "import.meta.url": JSON.stringify(source.href) } },
+    // Packages, and package.json by its relative path, are looked for from where src/main/node is.
+    transform: { define: { "import.meta.url": JSON.stringify(place.href) } },
   });
   await bundle.write({ file, codeSplitting: false });
   await bundle.close();
