@@ -72,10 +72,11 @@ describe.concurrent("a nonce of ours", () => {
       await node.client.send(transfer(0));
       await untilSettled(database, 1);
       simulated.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });
+      // Accepted before the lie: a create is refused while endpoints do not agree on the signer's count.
+      const { txId } = await node.client.send(pricedTransfer(1));
       const { number, transactions } = simulated.chain.mineForeign(STRANGER);
       const hash = transactions[0]?.transaction.hash as string;
       const lies = [claim(liar, hash, { from: LANE, nonce: 1 }), count(liar, 2, number)];
-      const { txId } = await node.client.send(pricedTransfer(1));
       await waitUntil(() => node.stderr().includes("EXTERNAL_KEY_USE"), "the lie is believed for now");
       await waitUntil(() => node.stderr().includes("RPC_DISAGREES"), "the other endpoint contradicts it");
       expect(await settledOf(database)).toHaveLength(1);
