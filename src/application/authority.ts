@@ -118,7 +118,7 @@ function everybody<C>(call: C): C {
 
 type Make<Request, Made> = (request: Request, owner?: string | null, limits?: CreateLimits) => Promise<Made>;
 
-/** What takes a nonce is counted where its caller is received: forwarded to the lane's owner it is not counted again. */
+/** A request that takes a nonce counts against the key's rate on the node that received it, and not again at the owner. */
 function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Key): Make<Request, Made> {
   if (principal.createsPerSecond === null) return (request) => make(request, principal.name, principal);
   return async (request) => {
@@ -222,7 +222,7 @@ function listedLeases(call: Call<"leases">, { principal }: Key): Call<"leases"> 
   return async () => seen(principal, await call());
 }
 
-/** What others may do is for those who act on theirs, or see everything. */
+/** A key that is limited to signers sees the policies of those signers and its own: others' limits would tell it what they do. */
 function ownPolicies(call: Call<"policies">, { principal, limited }: Key): Call<"policies"> {
   return async () => {
     const inForce = await call();

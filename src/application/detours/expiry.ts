@@ -79,7 +79,7 @@ async function expireDue(ports: LanePorts, lane: OwnedLane): Promise<void> {
   if (rows.length === most && unsent.length > 0) happened(lane, expiryLookDue);
 }
 
-/** As the database said, and as nothing contradicts that this node has written since: what waits above moves down then. */
+/** The database says it was never sent, and this node has written nothing since that contradicts it: those above may move down. */
 function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord): boolean {
   if (!mayGiveUp || lane.find(txId) !== null) return false;
   if (lane.holders().some((holder) => holder.nonce > nonce && !holder.movable)) return false;

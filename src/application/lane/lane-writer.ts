@@ -1,5 +1,6 @@
 import type { Hash } from "../../domain/lane.ts";
 import { stepPlanned } from "../../domain/ledger/index.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
 import {
   isSettled,
   TRANSITIONS,
@@ -86,7 +87,7 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
     },
     (error: unknown) => {
       lane.mayStillCommit ||= error instanceof OutcomeUnknown;
-      readAgain(lane, `a write failed: ${error instanceof Error ? error.message : String(error)}`, error);
+      readAgain(lane, `a write failed: ${messageOf(error)}`, error);
     },
   );
 }

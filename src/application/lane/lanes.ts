@@ -2,8 +2,10 @@
  * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
  * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
  */
+
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
 import { HistoryChanged, type LaneChanges, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -201,7 +203,7 @@ export class Lanes {
     try {
       owned.fold(changes);
     } catch (error) {
-      this.reload(owned, `memory and database differ: ${error instanceof Error ? error.message : String(error)}`);
+      this.reload(owned, `memory and database differ: ${messageOf(error)}`);
     }
   }
 

@@ -6,11 +6,13 @@
  * Where a node takes no future nonces, a lane stands still from one transaction until the next look. So a few looks come
  * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
+
 import type { BlockWindow } from "../../domain/chain/block-window.ts";
 import { isFinal } from "../../domain/chain/finality.ts";
 import { shardOf } from "../../domain/lane.ts";
 import { chainLookOwed, comparisonSet } from "../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import { fewAtATime } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -147,7 +149,7 @@ export class ChainLoop {
       this.context.unreachableSince = null;
       return changed;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       if (this.context.reachable) this.ports.telemetry.emit({ type: "chain.unreachable", chainId, reason });
       this.context.reachable = false;
       // The endpoint that answers next may be another machine: nothing is sent before it has shown which chain it serves.

@@ -38,7 +38,7 @@ export function createPolicyCalls(ports: PolicyPorts) {
      * payload once this is answered. CONFLICT if another version than the expected one is in force.
      */
     applyPolicies: (request: unknown, actor: string) => reading(applied(ports, request, actor)),
-    /** Of everybody, or of one key or signer. */
+    /** Use of the limits in the current hour and day: of all keys and signers, or of the one that is named. */
     policyUsage: (query: UsageQuery = {}) => reading(usage(ports, query)),
   };
 }

@@ -1,5 +1,6 @@
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { LaneKey } from "../../domain/lane.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
 import type { Fees } from "../../domain/transaction/fees.ts";
 import type { AlertCode } from "../../domain/troubles/alerts.ts";
 import { within } from "../../ports/clock.ts";
@@ -89,7 +90,7 @@ export class HookRunner {
       await this.consult({ ...question, record });
     } catch (error) {
       if (isNoFailure(error)) return;
-      const message = `nothing was done: ${wordsOf(error)}`;
+      const message = `nothing was done: ${messageOf(error)}`;
       this.alert(lane, tx.txId, { severity: "ERROR", code: "STUCK_HOOK_FAILED", message });
     }
   }
@@ -135,7 +136,7 @@ export class HookRunner {
       const answer = await within<unknown>(this.ports.clock, asked, { ms: ANSWER_WITHIN_MS, late: unanswered });
       return this.rulingOf(consultation, answer);
     } catch (error) {
-      this.report(lane, record, { action: "NOOP", result: "failed", reason: wordsOf(error) });
+      this.report(lane, record, { action: "NOOP", result: "failed", reason: messageOf(error) });
       throw nothingDecided(error);
     }
   }
@@ -167,7 +168,7 @@ export class HookRunner {
       return await resolveStuck(this.ports, context, { lane, record, tx, ...ruling });
     } catch (error) {
       if (error instanceof TermOver) throw error;
-      this.report(lane, record, { action, result: "refused", reason: wordsOf(error) });
+      this.report(lane, record, { action, result: "refused", reason: messageOf(error) });
       // What cannot be carried out as it was said is the hook's mistake, not that of the operator who asked for it.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
@@ -229,11 +230,7 @@ function unanswered(): never {
 }
 
 function nothingDecided(error: unknown): FencepostError {
-  return unavailable(`the hook decided nothing: ${wordsOf(error)}`, error);
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return unavailable(`the hook decided nothing: ${messageOf(error)}`, error);
 }
 
 /** Asked too often, or mined while it was being decided: no alert is raised for that. */

@@ -1,3 +1,4 @@
+import { messageOf } from "../text/thrown.ts";
 import {
   baseFeeNow,
   type FeeMarket,
@@ -75,7 +76,7 @@ export function guardedRepricing(own: RepricingStrategy, failed: (reason: string
         if (isFees(proposed)) return proposed;
         failed("it proposed neither null nor fees in wei (bigint)");
       } catch (error) {
-        failed(error instanceof Error ? error.message : String(error));
+        failed(messageOf(error));
       }
       return marketRepricing.propose(view);
     },

@@ -1,6 +1,8 @@
 /** Parses a policy document. Reports every mistake with its path. */
+
 import { hash } from "node:crypto";
 import type { Address, Hex } from "../lane.ts";
+import { messageOf } from "../text/thrown.ts";
 import type { ArgumentBound, ArgumentBounds } from "./arguments.ts";
 import { ANY, type ApprovalBound, DEPLOY, type Limit, PLAIN, type Policies, type Policy } from "./policy.ts";
 
@@ -232,7 +234,7 @@ class Reader {
     try {
       return work();
     } catch (error) {
-      this.refuse(path, error instanceof Error ? error.message : String(error));
+      this.refuse(path, messageOf(error));
       return otherwise;
     }
   }

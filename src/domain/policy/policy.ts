@@ -45,9 +45,9 @@ export interface ApprovalBound {
 }
 
 export interface Policies {
-  /** By address in lower case; `ANY` for all others. */
+  /** Policies of signers, by address in lower case; `ANY` is for signers without one of their own. */
   readonly signers: ReadonlyMap<string, Policy>;
-  /** By key name; `ANY` for all others. */
+  /** Policies of API keys, by the key's name; `ANY` is for keys without one of their own. */
   readonly keys: ReadonlyMap<string, Policy>;
   /** A policy has `requireApproval`: then transactions without a nonce may own request ids. */
   readonly asksApproval: boolean;

@@ -112,7 +112,10 @@ export interface ExplainedChain {
   readonly stuckAfterResubmits: number;
   /** The most that may be offered there; null where the chain is not configured. */
   readonly ceilings: Ceilings | null;
-  /** What its endpoints say of the block of its receipt cannot all be true, or one has not said it: it decides nothing. Without a receipt: of the price of gas. */
+  /**
+   * Endpoints contradict each other about the block of the receipt, or one has not answered: nothing is decided then. Without a
+   * receipt, they contradict each other about the price of gas.
+   */
   readonly disputed: Disputed | null;
   /** Endpoints that alone are given what is private. */
   readonly privateEndpoints: readonly string[];

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { messageOf } from "../../domain/text/thrown.ts";
 import { ConfigurationError } from "./config.ts";
 import type { ConfigFile } from "./sources.ts";
 
@@ -76,6 +77,6 @@ export async function importModule(path: string): Promise<unknown> {
 }
 
 export function firstLine(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return message.split("\n", 1)[0] ?? "";
 }

@@ -1,5 +1,7 @@
 /** Keys of `dev` on a terminal, each of which causes a failure of production. */
+
 import { randomBytes } from "node:crypto";
+import { messageOf } from "../../domain/text/thrown.ts";
 import type { DevChain } from "./embedded/start-chain.ts";
 
 export interface KeyActions {
@@ -60,7 +62,7 @@ export class DevKeys {
     try {
       this.actions.say(await key.press());
     } catch (error) {
-      this.actions.say(`${key.does}: ${error instanceof Error ? error.message : String(error)}`);
+      this.actions.say(`${key.does}: ${messageOf(error)}`);
     } finally {
       this.busy = false;
     }

@@ -1,10 +1,12 @@
 /** Asks database, chains, keys and this machine, all at once, and concludes nothing. */
+
 import { createServer } from "node:net";
 import { examineEndpoint } from "../../adapters/evm/reads/examine-endpoint.ts";
 import { openSigner } from "../../adapters/evm/signers/open-signer.ts";
 import { examineDatabase } from "../../adapters/postgres/schema/examine.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { readEnvironment } from "../../adapters/system/environment.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
 import type { Config } from "../config/config.ts";
 import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
 import { version } from "../node/version.ts";
@@ -72,7 +74,7 @@ async function keysIn(source: string, sources: Partial<Config["signers"]>): Prom
     await signer.close();
     return { source, addresses, problem: null, warnings };
   } catch (error) {
-    return { source, addresses: [], problem: error instanceof Error ? error.message : String(error), warnings };
+    return { source, addresses: [], problem: messageOf(error), warnings };
   }
 }
 

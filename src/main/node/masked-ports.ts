@@ -3,7 +3,9 @@
  * stored in a transaction's history for ever. So they are masked at this boundary, for every adapter, module or
  * embedding program. The transport masks the texts of RPC endpoints.
  */
+
 import { type Mask, maskTexts } from "../../domain/text/mask.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { StuckDecision, StuckResolutionHook } from "../../ports/stuck-hook.ts";
 
@@ -13,7 +15,7 @@ export function maskedHook(hook: StuckResolutionHook, mask: Mask): StuckResoluti
       try {
         return maskedDecision(await hook.decide(context), mask);
       } catch (error) {
-        throw new Error(mask(error instanceof Error ? error.message : String(error)), { cause: error });
+        throw new Error(mask(messageOf(error)), { cause: error });
       }
     },
   };

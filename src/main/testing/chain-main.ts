@@ -1,5 +1,5 @@
 /** Entry of a test's chain process (chain-process.ts). It ends with the process that started it. */
-import { messageOf } from "../dev/embedded/embedded-error.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
 import { type ChainOptions, startEmbeddedChain } from "../dev/embedded/start-chain.ts";
 import { BlockMaker } from "./block-maker.ts";
 import type { ChainAnswer, ChainCommand } from "./chain-process.ts";

@@ -138,7 +138,7 @@ const WRITTEN_AS: Readonly<Record<string, (value: unknown) => unknown>> = {
   timestamptz: (at) => (at instanceof Date ? at.toISOString() : at),
 };
 
-/** As the text of a bytea's hex. */
+/** Hex without 0x, as PostgreSQL's decode(…, 'hex') takes it. */
 export function bare(hex: Hex): string {
   return hex.slice(2);
 }

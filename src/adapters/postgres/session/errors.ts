@@ -1,4 +1,5 @@
 import pg from "pg";
+import { messageOf } from "../../../domain/text/thrown.ts";
 import {
   BatchRefused,
   HistoryChanged,
@@ -34,7 +35,7 @@ const LACKING = "53";
 export function asStoreError(error: unknown): Error {
   if (isStoreError(error)) return error;
   const code = sqlState(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   if (code === null) return new StoreUnavailable(message, { cause: error });
   if (BUSY.has(code)) return new StoreUnavailable(message, { cause: error, busy: true });
   if (REFUSED_CLASSES.has(code.slice(0, 2))) return new BatchRefused(message, { cause: error });

@@ -101,7 +101,7 @@ export const vacateNonces = counted("vacate-nonces", "$2", "vacated nonces")`
   SET nonce = t.nonce + ${OUT_OF_THE_WAY}
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0`;
 
-/** What its caller wants by when, since when it is held back, and cancelled because its time was over. */
+/** Times of a transaction: its deadline, the start of its hold, and the end that its deadline caused. */
 const TIMES = "t.valid_until, t.held_since, t.expired_at";
 
 /**

@@ -5,7 +5,9 @@
  * Reads: nothing. Writes: nothing; what it signed is committed by whoever asked. Invariant I7: that a signer is silent decides
  * nothing about what it was to sign. A crash leaves nothing: unsent bytes have no effect, and the next owner has others made.
  */
+
 import { signerAnswered, signerAwaited, signerFailed } from "../../../domain/pace/lane-pace.ts";
+import { messageOf } from "../../../domain/text/thrown.ts";
 import { type DeclaredPayload, type SignedTransaction, SignerAway, SigningRefused } from "../../../ports/signer.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
@@ -33,7 +35,7 @@ export async function askSigner(
 
 function noteAway(ports: LanePorts, lane: OwnedLane, error: unknown): SignerAway {
   const { clock, entropy, telemetry } = ports;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   const away = error instanceof SignerAway ? error : new SignerAway(reason, { cause: error });
   const { lies } = away;
   const { signer: before } = lane.pace;

@@ -1,7 +1,8 @@
 /** Chains in a process of their own. They end with this process, and report when they end. */
 import { fileURLToPath } from "node:url";
+import { messageOf } from "../../../../domain/text/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
-import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
+import { EmbeddedError, systemCode } from "../embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "../loopback-port.ts";
 import { type Ending, endChild, launch, settlesWithin } from "../processes.ts";
 import { type ChainOptions, type ChainSettings, chainSettings, type DevChain, deriveAccounts } from "../start-chain.ts";

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { messageOf, systemCode } from "../embedded-error.ts";
+import { messageOf } from "../../../../domain/text/thrown.ts";
+import { systemCode } from "../embedded-error.ts";
 import { LOOPBACK, portOf, portTaken } from "../loopback-port.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
 

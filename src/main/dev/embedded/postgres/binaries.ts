@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, cp, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { EmbeddedError, messageOf, systemCode } from "../embedded-error.ts";
+import { messageOf } from "../../../../domain/text/thrown.ts";
+import { EmbeddedError, systemCode } from "../embedded-error.ts";
 import { run } from "../processes.ts";
 import type { Place } from "./place.ts";
 

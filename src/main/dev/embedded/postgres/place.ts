@@ -1,6 +1,7 @@
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { EmbeddedError, messageOf } from "../embedded-error.ts";
+import { messageOf } from "../../../../domain/text/thrown.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import { type Account, run } from "../processes.ts";
 
 /** Location of the server's files, and their owner. */
