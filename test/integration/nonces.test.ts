@@ -157,6 +157,8 @@ describe("a nonce that nothing holds", () => {
     const { client } = await nodes.start(edr.url);
     const { reservationId, nonce } = await client.reserveNonce({ signer: SIGNER });
     const above = await client.send(transfer(1));
+    // A transaction that is not signed yet would move down to the released nonce itself.
+    await waitUntil(async () => (await client.get(above.txId)).attempts.length === 1, "the one above is signed");
     expect(await client.releaseNonce(reservationId)).toMatchObject({ state: "RELEASED" });
     expect(await holesOf(client)).toMatchObject([{ nonce, why: "released" }]);
     const next = await client.send(transfer(2));
