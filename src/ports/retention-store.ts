@@ -12,11 +12,6 @@ export interface FeedShortened {
  * after an unknown outcome it may be called again.
  */
 export interface RetentionStore {
-  /**
-   * Forbids registration of programs that do not know hashes of request ids: they would execute a late repeat again.
-   * Null if it is done. Else a running node that is too old; nothing is deleted before it is gone.
-   */
-  closeToOlder(): Promise<{ readonly nodeId: string; readonly version: string } | null>;
   /** Deletes completions older than this, lowest first, and moves the mark below which callers get `FEED_TRUNCATED`. */
   shortenFeed(ageMs: number, most: number): Promise<FeedShortened>;
   /** The lanes among these that have transactions to delete. Takes no lock. */

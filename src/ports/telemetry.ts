@@ -112,7 +112,6 @@ interface Events {
     oldestAgeMs: number | null;
   };
   /** A running node would execute late repeats again: until it is gone, nothing is deleted. */
-  "retention.waits": { olderNode: string; version: string };
   /** `from` and `cursor`: before and after; the cursor moves only if the chain was ahead. */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
   /** `reason`: from whoever decided, or why nothing was decided. */

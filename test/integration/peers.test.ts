@@ -26,7 +26,7 @@ async function dumpOf(database: Database): Promise<readonly string[]> {
 }
 
 describe("whoever reads the database", () => {
-  // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0016_instance_keys.sql
+  // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("cannot spend: nothing in it opens a route between nodes", async ({ simulated, nodes, database }) => {
     const node = await nodes.start(simulated.url, {
       FENCEPOST_AUTH: "keys",

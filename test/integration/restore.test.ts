@@ -25,7 +25,7 @@ const copy = (from: string, to: string) => [
 const ONE_KEY = { FENCEPOST_PRIVATE_KEYS: KEYS[0] };
 
 describe("a database that was restored while no node ran", () => {
-  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0029_place_of_lanes.sql
+  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("gives no nonce and sends nothing until an operator resumes; then no nonce that the network knows is given again", async ({
     database,
     simulated,

@@ -114,11 +114,6 @@ const LINES: { readonly [T in Type]: Line<T> } = {
     ({ transactions, completions }) =>
       `retention: ${transactions} transactions and ${completions} completions were deleted`,
   ],
-  "retention.waits": [
-    "warn",
-    ({ olderNode, version }) =>
-      `retention waits: node ${olderNode} (${version}) has a release without retention; upgrade it first`,
-  ],
   "lane.recovered": [
     ({ suspendedBy }) => (suspendedBy === null ? "info" : "warn"),
     "the lane was compared with the chain after the database's history changed",

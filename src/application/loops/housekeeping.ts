@@ -80,11 +80,6 @@ export class Housekeeping {
   private async keep(retention: Retention): Promise<void> {
     const { store, ageMs, requestIdAgeMs } = retention;
     const { telemetry, clock } = this.ports;
-    const older = await store.closeToOlder();
-    if (older !== null) {
-      telemetry.emit({ type: "retention.waits", olderNode: older.nodeId, version: older.version });
-      return;
-    }
     const { completions, oldestAt } = await this.shortenFeed(retention);
     const transactions = (await this.removeOld(retention)) + (await this.removeAbandoned(retention));
     const requestIds =

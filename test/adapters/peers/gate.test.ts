@@ -114,7 +114,7 @@ describe("a request of another node", () => {
     expect(await asking()).toBe(reason);
   });
 
-  // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0016_instance_keys.sql
+  // protects [Attacks] src/adapters/peers/gate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("is refused if it names another sender", async () => {
     const other = rows.register(rows.peers(), "http://other");
     expect(await ask(signed({ from: other.instanceId }))).toBe("signature");

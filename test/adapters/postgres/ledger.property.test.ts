@@ -60,7 +60,6 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
 
   // protects [Retention] src/adapters/postgres/statements/old-row.ts
   it("differ in nothing where what is final leaves now and then, but that it is gone and its request ids are spent", async () => {
-    expect(await store.closeToOlder()).toBeNull();
     await fc.assert(
       fc.asyncProperty(storyWithDepartures, fc.integer({ min: 1, max: 6 }), async (happenings, size) => {
         const telling = new Telling(subject, store, await holdLane(store, aLane(++stories)));

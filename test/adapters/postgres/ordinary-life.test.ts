@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { migrate, shippedMigrations } from "../../../src/adapters/postgres/schema/migrate.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
 import type { TransitionItem } from "../../../src/ports/lane-store.ts";
 import {
@@ -68,7 +67,7 @@ const told = async (txId: string) =>
 const ORDINARY = ["allocate", "sign", "broadcast", "mine", "confirm"];
 
 describe("the history of an ordinary life", () => {
-  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0014_history_on_transactions.sql
+  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("is told in full, with who, when and under which token, and has no row of its own", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3, 4, 5);
@@ -88,7 +87,7 @@ describe("the history of an ordinary life", () => {
     ]);
   });
 
-  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0014_history_on_transactions.sql
+  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("goes on in rows under the next term, whose node and token they tell", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
@@ -108,7 +107,7 @@ describe("the history of an ordinary life", () => {
     expect(await rowsOf(txId)).toEqual(["mine", "confirm"]);
   });
 
-  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0014_history_on_transactions.sql
+  // protects [Reads] src/adapters/postgres/commit/ordinary-life.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("has a row for a step with a reason, and for one in another place than usual", async () => {
     const { txId, walk } = await begin();
     await walk(2);
@@ -127,7 +126,7 @@ describe("the history of an ordinary life", () => {
     expect((await store.history(txId))[2]).toMatchObject({ event: "broadcast", reason: "known before" });
   });
 
-  // protects [Reads] src/adapters/postgres/migrations/0014_history_on_transactions.sql, src/adapters/postgres/statements/history.ts
+  // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql, src/adapters/postgres/statements/history.ts
   it("counts a step that is repeated, which becomes a row", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
@@ -173,7 +172,7 @@ const REPEAT = `
   SELECT fencepost.require_rows((SELECT count(*) FROM repeated), $7, 'repeated steps')`;
 
 describe("a node of the release before", () => {
-  // protects [Reads] src/adapters/postgres/migrations/0014_history_on_transactions.sql
+  // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("appends to a history that a newer one began, and reads the whole of it", async () => {
     const { txId, walk } = await begin();
     await walk(2);
@@ -187,7 +186,7 @@ describe("a node of the release before", () => {
     await expect(subject.client.query(APPEND, values), "a place that is taken").rejects.toThrow(/history_pkey/);
   });
 
-  // protects [Reads] src/adapters/postgres/migrations/0014_history_on_transactions.sql
+  // protects [Reads] src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("repeats a step that a newer one wrote", async () => {
     const { txId, walk } = await begin();
     await walk(2, 3);
@@ -197,24 +196,4 @@ describe("a node of the release before", () => {
     expect((await told(txId))[2]).toEqual({ ordinal: 3, event: "broadcast", nodeId: "old", token: 7, count: 3 });
     expect((await told(txId)).map(({ event }) => event)).toEqual(ORDINARY.slice(0, 3));
   });
-});
-
-it("a history from before the migration is told as it was, and goes on", async () => {
-  const { txId } = anIntent(fence.lane);
-  await subject.client.query("DROP SCHEMA fencepost CASCADE");
-  const migrations = await shippedMigrations();
-  await migrate({ databaseUrl: subject.url, migrations: migrations.filter(({ name }) => name < "0014") });
-  await subject.client.query(
-    `INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, '${fence.lane.signer}');
-     INSERT INTO fencepost.transaction (tx_id, chain_id, signer, nonce, state, sub_state, attempt_count, history_count, last_event, created_at, updated_at)
-     VALUES ('${txId}', 1, '${fence.lane.signer}', 0, 'TRACKING', 'PENDING', 1, 2, 'sign', now(), now());
-     INSERT INTO fencepost.payload (tx_id, chain_id, data, value, fingerprint, allocated_by, allocated_under, allocated_at)
-     VALUES ('${txId}', 1, '', 0, decode(repeat('00', 32), 'hex'), 'old', 1, now())`,
-  );
-  await subject.client.query(APPEND, [[txId], [2], ["sign"], ["ALLOCATED"], ["TRACKING"], ["PENDING"]]);
-  const before = await subject.client.query("SELECT * FROM fencepost.every_step ORDER BY ordinal");
-  await migrate({ databaseUrl: subject.url });
-  const after = await subject.client.query("SELECT * FROM fencepost.history ORDER BY ordinal");
-  expect(before.rows.map(({ event }) => event)).toEqual(["allocate", "sign"]);
-  expect(after.rows).toEqual(before.rows);
 });

@@ -160,7 +160,7 @@ describe("a limit under a race", () => {
       expect(await create(store, fence)).toBe("forbidden");
     });
 
-    // protects [Attacks] src/adapters/postgres/commit/policies.ts, src/adapters/postgres/migrations/0033_policy_document.sql
+    // protects [Attacks] src/adapters/postgres/commit/policies.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
     it("reaches a lane that is made meanwhile, whichever of the two commits first", async () => {
       const [late, early] = [aLane(7), aLane(7)];
       const store = await open(policiesOf({}));

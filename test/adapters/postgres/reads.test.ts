@@ -46,7 +46,7 @@ describe("on large tables", () => {
     ),
   );
 
-  // protects [Reads] src/adapters/postgres/stores/queries.ts, src/adapters/postgres/rows/page-scopes.ts, src/adapters/postgres/statements/transaction-page.ts, src/adapters/postgres/migrations/0012_smaller_indexes.sql
+  // protects [Reads] src/adapters/postgres/stores/queries.ts, src/adapters/postgres/rows/page-scopes.ts, src/adapters/postgres/statements/transaction-page.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("a page of a list costs the same whatever it asks for, and however little it finds", async () => {
     const costs: [string, number][] = [];
     for (const filter of pages) {

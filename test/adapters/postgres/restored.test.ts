@@ -68,7 +68,7 @@ describe("a database", () => {
     expect(await standing(name, lane)).toEqual([null]);
   });
 
-  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0029_place_of_lanes.sql
+  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("that is a copy under the old one's name, in the same server, is another history: its lanes wait", async () => {
     const backup = await copyOf(name);
     await asAdmin(`DROP DATABASE ${name}`);
@@ -78,14 +78,14 @@ describe("a database", () => {
     expect(await found(name), "told once").toMatchObject({ epoch: 2, begun: false });
   });
 
-  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0029_place_of_lanes.sql
+  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("whose table was made anew, as pg_restore --clean does, is another history too", async () => {
     await makeTableAnew(name);
     expect(await found(name)).toEqual({ epoch: 2, begun: true, mayHaveLost: true });
     expect(await standing(name, lane)).toEqual(["HISTORY"]);
   });
 
-  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0029_place_of_lanes.sql
+  // protects [A restored database] src/adapters/postgres/session/judge-history.ts, src/adapters/postgres/statements/database.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
   it("that was loaded anew under a process that misses nothing of its own is another history for that one, too", async () => {
     await onDatabase(name, async (store) => {
       await store.registerInstance(anInstance());

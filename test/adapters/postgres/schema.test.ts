@@ -28,7 +28,7 @@ afterAll(() => subject.close());
 
 describe("the schema", () => {
   it("is the one in schema.sql", async () => {
-    await expect(await dumpSchema(client)).toMatchFileSnapshot("../../../src/adapters/postgres/schema.sql");
+    await expect(await dumpSchema(client)).toMatchFileSnapshot("schema.sql");
   });
 
   it("has the chain id in every table that holds anything of a chain", async () => {

@@ -113,7 +113,6 @@ const SURVEYS = [
   "read-census",
   "read-database-history",
   "read-kills",
-  "read-older-instances",
   "read-pulse",
   "record-epoch-floors",
   "release-lanes",

@@ -32,7 +32,6 @@ function aHousehold({ lanes = [], requestIdAgeMs = null, store = {} }: Wishes = 
       return work(...args);
     };
   const all: Retention["store"] = {
-    closeToOlder: async () => null,
     shortenFeed: async () => ({ completions: 0, oldestAt: null }),
     lanesWithOld: async (asked) => asked,
     abandonedLanes: async () => [],
@@ -101,7 +100,7 @@ describe("housekeeping", () => {
     const taken = { lane: abandoned[0], instanceId: "instance", token: 7 };
     expect(fences).toEqual(Array.from({ length: 5 }, () => [taken]));
     const [take, drop] = ["acquireLane", "releaseLane"];
-    const worked = calls.filter((call) => call !== "closeToOlder" && call !== "shortenFeed");
+    const worked = calls.filter((call) => call !== "shortenFeed");
     const removals = Array.from({ length: 4 }, () => "removeOld");
     const lookAgain = [take, "removeOld", drop];
     expect(worked).toEqual([
@@ -150,22 +149,15 @@ describe("housekeeping", () => {
     housekeeping.look();
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toEqual([
-      "closeToOlder",
-      "shortenFeed",
-      "lanesWithOld",
-      "removeOld",
-      "abandonedLanes",
-      "forgetNotices",
-    ]);
+    expect(calls).toEqual(["shortenFeed", "lanesWithOld", "removeOld", "abandonedLanes", "forgetNotices"]);
     await clock.advance(ROUND_MS - 1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(6);
+    expect(calls).toHaveLength(5);
     await clock.advance(1);
     housekeeping.look();
     await clock.runUntilIdle();
-    expect(calls).toHaveLength(12);
+    expect(calls).toHaveLength(10);
     expect(telemetry.of("retention.round")).toHaveLength(2);
   });
 
@@ -180,15 +172,6 @@ describe("housekeeping", () => {
     expect(clock.armedTimers).toBe(1);
     await clock.runUntilIdle();
     expect(telemetry.of("retention.round")).toMatchObject([{ completions: 1_003 }]);
-  });
-
-  it("tells nobody's rows to leave while an older node runs, and says which one", async () => {
-    const closeToOlder = async () => ({ nodeId: "node-1", version: "0.9.0" });
-    const { housekeeping, clock, calls, telemetry } = aHousehold({ lanes: [anOwnedLane()], store: { closeToOlder } });
-    housekeeping.look();
-    await clock.runUntilIdle();
-    expect(calls).toEqual(["closeToOlder"]);
-    expect(telemetry.of("retention.waits")).toMatchObject([{ olderNode: "node-1", version: "0.9.0" }]);
   });
 
   // protects [Retention] src/adapters/postgres/stores/old-rows.ts, src/application/loops/housekeeping.ts

@@ -1,7 +1,7 @@
 /**
  * One release of skew. Nodes are upgraded one after the other, so for a while programs of release N work on the schema of
  * release N + 1, and may be restarted on it. What makes that safe is said by the migration, not guessed from numbers: its
- * first lines name the newest migration that a program must know at least, `-- works with: 0008_queued_changes.sql`. By
+ * first lines name the newest migration that a program must know at least, `-- works with: 0037_release_0_1_0.sql`. By
  * our rule that is the last one of the release before, because only that one's statements were tried on it. The ledger
  * keeps the word, so that also a program that is older than the file can read it. Without it, no older program may.
  */

@@ -2,7 +2,8 @@
  * The migrations runner. Numbered SQL files beside this one are applied in order, all pending ones in one transaction
  * under an advisory transaction lock, so that several nodes may start at once; indexes on tables in use are built before it
  * (build-indexes.ts). A file never changes after it was applied anywhere: its checksum is recorded, and a difference is
- * refused.
+ * refused. The baseline of a release stands for all files before it: a database that has exactly those records it without
+ * running it, and an older one is refused.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -20,7 +21,7 @@ export interface Migration {
   readonly checksum: string;
 }
 
-export type SchemaProblem = "changed" | "newer" | "inUse" | "noRole" | "badName";
+export type SchemaProblem = "changed" | "newer" | "older" | "inUse" | "noRole" | "badName";
 
 /** One line for an operator; the schema and this program do not belong together. */
 export class SchemaMismatch extends Error {
@@ -174,7 +175,10 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
       await client.query(LEDGER);
       await keepWritersOut(client);
     }
-    for (const migration of pending) await apply(client, migration);
+    for (const migration of pending) {
+      if (!migration.adopted) await client.query(inTransaction(migration.sql));
+      await record(client, migration);
+    }
     await client.query("COMMIT");
     return pending.map((migration) => migration.name);
   } catch (error) {
@@ -189,8 +193,7 @@ async function keepWritersOut(client: pg.Client): Promise<void> {
   }
 }
 
-async function apply(client: pg.Client, { name, sql, checksum }: Migration): Promise<void> {
-  await client.query(inTransaction(sql));
+async function record(client: pg.Client, { name, sql, checksum }: Migration): Promise<void> {
   await client.query("INSERT INTO fencepost.migration (name, checksum, works_with) VALUES ($1, $2, $3)", [
     name,
     checksum,
@@ -212,11 +215,36 @@ async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]
 type LedgerEntry = Applied & Pick<Migration, "checksum">;
 type Ledger = ReadonlyMap<string, LedgerEntry>;
 
-function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Migration[] {
-  const pending = migrations.filter(({ name }) => !ledger.has(name));
+/** Adopted: the database has the migrations that the file stands for, so it is recorded and not run. */
+type Pending = Migration & { readonly adopted: boolean };
+
+function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Pending[] {
+  const replaced = replacedBy(migrations, ledger);
+  const pending = migrations
+    .filter(({ name }) => !ledger.has(name))
+    .map((migration) => ({ ...migration, adopted: replaced.size > 0 && STANDS_FOR.test(migration.sql) }));
   refuseChanged(migrations, ledger);
-  refuseNewer(migrations, pending, ledger);
+  refuseNewer(migrations, pending, new Map([...ledger].filter(([name]) => !replaced.has(name))));
   return pending;
+}
+
+/** A baseline's second line: the last migration that it stands for, and the digest of their names and checksums. */
+const STANDS_FOR = /^-- stands for: (\d{4}_\w+\.sql) ([0-9a-f]{64})$/m;
+
+/** Migrations in the ledger that a baseline stands for: all of them, or none. */
+function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlySet<string> {
+  const baseline = migrations.find(({ sql }) => STANDS_FOR.test(sql));
+  const [, last = "", digest] = STANDS_FOR.exec(baseline?.sql ?? "") ?? [];
+  const found = [...ledger.values()].filter(({ name }) => name <= last);
+  const names = found.map(({ name }) => name);
+  const list = found.map(({ name, checksum }) => `${name} ${checksum}`).join("\n");
+  if (found.length > 0 && checksumOf(list) !== digest) {
+    throw new SchemaMismatch(
+      "older",
+      `the database was made by a version before this one's first release, and its newest migration is ${names.at(-1)}: migrate it to ${last} with the version that ships that file, or start with an empty schema`,
+    );
+  }
+  return new Set(names);
 }
 
 /** What this program does not know it can only work with as a whole release ahead: above everything of its own. */

@@ -3,24 +3,6 @@ import type { Lane } from "../../../domain/lane.ts";
 import { lists } from "../rows/columns.ts";
 import { counted, statement, taking } from "./statement.ts";
 
-/** The only migration whose word is taken back: what it works with depends on whether something has left. */
-const MIGRATION = "'0030_retention.sql'";
-
-/** Whether every program that registers from now on knows the hashes of request ids. */
-export const readDoor = statement<{ readonly closed: boolean }>("read-door")`
-  SELECT m.works_with IS NULL AS closed FROM fencepost.migration AS m WHERE m.name = ${MIGRATION}`;
-
-export const closeDoor = counted("close-door", "1", "migrations")`
-  UPDATE fencepost.migration AS m SET works_with = NULL WHERE m.name = ${MIGRATION}`;
-
-/** Instances that may still write, of programs that do not know them. Who is expired may not, and has to register anew. */
-export const readOlderInstances = statement<{ readonly nodeId: string; readonly version: string }>(
-  "read-older-instances",
-)`
-  SELECT n.node_id, n.version FROM fencepost.node_instance AS n
-  WHERE NOT n.dead AND n.expires_at > clock_timestamp() AND coalesce(n.knows_migration, '') < ${MIGRATION}
-  ORDER BY n.node_id LIMIT 1`;
-
 /** One node at a time shortens the feed; who does not get the turn has nothing to do. */
 export const takeFeedTurn = statement<{ readonly taken: boolean }>("take-feed-turn")`
   SELECT pg_try_advisory_xact_lock(hashtextextended('fencepost feed shortened', 0)) AS taken`;

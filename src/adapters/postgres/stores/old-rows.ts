@@ -4,8 +4,7 @@
  * this moment waits for the lane's lock and finds one or the other. The feed's completions leave in the transaction that
  * moves its mark.
  *
- * A crash leaves a batch as it was, or gone as a whole. An older program knows no hashes: before the first row leaves, the
- * ledger of migrations is made to refuse it (`closeToOlder`), and every batch asks whether that is so.
+ * A crash leaves a batch as it was, or gone as a whole.
  */
 
 import { leavesThrough, mayLeave } from "../../../domain/cluster/retention.ts";
@@ -16,9 +15,7 @@ import { laneOf, rowsOf } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import { type DurableRuntime, durably } from "../session/durably.ts";
 import { lockLanes } from "../statements/lane.ts";
-import { lockRegistration } from "../statements/node-instance.ts";
 import {
-  closeDoor,
   deleteCompletions,
   deleteTransactions,
   findOldLanes,
@@ -27,9 +24,7 @@ import {
   markDeparted,
   markTruncated,
   type OldTransactionRow,
-  readDoor,
   readLowest,
-  readOlderInstances,
   readOldRows,
   takeFeedTurn,
 } from "../statements/old-row.ts";
@@ -41,10 +36,6 @@ const LANE_WAIT_MS = 100;
 
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
   return {
-    async closeToOlder() {
-      const [door] = await ask(reading, readDoor);
-      return door?.closed === true ? null : closeToOlder(runtime);
-    },
     shortenFeed: (ageMs, most) => shortenFeed(runtime, ageMs, most),
     async lanesWithOld(lanes, ageMs) {
       if (lanes.length === 0) return [];
@@ -61,20 +52,6 @@ export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionS
         decide: (gone) => ({ commands: [], result: gone.length, rollback: gone.length === 0 }),
       }),
   };
-}
-
-/** Registrations wait meanwhile: none of an older program begins between the look and the word. */
-function closeToOlder(runtime: DurableRuntime): ReturnType<RetentionStore["closeToOlder"]> {
-  return durably(runtime, {
-    statements: 3,
-    waits: 1,
-    find: (run) => Promise.all([run(lockRegistration, []), run(readDoor, []), run(readOlderInstances, [])]),
-    decide: ([, [door], [older = null]]) => {
-      if (door?.closed === true) return { commands: [], result: null, rollback: true };
-      if (older !== null) return { commands: [], result: older, rollback: true };
-      return { commands: [{ statement: closeDoor, values: [] }], result: null };
-    },
-  });
 }
 
 function shortenFeed(runtime: DurableRuntime, ageMs: number, most: number): ReturnType<RetentionStore["shortenFeed"]> {
@@ -108,19 +85,18 @@ function removeOld(
   const lanes = fences.map(({ lane }) => lane);
   const columns = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
   return durably(runtime, {
-    statements: 3,
+    statements: 2,
     waits: 1,
     waitAtMostMs: LANE_WAIT_MS,
     find: (run) =>
       Promise.all([
         run(lockLanes, termsOf(fences.map((fence) => ({ fence })))),
-        run(readDoor, []),
         run(readOldRows, [ageMs, ...columns, Math.ceil(most / Math.max(1, fences.length))]),
       ]),
-    decide: ([held, [door], found], { now }) => {
+    decide: ([held, found], { now }) => {
       const keys = new Set(held.map(laneKey));
       const old = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
-      const rows = door?.closed === true ? old.slice(0, most) : [];
+      const rows = old.slice(0, most);
       return { commands: removal(rows), result: rows.length, rollback: rows.length === 0 };
     },
   });

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { worksWithOf } from "../../../../src/adapters/postgres/rows/schema-skew.ts";
 import {
@@ -5,12 +6,14 @@ import {
   type Migration,
   migrate,
   type SchemaMismatch,
+  schemaState,
   shippedMigrations,
 } from "../../../../src/adapters/postgres/schema/migrate.ts";
 import { openPostgresStore } from "../../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
 import { SchemaTooNew } from "../../../../src/ports/lease-store.ts";
 import { anInstance } from "../../../support/lane-samples.ts";
+import { dumpSchema } from "../../../support/schema-dump.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 import { connectClient } from "../postgres-subject.ts";
 
@@ -27,40 +30,40 @@ function migration(name: string, sql: string): Migration {
   return { name, sql, checksum: checksumOf(sql) };
 }
 
+let admin: Awaited<ReturnType<typeof connectClient>>;
+const made: string[] = [];
+beforeAll(async () => {
+  admin = await connectClient(inject("postgres").adminUrl);
+});
+afterAll(async () => {
+  for (const name of made) await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  await admin.end();
+});
+
+const emptyDatabase = async () => {
+  const name = `${inject("postgres").prefix}migrate_${made.length}`;
+  made.push(name);
+  await admin.query(`CREATE DATABASE ${name}`);
+  const url = new URL(inject("postgres").adminUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+};
+const waiting = async (client: typeof admin) => {
+  const { rows } = await client.query<{ waiting: number }>(
+    "SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted AND relation = 'fencepost.node_instance'::regclass",
+  );
+  return rows[0]?.waiting ?? 0;
+};
+const problemOf = async (work: Promise<unknown>) => {
+  const error = (await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  )) as SchemaMismatch | null;
+  expect(error?.message).not.toContain("\n");
+  return error?.problem;
+};
+
 describe("migrate", () => {
-  let admin: Awaited<ReturnType<typeof connectClient>>;
-  const made: string[] = [];
-  beforeAll(async () => {
-    admin = await connectClient(inject("postgres").adminUrl);
-  });
-  afterAll(async () => {
-    for (const name of made) await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
-    await admin.end();
-  });
-
-  const emptyDatabase = async () => {
-    const name = `${inject("postgres").prefix}migrate_${made.length}`;
-    made.push(name);
-    await admin.query(`CREATE DATABASE ${name}`);
-    const url = new URL(inject("postgres").adminUrl);
-    url.pathname = `/${name}`;
-    return url.href;
-  };
-  const waiting = async (client: typeof admin) => {
-    const { rows } = await client.query<{ waiting: number }>(
-      "SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted AND relation = 'fencepost.node_instance'::regclass",
-    );
-    return rows[0]?.waiting ?? 0;
-  };
-  const problemOf = async (work: Promise<unknown>) => {
-    const error = (await work.then(
-      () => null,
-      (reason: unknown) => reason,
-    )) as SchemaMismatch | null;
-    expect(error?.message).not.toContain("\n");
-    return error?.problem;
-  };
-
   it("applies what is pending, in order, once", async () => {
     const databaseUrl = await emptyDatabase();
     expect(await migrate({ databaseUrl, migrations: [ONE] })).toEqual({ applied: [ONE.name] });
@@ -106,38 +109,6 @@ describe("migrate", () => {
     expect(await migrating).toEqual({ applied: ["9999_more.sql"] });
     await backup.end();
     await store.close();
-  });
-
-  it("puts the newest policies that a node worked by in force, whatever a node without any noted behind that", async () => {
-    const databaseUrl = await emptyDatabase();
-    const before = (await shippedMigrations()).filter(({ name }) => name < "0033");
-    await migrate({ databaseUrl, migrations: before });
-    const client = await connectClient(databaseUrl);
-    await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [`0x${"a".repeat(40)}`]);
-    const note = "INSERT INTO fencepost.policy_change (node_id, hash, document) VALUES ($1, $2, $3)";
-    await client.query(note, ["a", "0x01", '{"signers":{}}']);
-    await client.query(note, ["b", "0x02", '{"keys":{}}']);
-    await client.query(note, ["c", null, null]);
-    await migrate({ databaseUrl });
-    const store = await openPostgresStore({ databaseUrl, clock: systemClock, leaseDurationMs: 10_000 });
-    const { stamp, ...inForce } = await store.readPolicy();
-    expect(inForce).toMatchObject({ version: 1, document: { keys: {} }, changedBy: "node:b" });
-    const lanes = await client.query("SELECT policy_stamp AS stamp FROM fencepost.lane");
-    expect(lanes.rows).toEqual([{ stamp }]);
-    await store.close();
-    await client.end();
-  });
-
-  it("leaves no secret behind by which nodes of an older release knew each other", async () => {
-    const databaseUrl = await emptyDatabase();
-    const before = (await shippedMigrations()).filter(({ name }) => name < "0016");
-    await migrate({ databaseUrl, migrations: before });
-    const client = await connectClient(databaseUrl);
-    const secrets = async () => (await client.query("SELECT secret FROM fencepost.cluster")).rows.length;
-    expect(await secrets()).toBe(1);
-    await migrate({ databaseUrl });
-    expect(await secrets()).toBe(0);
-    await client.end();
   });
 
   it("refuses a migration that was changed after it was applied", async () => {
@@ -219,11 +190,11 @@ describe("migrate", () => {
     await store.close();
   });
 
-  it("ships migrations that say which older ones they work with, since one release of skew is promised", async () => {
+  it("ships migrations that name the one before which they work with, because one release of skew is promised", async () => {
     const shipped = await shippedMigrations();
-    const names = shipped.map(({ name }) => name);
+    const names = ["0036_private_endpoints.sql", ...shipped.map(({ name }) => name)];
     for (const [index, { name, sql }] of shipped.entries()) {
-      if (name >= "0009") expect(names.slice(0, index), name).toContain(worksWithOf(sql));
+      expect(names.slice(0, index + 1), name).toContain(worksWithOf(sql));
     }
   });
 
@@ -243,5 +214,59 @@ describe("migrate", () => {
     await expect(migrate({ databaseUrl: "postgres://nobody@127.0.0.1:1/none" })).rejects.toMatchObject({
       code: "ECONNREFUSED",
     });
+  });
+});
+
+describe("a database from before the first release", () => {
+  const BASELINE = "0037_release_0_1_0.sql";
+
+  async function databaseAt0036() {
+    const databaseUrl = await emptyDatabase();
+    const client = await connectClient(databaseUrl);
+    await client.query(await readFile(new URL("at-0036.sql", import.meta.url), "utf8"));
+    return { databaseUrl, client };
+  }
+
+  // protects [Upgrades] src/adapters/postgres/schema/migrate.ts, src/adapters/postgres/migrations/0037_release_0_1_0.sql
+  it("is adopted at the last migration: the same tables, its rows kept, nothing run", async () => {
+    const { databaseUrl, client } = await databaseAt0036();
+    expect(await schemaState({ databaseUrl })).toEqual({ applied: 35, pending: [BASELINE], problem: null });
+    const before = await client.query("SELECT * FROM fencepost.history ORDER BY ordinal");
+    expect(before.rows.map(({ event }) => event)).toEqual(["allocate", "sign"]);
+    expect(await migrate({ databaseUrl })).toEqual({ applied: [BASELINE] });
+    expect(await migrate({ databaseUrl })).toEqual({ applied: [] });
+    const snapshot = await readFile(new URL("../schema.sql", import.meta.url), "utf8");
+    expect((await dumpSchema(client)).replaceAll(" NOT VALID", "")).toBe(snapshot);
+    expect((await client.query("SELECT * FROM fencepost.history ORDER BY ordinal")).rows).toEqual(before.rows);
+    await client.end();
+  });
+
+  // protects [Upgrades] src/adapters/postgres/schema/migrate.ts
+  it("is refused below the last migration, or with a file that is another one, and stays as it is", async () => {
+    const { databaseUrl, client } = await databaseAt0036();
+    await client.query("DELETE FROM fencepost.migration WHERE name >= '0035'");
+    const refused = await problemOf(migrate({ databaseUrl }));
+    expect(refused).toBe("older");
+    await expect(migrate({ databaseUrl })).rejects.toThrow(
+      "its newest migration is 0034_keys_away.sql: migrate it to 0036_private_endpoints.sql with the version that ships that file",
+    );
+    expect((await schemaState({ databaseUrl })).problem).toContain("0034_keys_away.sql");
+    expect((await client.query("SELECT FROM fencepost.transaction")).rowCount).toBe(1);
+    await client.end();
+    const changed = await databaseAt0036();
+    await changed.client.query("UPDATE fencepost.migration SET checksum = 'another' WHERE name LIKE '0020%'");
+    expect(await problemOf(migrate({ databaseUrl: changed.databaseUrl }))).toBe("older");
+    await changed.client.end();
+  });
+
+  // protects [Upgrades] src/adapters/postgres/migrations/0037_release_0_1_0.sql
+  it("goes on with a node that knows the last migration while others are upgraded", async () => {
+    const { databaseUrl, client } = await databaseAt0036();
+    await client.query(
+      `INSERT INTO fencepost.node_instance (instance_id, node_id, url, version, mode, started_at, heartbeat_at, expires_at, knows_migration)
+       VALUES (gen_random_uuid(), 'old', '', '0.0.9', 'basic', now(), now(), now() + interval '1 hour', '0036_private_endpoints.sql')`,
+    );
+    expect(await migrate({ databaseUrl })).toEqual({ applied: [BASELINE] });
+    await client.end();
   });
 });

@@ -33,7 +33,6 @@ let store: PostgresStore;
 beforeAll(async () => {
   subject = await createPostgresSubject();
   store = (await subject.connect()) as PostgresStore;
-  expect(await store.closeToOlder()).toBeNull();
 });
 afterAll(async () => {
   await store.close();
@@ -414,35 +413,5 @@ describe("the feed", () => {
     expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 0 });
     await subject.client.query("ROLLBACK");
     expect(await store.shortenFeed(KEPT_MS, MANY)).toMatchObject({ completions: 1 });
-  });
-});
-
-describe("programs from before there were hashes", () => {
-  const knows = (instanceId: string, migration: string | null) =>
-    subject.client.query("UPDATE fencepost.node_instance SET knows_migration = $2 WHERE instance_id = $1", [
-      instanceId,
-      migration,
-    ]);
-  const open = () =>
-    subject.client.query("UPDATE fencepost.migration SET works_with = '0009_skew.sql' WHERE name LIKE '0030%'");
-
-  // protects [Retention] src/adapters/postgres/stores/old-rows.ts
-  it("keep everything where it is while one runs, and are refused once something may leave", async () => {
-    const fence = await holdLane(store);
-    await anOldTransaction(store, fence);
-    await letDaysPass(subject.client, OLD_DAYS);
-    await open();
-    for (const older of ["0029_place_of_lanes.sql", null]) {
-      const instance = anInstance({ nodeId: "older", version: "0.9.0" });
-      await store.registerInstance(instance);
-      await knows(instance.instanceId, older);
-      expect(await store.closeToOlder()).toEqual({ nodeId: "older", version: "0.9.0" });
-      expect(await leave(fence)).toBe(0);
-      await subject.expire(instance.instanceId);
-    }
-    expect(await store.closeToOlder()).toBeNull();
-    const { rows } = await subject.client.query("SELECT works_with FROM fencepost.migration WHERE name LIKE '0030%'");
-    expect(rows).toEqual([{ works_with: null }]);
-    expect(await leave(fence)).toBe(1);
   });
 });
