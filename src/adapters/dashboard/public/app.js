@@ -115,9 +115,8 @@ function redraw() {
 
 function loading() {
   return h(
-    "div",
-    { class: "loading" },
-    h("h1", { class: "unseen" }, "Loading"),
+    "div.loading",
+    h("h1.unseen", "Loading"),
     [1, 2, 3].map((line) => h("span", { key: line })),
   );
 }
@@ -129,10 +128,10 @@ function problemOf(problem, hasData) {
   const text = isSilence ? "The node does not answer. Trying again." : problem.message;
   const title = problem.status === 404 ? "Not found" : problem.status === 403 ? "Not allowed" : "This cannot be shown";
   return h(
-    "div",
-    { class: "card refusal", role: "alert" },
-    h("h1", {}, title),
-    h("p", {}, text),
+    "div.card.refusal",
+    { role: "alert" },
+    h("h1", title),
+    h("p", text),
     h("button", { type: "button", onclick: look }, "Try again"),
   );
 }

@@ -12,10 +12,19 @@ const LIVE = new Set(["value", "checked", "disabled", "selected", "open"]);
 /** Allowed link targets: this page, its siblings, or http(s). Never scripts. */
 const SAFE_LINK = /^(#|https?:\/\/|[a-z]+$)/i;
 
-/** A virtual element: attributes, `on…` handlers, `style` as an object, `key` to identify it in a list. */
-export function h(tag, properties, ...children) {
-  const { key, ...rest } = properties ?? {};
-  return { tag, key, properties: rest, children: flat(children) };
+/**
+ * A virtual element: `h("p.quiet.wide", properties, ...children)`. Properties may be left out; they are attributes, `on…`
+ * handlers, `style` as an object, and `key` to identify the element in a list.
+ */
+export function h(selector, ...content) {
+  const [tag, ...classes] = selector.split(".");
+  const { key, ...properties } = hasProperties(content[0]) ? content.shift() : {};
+  if (classes.length > 0) properties.class = classes.join(" ");
+  return { tag, key, properties, children: flat(content) };
+}
+
+function hasProperties(first) {
+  return typeof first === "object" && first !== null && !Array.isArray(first) && first.tag === undefined;
 }
 
 function flat(children) {

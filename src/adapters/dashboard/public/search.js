@@ -15,8 +15,7 @@ const redraw = () => dispatchEvent(new Event("redraw"));
 export function searchBox() {
   const isOpen = search.text !== "" && (search.items !== null || search.problem !== null);
   return h(
-    "search",
-    { class: "search" },
+    "search.search",
     h("input", {
       id: "search",
       type: "search",
@@ -53,7 +52,7 @@ function results() {
         "aria-selected": String(index === search.at),
         onmousedown: () => choose(item),
       },
-      h("span", { class: "code" }, item.kind),
+      h("span.code", item.kind),
       " ",
       said(item.label, 120),
     ),

@@ -42,8 +42,8 @@ export function stateOf(transaction) {
   return h(
     "span",
     { class: `state ${progressOf(transaction).mood}` },
-    h("b", {}, wordsOf(state)),
-    subState === null ? null : h("small", {}, wordsOf(subState)),
+    h("b", wordsOf(state)),
+    subState !== null && h("small", wordsOf(subState)),
   );
 }
 

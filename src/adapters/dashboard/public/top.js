@@ -18,7 +18,7 @@ const PAGES = [
 export function drawTop(bar, route) {
   draw(
     bar,
-    h("a", { class: "brand", href: linkTo([]), "aria-label": "Fencepost" }, mark(), h("span", {}, "Fencepost")),
+    h("a.brand", { href: linkTo([]), "aria-label": "Fencepost" }, mark(), h("span", "Fencepost")),
     h(
       "nav",
       { "aria-label": "Dashboard" },
@@ -26,19 +26,17 @@ export function drawTop(bar, route) {
     ),
     searchBox(),
     h(
-      "div",
-      { class: "tools" },
+      "div.tools",
       status(),
       h(
-        "button",
-        { type: "button", class: "icon", "aria-label": "Dark or light", title: "Dark or light", onclick: switchTheme },
+        "button.icon",
+        { type: "button", "aria-label": "Dark or light", title: "Dark or light", onclick: switchTheme },
         "◐",
       ),
       h(
-        "button",
+        "button.icon",
         {
           type: "button",
-          class: "icon",
           "aria-label": "Keys",
           title: "Keys (?)",
           onclick: () => byId("help-dialog").showModal(),
@@ -47,10 +45,9 @@ export function drawTop(bar, route) {
       ),
       hasKey()
         ? h(
-            "button",
+            "button.icon",
             {
               type: "button",
-              class: "icon",
               "aria-label": "Forget the API key",
               title: "Forget the API key",
               onclick: leave,
@@ -58,7 +55,7 @@ export function drawTop(bar, route) {
             "⏏",
           )
         : null,
-      h("a", { href: "docs", class: "reference" }, "API"),
+      h("a.reference", { href: "docs" }, "API"),
     ),
   );
 }
@@ -69,16 +66,15 @@ function tab(name, parts, { parts: [at] }) {
     "a",
     { href: linkTo(parts), "aria-current": at === parts[0] ? "page" : null },
     name,
-    count === 0
-      ? null
-      : h("span", { class: `badge ${world.attention.items[0]?.severity.toLowerCase() ?? ""}` }, String(count)),
+    count !== 0 &&
+      h("span", { class: `badge ${world.attention.items[0]?.severity.toLowerCase() ?? ""}` }, String(count)),
   );
 }
 
 function mark() {
   return h(
-    "svg",
-    { viewBox: "0 0 16 16", class: "mark", "aria-hidden": "true" },
+    "svg.mark",
+    { viewBox: "0 0 16 16", "aria-hidden": "true" },
     h("path", { d: "M1 5l2-3 2 3v10H1zM6 5l2-3 2 3v10H6zM11 5l2-3 2 3v10h-4z" }),
     h("path", { d: "M0 7h16v1.6H0zM0 11h16v1.6H0z" }),
   );
@@ -87,10 +83,9 @@ function mark() {
 /** "Live" depends only on the age of the last good answer. */
 function status() {
   const { kind, since } = sightNow();
-  if (kind === "live")
-    return h("span", { class: "status", title: "Age of the last good answer" }, "live ", age(since, ""));
-  if (since === null) return h("span", { class: "status lost" }, kind === "blind" ? "no answer" : "connecting");
-  return h("span", { class: "status lost" }, "no answer for ", age(since, ""));
+  if (kind === "live") return h("span.status", { title: "Age of the last good answer" }, "live ", age(since, ""));
+  if (since === null) return h("span.status.lost", kind === "blind" ? "no answer" : "connecting");
+  return h("span.status.lost", "no answer for ", age(since, ""));
 }
 
 const THEME = "fencepost-theme";

@@ -33,11 +33,10 @@ export const clusterPage = {
     );
     return [
       h(
-        "div",
-        { class: "title" },
-        h("h1", {}, "Cluster"),
+        "div.title",
+        h("h1", "Cluster"),
         quiet(plural(nodes.length, "node")),
-        h("div", { class: "buttons end" }, actionButton(stopEverything(), {}, refresh)),
+        h("div.buttons.end", actionButton(stopEverything(), {}, refresh)),
       ),
       section("Nodes", { aside }, nodes.length === 0 ? empty("No node is alive.") : alive(nodes)),
       section(
@@ -74,14 +73,9 @@ function alive(nodes) {
       cell(
         "fee",
         h(
-          "div",
-          { class: "fee-bar" },
-          h("a", { class: "mono", href: linkTo(["lanes"], { owner: nodeId }) }, countOf(lanes)),
-          h(
-            "span",
-            { class: "track", "aria-hidden": "true" },
-            h("span", { class: "fill", style: { width: `${(100 * lanes) / most}%` } }),
-          ),
+          "div.fee-bar",
+          h("a.mono", { href: linkTo(["lanes"], { owner: nodeId }) }, countOf(lanes)),
+          h("span.track", { "aria-hidden": "true" }, h("span.fill", { style: { width: `${(100 * lanes) / most}%` } })),
         ),
       ),
       cell("wide", said(version, 30)),
@@ -131,7 +125,7 @@ function formerNodes(items) {
       "tr",
       { key: instanceId },
       cell("grow", h("span", { title: instanceId }, said(nodeId, 60))),
-      cell("", h("span", { class: `state ${MOODS[state]}` }, h("b", {}, state))),
+      cell("", h("span", { class: `state ${MOODS[state]}` }, h("b", state))),
       cell("wide", said(version, 30)),
       cell("right wide", age(startedAt)),
       cell("right", age(heartbeatAt)),
@@ -151,7 +145,7 @@ function databases(items) {
       { key: `${epoch}${seenAt}` },
       cell("right mono", countOf(epoch)),
       cell("grow mono", said(systemIdentifier, 40), quiet(`, timeline ${timeline}`)),
-      cell("", mayHaveLost ? h("span", { class: "tag bad" }, "commits may be lost") : quiet("complete")),
+      cell("", mayHaveLost ? h("span.tag.bad", "commits may be lost") : quiet("complete")),
       cell("right", age(seenAt)),
     ),
   );

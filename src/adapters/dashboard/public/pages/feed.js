@@ -34,7 +34,7 @@ export const feedPage = {
 
   view({ items, state }) {
     return [
-      h("div", { class: "title" }, h("h1", {}, "Completions"), h("span", { class: "quiet", id: "feed-state" }, state)),
+      h("div.title", h("h1", "Completions"), h("span.quiet", { id: "feed-state" }, state)),
       items.length === 0
         ? empty("Nothing yet. A transaction appears here once its outcome is final.")
         : table(
@@ -56,10 +56,10 @@ export const feedPage = {
 function row(completion) {
   const { seq, chainId, signer, nonce, settled, at } = completion;
   return h(
-    "tr",
-    { key: seq, class: "completion" },
+    "tr.completion",
+    { key: seq },
     cell("right mono seq mid", countOf(seq)),
-    cell("state-cell", stateOf(completion), settled ? null : h("span", { class: "tag" }, "not settled")),
+    cell("state-cell", stateOf(completion), settled ? null : h("span.tag", "not settled")),
     cell("grow", transactionLink(completion)),
     cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),
     cell("wide", laneLink(chainId, signer), " ", chainName(chainId)),

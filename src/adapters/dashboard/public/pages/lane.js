@@ -68,19 +68,16 @@ export const lanePage = {
       first === null ? null : explanation(explained, first, { baseFee, refresh }),
       section("Nonces", { aside: quiet("next ", number(lane.cursor ?? 0)) }, ruler(nonces, shown, { route, go, lane })),
       h(
-        "div",
-        { class: "columns" },
-        h("div", {}, standing(lane, market), holes(lane), pastNotices(noticed), decisions(lane, first)),
+        "div.columns",
+        h("div", standing(lane, market), holes(lane), pastNotices(noticed), decisions(lane, first)),
         h(
           "div",
-          {},
-          first === null
-            ? null
-            : section(
-                "Head of line",
-                { aside: [transactionLink(first), ` nonce ${countOf(first.nonce)}`] },
-                attemptsTable(first, market),
-              ),
+          first !== null &&
+            section(
+              "Head of line",
+              { aside: [transactionLink(first), ` nonce ${countOf(first.nonce)}`] },
+              attemptsTable(first, market),
+            ),
           section(
             "Newest transactions",
             { aside: h("a", { href: toTransactions({ signer, chain: chainId }) }, "all of this lane") },
@@ -113,23 +110,20 @@ function heading(lane, refresh) {
   );
   const [first, ...rest] = actions;
   return h(
-    "div",
-    { class: "title" },
-    h("h1", {}, h("span", { class: "mono" }, shortHex(signer)), " ", quiet(`chain ${chainId}`)),
+    "div.title",
+    h("h1", h("span.mono", shortHex(signer)), " ", quiet(`chain ${chainId}`)),
     laneState(lane),
     copyButton(signer, "the address"),
-    h("div", { class: "buttons end" }, actionButton(first, {}, refresh), more(rest, refresh)),
+    h("div.buttons.end", actionButton(first, {}, refresh), more(rest, refresh)),
   );
 }
 
 function more(actions, refresh) {
   return h(
-    "details",
-    { class: "others menu" },
-    h("summary", {}, "More actions"),
+    "details.others.menu",
+    h("summary", "More actions"),
     h(
-      "div",
-      { class: "buttons" },
+      "div.buttons",
       actions.map((action) => h("span", { key: wordOf(action) }, actionButton(action, {}, refresh))),
     ),
   );
@@ -139,22 +133,13 @@ function notices({ suspendedBy, signerAway }) {
   return [
     suspendedBy === "HISTORY"
       ? h(
-          "p",
-          { class: "notice bad" },
+          "p.notice.bad",
           "The database may lack commits: this lane gives no nonce and sends nothing until an operator resumes it.",
         )
       : null,
     signerAway === null
       ? null
-      : h(
-          "p",
-          { class: "notice bad" },
-          "Nothing is signed: ",
-          said(signerAway.reason),
-          ", for ",
-          age(signerAway.since, ""),
-          ".",
-        ),
+      : h("p.notice.bad", "Nothing is signed: ", said(signerAway.reason), ", for ", age(signerAway.since, ""), "."),
   ];
 }
 
@@ -165,18 +150,15 @@ function standing(lane, market) {
   return section(
     "How it stands",
     {},
-    facts(
-      ["Address", explored(chainId, "address", signer, code(signer))],
-      [
-        "Owner",
+    facts({
+      Address: explored(chainId, "address", signer, code(signer)),
+      Owner:
         owner === null
           ? "no node acts for it now"
           : [said(owner.nodeId, 60), lease === null ? null : quiet(`, token ${lease.fencingToken}`)],
-      ],
-      lease === null ? null : ["Lease", [left(lease.expiresAt), quiet(" unless its heartbeat renews it")]],
-      ["Balance", balance === null ? quiet("not asked yet") : `${etherOf(balance)} ether`],
-      [
-        "Chain counts",
+      Lease: lease === null ? null : [left(lease.expiresAt), quiet(" unless its heartbeat renews it")],
+      Balance: balance === null ? quiet("not asked yet") : `${etherOf(balance)} ether`,
+      "Chain counts":
         chainCounts === null
           ? quiet("not asked yet")
           : [
@@ -184,28 +166,24 @@ function standing(lane, market) {
               quiet(" mined"),
               chainCounts.pending === null ? null : [", ", countOf(chainCounts.pending), quiet(" with its pool")],
             ],
+      Market: marketNow(market) ?? quiet("unknown"),
+      "In flight": inFlight(lane),
+      Pending: [
+        count("TRACKING", pending),
+        stuck > 0
+          ? [
+              ", ",
+              h(
+                "a.bad",
+                { href: toTransactions({ signer, chain: chainId, state: "STUCK" }) },
+                `${countOf(stuck)} stuck`,
+              ),
+            ]
+          : null,
       ],
-      ["Market", marketNow(market) ?? quiet("unknown")],
-      ["In flight", inFlight(lane)],
-      [
-        "Pending",
-        [
-          count("TRACKING", pending),
-          stuck > 0
-            ? [
-                ", ",
-                h(
-                  "a",
-                  { class: "bad", href: toTransactions({ signer, chain: chainId, state: "STUCK" }) },
-                  `${countOf(stuck)} stuck`,
-                ),
-              ]
-            : null,
-        ],
-      ],
-      ["Over", [count("CONFIRMED", confirmed), " confirmed, ", count("FAILED_FINAL", failed), " failed or cancelled"]],
-      reserved === 0 ? null : ["Reserved", countOf(reserved)],
-    ),
+      Over: [count("CONFIRMED", confirmed), " confirmed, ", count("FAILED_FINAL", failed), " failed or cancelled"],
+      Reserved: reserved === 0 ? null : countOf(reserved),
+    }),
   );
 }
 
@@ -226,7 +204,7 @@ function inFlight({ window, owner }) {
     countOf(count),
     quiet(` of ${countOf(open)} that may be`),
     open === configured ? null : quiet(`, ${countOf(configured)} by the settings`),
-    limitedBy === null ? null : h("p", { class: "why" }, "More wait: ", LIMITS[limitedBy] ?? wordsOf(limitedBy), "."),
+    limitedBy === null ? null : h("p.why", "More wait: ", LIMITS[limitedBy] ?? wordsOf(limitedBy), "."),
   ];
 }
 
@@ -267,9 +245,7 @@ function decisions({ decisions: ofLane = [] }, first) {
   return section(
     "Decisions",
     { aside: quiet("about the lane and the head of its line") },
-    taken.length === 0
-      ? empty("Nobody has decided anything.")
-      : h("ol", { class: "timeline decisions" }, taken.map(decision)),
+    taken.length === 0 ? empty("Nobody has decided anything.") : h("ol.timeline.decisions", taken.map(decision)),
   );
 }
 
@@ -287,13 +263,12 @@ function decision({ action, actor, reason, nodeId, fencingToken, at, tx }) {
     age(at),
     h(
       "div",
-      {},
       said(actor, 80),
       " ",
-      h("b", {}, action),
-      tx === undefined ? null : [" ", transactionLink(tx)],
-      reason === null ? null : h("p", { class: "reason" }, said(reason, 400)),
+      h("b", action),
+      tx !== undefined && [" ", transactionLink(tx)],
+      reason !== null && h("p.reason", said(reason, 400)),
     ),
-    h("span", { class: "by" }, nodeId === null ? null : [said(nodeId, 40), `, token ${fencingToken}`]),
+    h("span.by", nodeId !== null && [said(nodeId, 40), `, token ${fencingToken}`]),
   );
 }

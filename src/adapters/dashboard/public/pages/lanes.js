@@ -31,7 +31,7 @@ export const lanesPage = {
   view({ items, next }, { route, go }) {
     const { query } = route;
     return [
-      h("div", { class: "title" }, h("h1", {}, "Lanes"), quiet("a signer on a chain: its own order, its own lease")),
+      h("div.title", h("h1", "Lanes"), quiet("a signer on a chain: its own order, its own lease")),
       filters(query, go),
       items.length === 0 ? nothing(query) : table("Lanes", COLUMNS, items.map(row)),
       paging(["lanes"], query, next),
@@ -50,10 +50,10 @@ function filters(query, go) {
       label,
     );
   return h(
-    "form",
-    { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-    h("nav", { class: "tabs", "aria-label": "Which lanes" }, tab(undefined, "all"), tab("attention", "need attention")),
-    h("div", { class: "fields" }, chainFilter(query, go), textFilter("Node", "owner", { query, go, size: 14 })),
+    "form.filters",
+    { "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+    h("nav.tabs", { "aria-label": "Which lanes" }, tab(undefined, "all"), tab("attention", "need attention")),
+    h("div.fields", chainFilter(query, go), textFilter("Node", "owner", { query, go, size: 14 })),
   );
 }
 
@@ -104,7 +104,7 @@ function row(lane) {
 
 /** The most severe state of a lane. */
 export function laneState({ stuck, holes, signerAway, suspendedBy, pending, cursor, reserved }) {
-  const state = (mood, text) => h("span", { class: `state ${mood}` }, h("b", {}, text));
+  const state = (mood, text) => h("span", { class: `state ${mood}` }, h("b", text));
   if (suspendedBy === "HISTORY") return state("stuck", "waits for an operator");
   if (stuck > 0) return state("stuck", `${countOf(stuck)} stuck`);
   if (holes.length > 0) return state("stuck", plural(holes.length, "hole"));

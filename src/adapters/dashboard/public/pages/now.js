@@ -39,16 +39,13 @@ export const nowPage = {
       attention.items.length === 0
         ? null
         : h(
-            "ol",
-            { class: "troubles" },
+            "ol.troubles",
             attention.items.map((item) => trouble(item, { refresh, transaction: awaited.get(item.txId) })),
           ),
-      attention.more > 0 ? h("p", { class: "quiet" }, `and ${countOf(attention.more)} more`) : null,
+      attention.more > 0 ? h("p.quiet", `and ${countOf(attention.more)} more`) : null,
       pastAlerts(attention.past),
       isNew ? firstSteps(signers) : null,
-      overview === null
-        ? h("p", { class: "notice bad" }, `How everything goes cannot be shown: ${problem?.message}.`)
-        : null,
+      overview === null ? h("p.notice.bad", `How everything goes cannot be shown: ${problem?.message}.`) : null,
       overview === null ? null : [figures(overview), states(overview), chains(overview.chains)],
       world.isDev && signers.length > 0 ? testTransfers(signers) : null,
     ];
@@ -83,11 +80,9 @@ function headline({ items, more, asOf }, overview) {
     picket(),
     h(
       "div",
-      {},
-      h("h1", {}, title),
+      h("h1", title),
       h(
-        "p",
-        { class: "quiet" },
+        "p.quiet",
         kind === "live"
           ? count === 0 && overview !== null
             ? `Nothing waits for a person on ${plural(overview.lanes, "lane")}. `
@@ -107,8 +102,8 @@ function troubled(count) {
 
 function picket() {
   return h(
-    "svg",
-    { viewBox: "0 0 16 16", class: "mark", "aria-hidden": "true" },
+    "svg.mark",
+    { viewBox: "0 0 16 16", "aria-hidden": "true" },
     h("path", { d: "M1 5l2-3 2 3v10H1zM6 5l2-3 2 3v10H6zM11 5l2-3 2 3v10h-4z" }),
     h("path", { d: "M0 7h16v1.6H0zM0 11h16v1.6H0z" }),
   );
@@ -138,25 +133,20 @@ function trouble(item, { refresh, transaction }) {
     "li",
     { key: id, class: `trouble ${MOODS[severity]}`, "data-code": code },
     h(
-      "div",
-      { class: "what" },
-      h("p", { class: "sentence" }, h("span", { class: "unseen" }, `${severity.toLowerCase()}: `), said(sentence, 600)),
-      transaction === undefined ? null : h("p", { class: "judged" }, approvalLine(transaction)),
+      "div.what",
+      h("p.sentence", h("span.unseen", `${severity.toLowerCase()}: `), said(sentence, 600)),
+      transaction !== undefined && h("p.judged", approvalLine(transaction)),
       h(
-        "p",
-        { class: "meta" },
-        h("span", { class: "code" }, wordsOf(code)),
+        "p.meta",
+        h("span.code", wordsOf(code)),
         places(item),
-        since === null ? null : h("span", {}, "for ", age(since, "")),
-        isOld(asOf) ? h("span", {}, "figures of ", age(asOf)) : null,
-        waiting === 0
-          ? null
-          : h("span", { class: "behind" }, `${countOf(waiting)} ${waiting === 1 ? "waits" : "wait"} behind it`),
+        since !== null && h("span", "for ", age(since, "")),
+        isOld(asOf) ? h("span", "figures of ", age(asOf)) : null,
+        waiting !== 0 && h("span.behind", `${countOf(waiting)} ${waiting === 1 ? "waits" : "wait"} behind it`),
       ),
     ),
     h(
-      "div",
-      { class: "buttons" },
+      "div.buttons",
       FUNDING.has(code) ? copyButton(item.signer, "the address to send funds to") : null,
       actions.length === 0 ? lookButton(item) : actions.map((action) => actionOrLink(action, refresh, transaction)),
     ),
@@ -174,16 +164,16 @@ const FUNDING = new Set(["INSUFFICIENT_FUNDS", "LOW_BALANCE"]);
 
 /** Links to the documentation for problems without an action. */
 function lookButton({ txId, chainId, signer, nodeId }) {
-  if (txId !== null) return h("a", { class: "button", href: toTransaction(txId) }, "Look at the transaction");
-  if (signer !== null) return h("a", { class: "button", href: toLane(chainId ?? "all", signer) }, "Look at the lane");
-  return nodeId === null ? null : h("a", { class: "button", href: linkTo(["cluster"]) }, "Look at the nodes");
+  if (txId !== null) return h("a.button", { href: toTransaction(txId) }, "Look at the transaction");
+  if (signer !== null) return h("a.button", { href: toLane(chainId ?? "all", signer) }, "Look at the lane");
+  return nodeId === null ? null : h("a.button", { href: linkTo(["cluster"]) }, "Look at the nodes");
 }
 
 /** GET actions are links. All others are confirmed in a dialog. */
 function actionOrLink(action, refresh, transaction) {
   const about = transaction === undefined ? {} : { transaction };
   if (action.method !== "GET") return actionButton({ ...action, label: meaningOf(action).label }, about, refresh);
-  return h("a", { class: "button", href: pageOf(action.path) }, action.label);
+  return h("a.button", { href: pageOf(action.path) }, action.label);
 }
 
 /** The dashboard page for a path of the API. */
@@ -199,8 +189,7 @@ function pageOf(path) {
 function figures({ createdPerMinute, completedPerMinute, timeToFinalitySeconds: time, oldestPending, lanes }) {
   const rate = (value) => value?.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 }) ?? "–";
   return h(
-    "div",
-    { class: "figures" },
+    "div.figures",
     figure("Created", rate(createdPerMinute), "a minute", linkTo(["tx"])),
     figure("Completed", rate(completedPerMinute), "a minute", linkTo(["feed"])),
     time === null
@@ -224,13 +213,7 @@ function figures({ createdPerMinute, completedPerMinute, timeToFinalitySeconds: 
 }
 
 function figure(name, value, under, href) {
-  return h(
-    "a",
-    { class: "figure", href },
-    h("span", { class: "name" }, name),
-    h("b", {}, value),
-    h("small", {}, under),
-  );
+  return h("a.figure", { href }, h("span.name", name), h("b", value), h("small", under));
 }
 
 const STATE_MOODS = {
@@ -257,19 +240,17 @@ function states({ states: counts }) {
   return section(
     "Transactions by state",
     { aside: all === 0 ? quiet("nothing is on its way") : quiet(`${countOf(all)} on their way`) },
-    all === 0 ? null : h("div", { class: "bar", "aria-hidden": "true" }, bar),
+    all === 0 ? null : h("div.bar", { "aria-hidden": "true" }, bar),
     h(
-      "ul",
-      { class: "states" },
+      "ul.states",
       Object.keys(STATE_MOODS).map((state) =>
         h(
           "li",
-          {},
           h(
             "a",
             { href: toTransactions({ state }), class: counts[state] === 0 ? "none" : STATE_MOODS[state] },
-            h("b", {}, countOf(counts[state])),
-            h("span", {}, wordsOf(state)),
+            h("b", countOf(counts[state])),
+            h("span", wordsOf(state)),
           ),
         ),
       ),
@@ -287,16 +268,14 @@ function chains(known) {
       cell(
         "",
         h("a", { href: toTransactions({ chain: chainId }) }, `chain ${chainId}`),
-        reachable ? null : h("span", { class: "tag bad" }, "does not answer"),
-        stalled ? h("span", { class: "tag bad" }, "stands still") : null,
+        reachable ? null : h("span.tag.bad", "does not answer"),
+        stalled ? h("span.tag.bad", "stands still") : null,
       ),
       cell("right mono mid", head === null ? quiet("unknown") : countOf(head)),
       cell(
         "right",
         headSince === null ? quiet("unknown") : h("span", { class: stalled ? "bad" : null }, age(headSince)),
-        blockSeconds === null
-          ? null
-          : h("small", { class: "quiet wide" }, `, one every ${durationOf(blockSeconds * 1_000)}`),
+        blockSeconds !== null && h("small.quiet.wide", `, one every ${durationOf(blockSeconds * 1_000)}`),
       ),
       cell("right mono", baseFee === null ? quiet("unknown") : gweiOf(baseFee)),
       cell("grow", endpoints.map(endpoint)),
@@ -315,5 +294,5 @@ function chains(known) {
 
 function endpoint({ url, status, behind }) {
   const lag = behind === null || behind === 0 ? "" : `, ${plural(behind, "block")} behind`;
-  return h("span", { class: `endpoint state ${ENDPOINT_MOODS[status]}` }, said(url, 60), " ", h("b", {}, status), lag);
+  return h("span", { class: `endpoint state ${ENDPOINT_MOODS[status]}` }, said(url, 60), " ", h("b", status), lag);
 }

@@ -19,7 +19,7 @@ export const policiesPage = {
 
   view({ policies, usage, keys }) {
     return [
-      h("div", { class: "title" }, h("h1", {}, "Policies and keys")),
+      h("div.title", h("h1", "Policies and keys")),
       section("Used of the limits", { aside: quiet("this hour and day, UTC") }, usageTable(usage)),
       section("API keys", { aside: quiet("those of the database") }, keyTable(keys)),
       section(
@@ -89,12 +89,12 @@ function keyTable(keys) {
     h(
       "tr",
       { key: name },
-      cell("grow", h("b", {}, name)),
+      cell("grow", h("b", name)),
       cell("", scopes.join(", ")),
       cell(
         "wide",
         signers === null ? quiet("all signers") : `${countOf(signers.length)} signers`,
-        chains === null ? null : `, chains ${chains.join(", ")}`,
+        chains !== null && `, chains ${chains.join(", ")}`,
       ),
       cell("right wide", `${countOf(secrets.length)}`),
       cell("right", age(createdAt)),

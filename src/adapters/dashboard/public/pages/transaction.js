@@ -62,12 +62,10 @@ export const transactionPage = {
       explanation(explained, transaction, { baseFee, refresh }),
       others(transaction, explained, { baseFee, refresh }),
       h(
-        "div",
-        { class: "columns" },
-        h("div", {}, about(transaction), call(transaction), outcome(transaction), onChain(transaction)),
+        "div.columns",
+        h("div", about(transaction), call(transaction), outcome(transaction), onChain(transaction)),
         h(
           "div",
-          {},
           section(
             "Attempts",
             { aside: marketNow(chainOf(transaction.chainId)) },
@@ -87,11 +85,10 @@ function isOver({ state }) {
 function heading(transaction) {
   const { requestId, txId, heldSince } = transaction;
   return h(
-    "div",
-    { class: "title" },
-    h("h1", {}, requestId === null ? code(shortId(txId)) : said(requestId, 120)),
+    "div.title",
+    h("h1", requestId === null ? code(shortId(txId)) : said(requestId, 120)),
     stateOf(transaction),
-    heldSince === null ? null : h("span", { class: "tag" }, "held back for ", age(heldSince, "")),
+    heldSince !== null && h("span.tag", "held back for ", age(heldSince, "")),
   );
 }
 
@@ -105,13 +102,9 @@ function road(transaction) {
     return h(
       "li",
       { class: place },
-      h("span", { class: "post", "aria-hidden": "true" }),
-      h("span", { class: "stage" }, stage),
-      h(
-        "small",
-        {},
-        place === "next" ? "now" : place === "ahead" || took === null || index === 0 ? " " : durationOf(took),
-      ),
+      h("span.post", { "aria-hidden": "true" }),
+      h("span.stage", stage),
+      h("small", place === "next" ? "now" : place === "ahead" || took === null || index === 0 ? " " : durationOf(took)),
     );
   });
   return h("ol", { class: `road ${mood}`, "aria-label": "Stages" }, posts);
@@ -123,12 +116,10 @@ function others(transaction, explained, { baseFee, refresh }) {
   const rest = actionsFor(transaction).filter((action) => !offered.has(wordOf(action)));
   if (rest.length === 0) return null;
   return h(
-    "details",
-    { class: "others" },
-    h("summary", {}, "More actions"),
+    "details.others",
+    h("summary", "More actions"),
     h(
-      "div",
-      { class: "buttons" },
+      "div.buttons",
       rest.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
     ),
   );
@@ -140,36 +131,28 @@ function about(transaction) {
   return section(
     "Transaction",
     { name: "facts" },
-    facts(
-      ["Id", [code(txId), " ", copyButton(txId, "the id")]],
-      [
-        "Hash",
+    facts({
+      Id: [code(txId), " ", copyButton(txId, "the id")],
+      Hash:
         txHash === null
           ? quiet("none yet")
           : [explored(chainId, "tx", txHash, code(txHash)), " ", copyButton(txHash, "the hash")],
+      Lane: [
+        laneLink(chainId, signer),
+        " ",
+        chainName(chainId),
+        " · ",
+        nonce === null
+          ? "no nonce yet"
+          : h("a", { href: toLane(chainId, signer, { at: nonce }) }, `nonce ${countOf(nonce)}`),
       ],
-      [
-        "Lane",
-        [
-          laneLink(chainId, signer),
-          " ",
-          chainName(chainId),
-          " · ",
-          nonce === null
-            ? "no nonce yet"
-            : h("a", { href: toLane(chainId, signer, { at: nonce }) }, `nonce ${countOf(nonce)}`),
-        ],
+      Created: [momentOf(createdAt), owner === null ? null : [" by the key ", said(owner, 64)]],
+      "Valid until": validUntil === null ? null : momentOf(validUntil),
+      Sent: [
+        plural(submitAttempts, "time"),
+        nextResubmitAt === null || isOver(transaction) ? null : `, again at ${timeOf(nextResubmitAt)}`,
       ],
-      ["Created", [momentOf(createdAt), owner === null ? null : [" by the key ", said(owner, 64)]]],
-      validUntil === null ? null : ["Valid until", momentOf(validUntil)],
-      [
-        "Sent",
-        [
-          plural(submitAttempts, "time"),
-          nextResubmitAt === null || isOver(transaction) ? null : `, again at ${timeOf(nextResubmitAt)}`,
-        ],
-      ],
-    ),
+    }),
   );
 }
 
@@ -179,29 +162,26 @@ function call({ chainId, payload, gas, metadata }) {
   return section(
     "Payload",
     {},
-    facts(
-      ["To", to === null ? "a new contract" : explored(chainId, "address", to, code(to))],
-      ["Value", `${etherOf(value)} ether`],
-      gas === null ? null : ["Gas limit", countOf(Number(gas))],
-      known === null ? null : ["Call", decoded(known)],
-      data === "0x" ? null : ["Data", dataOf(data)],
-      metadata === null
-        ? null
-        : [
-            "Metadata",
-            h("pre", { tabindex: "0", "aria-label": "Metadata" }, saidLines(JSON.stringify(metadata, null, 1))),
-          ],
-    ),
+    facts({
+      To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
+      Value: `${etherOf(value)} ether`,
+      "Gas limit": gas === null ? null : countOf(Number(gas)),
+      Call: known === null ? null : decoded(known),
+      Data: data === "0x" ? null : dataOf(data),
+      Metadata:
+        metadata === null
+          ? null
+          : h("pre", { tabindex: "0", "aria-label": "Metadata" }, saidLines(JSON.stringify(metadata, null, 1))),
+    }),
   );
 }
 
 function decoded({ name, args }) {
   return [
-    h("b", {}, name),
+    h("b", name),
     h(
-      "ul",
-      { class: "args" },
-      args.map((arg) => h("li", {}, quiet(`${arg.name} `), code(arg.value))),
+      "ul.args",
+      args.map((arg) => h("li", quiet(`${arg.name} `), code(arg.value))),
     ),
   ];
 }
@@ -210,9 +190,8 @@ function dataOf(data) {
   const bytes = plural((data.length - 2) / 2, "byte");
   return h(
     "details",
-    {},
-    h("summary", {}, bytes, " ", code(data.slice(0, 10))),
-    h("pre", { class: "bytes", tabindex: "0", "aria-label": "Data" }, data),
+    h("summary", bytes, " ", code(data.slice(0, 10))),
+    h("pre.bytes", { tabindex: "0", "aria-label": "Data" }, data),
   );
 }
 
@@ -225,40 +204,30 @@ const ENDINGS = {
 };
 
 function outcome({ chainId, receipt, lastError, subState }) {
-  const failed = lastError === null ? null : ["Last error", h("span", { class: "bad" }, said(lastError))];
-  if (receipt === null) return section("Receipt", {}, facts(["Mined", "not yet"], failed));
+  const failed = lastError === null ? null : h("span.bad", said(lastError));
+  if (receipt === null) return section("Receipt", {}, facts({ Mined: "not yet", "Last error": failed }));
   const { status, verified, blockNumber, transactionIndex, gasUsed, effectiveGasPrice, contractAddress } = receipt;
   const isPlain = verified === false || subState === "NONCE_CONSUMED_EXTERNALLY";
   return section(
     "Receipt",
     {},
-    facts(
-      [
-        "Status",
-        h(
-          "span",
-          { class: isPlain ? null : status === "success" ? "good" : "bad" },
-          status,
-          ENDINGS[subState] ?? "",
-          verified === false ? quiet(", one endpoint's word until it is final") : null,
-        ),
-      ],
-      [
-        "Block",
-        [explored(chainId, "block", String(blockNumber), countOf(blockNumber)), quiet(`, at ${transactionIndex}`)],
-      ],
-      ["Gas used", countOf(Number(gasUsed))],
-      effectiveGasPrice === null
-        ? null
-        : [
-            "Paid",
-            `${gweiOf(effectiveGasPrice)} gwei, ${etherOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())} ether`,
-          ],
-      contractAddress === null
-        ? null
-        : ["Contract", explored(chainId, "address", contractAddress, code(contractAddress))],
-      failed,
-    ),
+    facts({
+      Status: h(
+        "span",
+        { class: isPlain ? null : status === "success" ? "good" : "bad" },
+        status,
+        ENDINGS[subState] ?? "",
+        verified === false && quiet(", one endpoint's word until it is final"),
+      ),
+      Block: [explored(chainId, "block", String(blockNumber), countOf(blockNumber)), quiet(`, at ${transactionIndex}`)],
+      "Gas used": countOf(Number(gasUsed)),
+      Paid:
+        effectiveGasPrice === null
+          ? null
+          : `${gweiOf(effectiveGasPrice)} gwei, ${etherOf((BigInt(gasUsed) * BigInt(effectiveGasPrice)).toString())} ether`,
+      Contract: contractAddress === null ? null : explored(chainId, "address", contractAddress, code(contractAddress)),
+      "Last error": failed,
+    }),
   );
 }
 
@@ -270,7 +239,7 @@ function timeline({ history = [] }) {
     before = Date.parse(step.firstAt);
     return entry(step, since);
   });
-  return h("ol", { class: "timeline" }, steps);
+  return h("ol.timeline", steps);
 }
 
 function entry(
@@ -283,20 +252,15 @@ function entry(
     h("time", { datetime: firstAt, title: momentOf(firstAt) }, timeOf(firstAt)),
     h(
       "div",
-      {},
-      h("b", {}, wordsOf(event.replaceAll(/([A-Z])/g, " $1"))),
-      count > 1 ? h("span", { class: "tag" }, `${countOf(count)} times, last ${timeOf(lastAt)}`) : null,
+      h("b", wordsOf(event.replaceAll(/([A-Z])/g, " $1"))),
+      count > 1 && h("span.tag", `${countOf(count)} times, last ${timeOf(lastAt)}`),
       " ",
       quiet(wordsOf(state), subState === null ? null : `, ${wordsOf(subState)}`),
-      actor === null ? null : h("p", {}, "decided by ", said(actor, 100)),
-      reason === null ? null : h("p", { class: "reason" }, said(reason)),
-      audit === null ? null : h("p", { class: "reason" }, said(JSON.stringify(audit), 500)),
+      actor !== null && h("p", "decided by ", said(actor, 100)),
+      reason !== null && h("p.reason", said(reason)),
+      audit !== null && h("p.reason", said(JSON.stringify(audit), 500)),
     ),
-    h(
-      "span",
-      { class: "by" },
-      nodeId === null ? null : [said(nodeId, 40), fencingToken === null ? null : `, token ${fencingToken}`],
-    ),
-    h("span", { class: "took" }, since === null ? "" : `+${durationOf(Math.max(0, since))}`),
+    h("span.by", nodeId !== null && [said(nodeId, 40), fencingToken === null ? null : `, token ${fencingToken}`]),
+    h("span.took", since === null ? "" : `+${durationOf(Math.max(0, since))}`),
   );
 }

@@ -31,7 +31,7 @@ export const transactionsPage = {
     const { query } = route;
     const isFiltered = ["state", "chain", "signer", "text"].some((name) => query[name] !== undefined);
     return [
-      h("div", { class: "title" }, h("h1", {}, "Transactions")),
+      h("div.title", h("h1", "Transactions")),
       filters(query, go),
       items.length === 0
         ? isFiltered
@@ -52,12 +52,11 @@ function wordQuery(text) {
 
 function filters(query, go) {
   return h(
-    "form",
-    { class: "filters", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+    "form.filters",
+    { "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
     stateTabs(query),
     h(
-      "div",
-      { class: "fields" },
+      "div.fields",
       textFilter("Signer", "signer", { query, go, size: 14, pattern: ADDRESS.source, placeholder: "0x…" }),
       chainFilter(query, go),
       textFilter("Request id or hash", "text", { query, go, size: 18, placeholder: "order-42" }),
@@ -78,8 +77,8 @@ function stateTabs(query) {
       count(state),
     );
   return h(
-    "nav",
-    { class: "tabs", "aria-label": "State" },
+    "nav.tabs",
+    { "aria-label": "State" },
     tab(undefined, "all"),
     STATES.map((state) => tab(state, state.toLowerCase().replace("_", " "))),
   );
@@ -87,9 +86,7 @@ function stateTabs(query) {
 
 function count(state) {
   const number = state === undefined ? undefined : world.overview?.states[state];
-  return number === undefined
-    ? null
-    : h("span", { class: "count" }, number.toLocaleString("en", { notation: "compact" }));
+  return number === undefined ? null : h("span.count", number.toLocaleString("en", { notation: "compact" }));
 }
 
 function nothingFound() {
@@ -105,9 +102,8 @@ export function firstSteps(signers) {
       {},
       h(
         "p",
-        {},
         "The first one that is sent to ",
-        h("code", {}, "POST /api/v1/tx"),
+        h("code", "POST /api/v1/tx"),
         " appears here. ",
         h("a", { href: "docs" }, "How to send one"),
       ),
@@ -120,7 +116,7 @@ export function firstSteps(signers) {
   return section(
     "No transaction yet",
     { name: "first-steps" },
-    h("p", {}, "Paste this into a terminal, and watch it walk along the fence:"),
-    h("pre", { tabindex: "0", "aria-label": "Command" }, h("code", {}, command)),
+    h("p", "Paste this into a terminal, and watch it walk along the fence:"),
+    h("pre", { tabindex: "0", "aria-label": "Command" }, h("code", command)),
   );
 }

@@ -46,14 +46,10 @@ export function actionButton(action, about, onDone) {
 const FOUR_EYES = new Set(["approve", "reject"]);
 
 function judged({ transaction, isUnread }) {
-  if (transaction !== undefined) return h("div", { class: "judged" }, approvalFacts(transaction));
+  if (transaction !== undefined) return h("div.judged", approvalFacts(transaction));
   return isUnread === true
-    ? h(
-        "p",
-        { class: "notice bad" },
-        "It could not be read, and cannot be decided from here. Close this and try again.",
-      )
-    : h("p", { class: "quiet" }, "Reading what it is about…");
+    ? h("p.notice.bad", "It could not be read, and cannot be decided from here. Close this and try again.")
+    : h("p.quiet", "Reading what it is about…");
 }
 
 function show() {
@@ -68,13 +64,12 @@ function show() {
       "form",
       { key: open.key, onsubmit: submit, oninput: note, method: "dialog" },
       h("h2", { id: "action-title" }, action.label),
-      h("p", {}, what),
+      h("p", what),
       decides ? judged(about) : null,
-      preview === null ? null : h("p", { class: "preview" }, h("b", {}, "On the chain: "), preview),
+      preview !== null && h("p.preview", h("b", "On the chain: "), preview),
       fields.map((field) => FIELDS[field](said)),
       h(
         "label",
-        {},
         "Reason ",
         h("textarea", {
           name: "reason",
@@ -86,15 +81,13 @@ function show() {
       ),
       h(
         "details",
-        {},
-        h("summary", {}, "The request"),
+        h("summary", "The request"),
         h("pre", { tabindex: "0", "aria-label": "The request" }, requestText()),
       ),
-      h("p", { class: "result bad", role: "alert" }, problem ?? ""),
+      h("p.result.bad", { role: "alert" }, problem ?? ""),
       h(
-        "div",
-        { class: "buttons" },
-        h("button", { type: "button", class: "plain", onclick: () => byId("action-dialog").close() }, "Back"),
+        "div.buttons",
+        h("button.plain", { type: "button", onclick: () => byId("action-dialog").close() }, "Back"),
         h(
           "button",
           { type: "submit", class: danger === true ? "danger solid" : "solid", disabled: isBusy || isBlind },
@@ -112,8 +105,7 @@ const input = (name, label, attributes) =>
 const FIELDS = {
   fees: () =>
     h(
-      "div",
-      { class: "pair" },
+      "div.pair",
       input("maxFee", "At most, gwei", { pattern: GWEI, inputmode: "decimal", placeholder: "market" }),
       input("tip", "Tip, gwei", { pattern: GWEI, inputmode: "decimal", placeholder: "market" }),
     ),

@@ -10,29 +10,28 @@ export function isAwaiting({ state, subState }) {
 
 export function approvalFacts({ chainId, owner, payload, approval }) {
   const { to, value, data } = payload;
-  return facts(
-    ["To", to === null ? "a new contract" : explored(chainId, "address", to, code(to))],
-    ["Amount", h("b", {}, `${etherOf(value)} ether`)],
-    ["Call", callOf(data)],
-    ["Asked for by", owner === null ? quiet("no API key") : ["the key ", said(owner, 64)]],
-    ["Rule", approval === undefined ? quiet("not told") : said(approval.rule, 200)],
-    ["Worst cost", worstOf(approval)],
-    approval === undefined ? null : ["Time", left(approval.expiresAt)],
-  );
+  return facts({
+    To: to === null ? "a new contract" : explored(chainId, "address", to, code(to)),
+    Amount: h("b", `${etherOf(value)} ether`),
+    Call: callOf(data),
+    "Asked for by": owner === null ? quiet("no API key") : ["the key ", said(owner, 64)],
+    Rule: approval === undefined ? quiet("not told") : said(approval.rule, 200),
+    "Worst cost": worstOf(approval),
+    Time: approval === undefined ? null : left(approval.expiresAt),
+  });
 }
 
 /** The same in one line, for rows. */
 export function approvalLine({ payload: { to, value, data }, approval }) {
   const known = decodedCall(data);
   return h(
-    "span",
-    { class: "approval" },
-    h("b", {}, `${etherOf(value)} ether`),
+    "span.approval",
+    h("b", `${etherOf(value)} ether`),
     " to ",
     // In full: a shortened address could be another one.
     to === null ? "a new contract" : code(to),
-    data === "0x" ? null : [", ", known === null ? unknownCall(data) : signed(known)],
-    approval === undefined ? null : [", by ", said(approval.rule, 120)],
+    data !== "0x" && [", ", known === null ? unknownCall(data) : signed(known)],
+    approval !== undefined && [", by ", said(approval.rule, 120)],
     approval?.worstCost ? `, at most ${etherOf(approval.worstCost)} ether in all` : null,
   );
 }
@@ -42,30 +41,24 @@ function callOf(data) {
   const known = decodedCall(data);
   if (known === null) return unknownCall(data);
   return [
-    h("b", {}, known.name),
+    h("b", known.name),
     h(
-      "ul",
-      { class: "args" },
-      known.args.map((arg) => h("li", {}, quiet(`${arg.name} `), code(arg.value))),
+      "ul.args",
+      known.args.map((arg) => h("li", quiet(`${arg.name} `), code(arg.value))),
     ),
   ];
 }
 
 function signed({ name, args }) {
-  return [h("b", {}, name), "(", args.map((arg, index) => [index === 0 ? "" : ", ", code(arg.value)]), ")"];
+  return [h("b", name), "(", args.map((arg, index) => [index === 0 ? "" : ", ", code(arg.value)]), ")"];
 }
 
 function unknownCall(data) {
   const bytes = plural((data.length - 2) / 2, "byte");
-  return [
-    h("span", { class: "bad" }, "a call that this page cannot read"),
-    ": ",
-    code(data.slice(0, 10)),
-    ` and ${bytes} in all`,
-  ];
+  return [h("span.bad", "a call that this page cannot read"), ": ", code(data.slice(0, 10)), ` and ${bytes} in all`];
 }
 
 function worstOf(approval) {
   if (!approval?.worstCost) return quiet("not known: this node does not serve the chain");
-  return [h("b", {}, `${etherOf(approval.worstCost)} ether`), quiet(" with gas, by the ceilings in force")];
+  return [h("b", `${etherOf(approval.worstCost)} ether`), quiet(" with gas, by the ceilings in force")];
 }

@@ -12,7 +12,7 @@ const KINDS = {
 
 /** All attempts of a transaction, of which one is mined, with their price beside the market's. */
 export function attemptsTable({ chainId, attempts, receipt }, market) {
-  if (attempts.length === 0) return h("p", { class: "empty" }, "Nothing is signed yet.");
+  if (attempts.length === 0) return h("p.empty", "Nothing is signed yet.");
   const baseFee = market?.baseFee ?? null;
   const highest = Math.max(...attempts.map(capOf), Number(baseFee ?? 0), 1);
   const rows = attempts.map((attempt) => {
@@ -21,7 +21,7 @@ export function attemptsTable({ chainId, attempts, receipt }, market) {
       "tr",
       { key: attempt.ordinal, class: isMined ? "mined" : null },
       cell("right mono", String(attempt.ordinal)),
-      cell("", KINDS[attempt.kind] ?? attempt.kind, isMined ? h("span", { class: "tag good" }, "mined") : null),
+      cell("", KINDS[attempt.kind] ?? attempt.kind, isMined ? h("span.tag.good", "mined") : null),
       cell(
         "mono",
         attempt.txHash === null ? quiet("not known") : explored(chainId, "tx", attempt.txHash, hex(attempt.txHash)),
@@ -64,13 +64,13 @@ function feeBar(attempt, highest, baseFee) {
   return h(
     "div",
     { class: isShort ? "fee-bar short" : "fee-bar" },
-    h("span", { class: "mono" }, gweiOf(cap)),
+    h("span.mono", gweiOf(cap)),
     h(
-      "span",
-      { class: "track", "aria-hidden": "true" },
-      h("span", { class: "fill", style: { width: share(cap) } }),
-      baseFee === null ? null : h("span", { class: "market", style: { left: share(Number(baseFee)) } }),
+      "span.track",
+      { "aria-hidden": "true" },
+      h("span.fill", { style: { width: share(cap) } }),
+      baseFee !== null && h("span.market", { style: { left: share(Number(baseFee)) } }),
     ),
-    isShort ? h("small", {}, "below the market") : null,
+    isShort ? h("small", "below the market") : null,
   );
 }

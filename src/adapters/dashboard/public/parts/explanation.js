@@ -35,29 +35,19 @@ export function explanation(explained, transaction, { baseFee, refresh }) {
   return h(
     "section",
     { class: `card explain ${progressOf(transaction).mood}`, "aria-label": "Why" },
-    h("p", { class: "sentence" }, said(summary, 600)),
-    causes.length < 2 ? null : h("ul", { class: "causes" }, causes.map(cause)),
+    h("p.sentence", said(summary, 600)),
+    causes.length >= 2 && h("ul.causes", causes.map(cause)),
     words(help, actions),
     h(
-      "div",
-      { class: "buttons" },
-      isBlocked
-        ? h("a", { class: "button", href: toTransaction(blockedBy.txId) }, `Look at nonce ${blockedBy.nonce}`)
-        : null,
+      "div.buttons",
+      isBlocked ? h("a.button", { href: toTransaction(blockedBy.txId) }, `Look at nonce ${blockedBy.nonce}`) : null,
       actions.map((action) => actionButton(action, { transaction, baseFee }, refresh)),
     ),
   );
 }
 
 function cause({ code, text, since }) {
-  return h(
-    "li",
-    {},
-    h("span", { class: "code" }, wordsOf(code)),
-    " ",
-    said(text),
-    since === undefined ? null : [" ", age(since)],
-  );
+  return h("li", h("span.code", wordsOf(code)), " ", said(text), since !== undefined && [" ", age(since)]);
 }
 
 /** Advice without an action, as text. */
@@ -67,8 +57,7 @@ function words(help, actions) {
   return unpressed.length === 0
     ? null
     : h(
-        "ul",
-        { class: "help" },
-        unpressed.map(({ text }) => h("li", {}, said(text))),
+        "ul.help",
+        unpressed.map(({ text }) => h("li", said(text))),
       );
 }

@@ -10,7 +10,6 @@ export function textFilter(label, name, { query, go, ...more }) {
   const onchange = changed(query, go, name);
   return h(
     "label",
-    {},
     `${label} `,
     h("input", { name, value, onchange, spellcheck: "false", autocomplete: "off", ...more }),
   );
@@ -30,15 +29,15 @@ export function chainFilter(query, go) {
 export function choice(label, name, { query, go, options }) {
   const shown = options.map(([value, text]) => h("option", { value }, text));
   const value = query[name] ?? options[0][0];
-  return h("label", {}, `${label} `, h("select", { name, value, onchange: changed(query, go, name) }, shown));
+  return h("label", `${label} `, h("select", { name, value, onchange: changed(query, go, name) }, shown));
 }
 
 export function paging(parts, query, next) {
   if (next === null && query.after === undefined) return null;
   return h(
-    "nav",
-    { class: "paging", "aria-label": "Pages of the list" },
-    query.after === undefined ? null : h("a", { href: linkTo(parts, { ...query, after: undefined }) }, "First page"),
-    next === null ? null : h("a", { href: linkTo(parts, { ...query, after: next }) }, "Next page"),
+    "nav.paging",
+    { "aria-label": "Pages of the list" },
+    query.after !== undefined && h("a", { href: linkTo(parts, { ...query, after: undefined }) }, "First page"),
+    next !== null && h("a", { href: linkTo(parts, { ...query, after: next }) }, "Next page"),
   );
 }

@@ -11,12 +11,11 @@ export function openNotice(notices, lane, refresh) {
   const { noticeId, times, evidence, lastSeenAt } = open;
   const body = { times };
   return h(
-    "div",
-    { class: "notice bad foreign-use", role: "alert" },
+    "div.notice.bad.foreign-use",
+    { role: "alert" },
     h(
       "p",
-      {},
-      h("b", {}, "Another program used this key"),
+      h("b", "Another program used this key"),
       times === 1 ? "" : ` ${countOf(times)} times`,
       ", last ",
       age(lastSeenAt),
@@ -25,8 +24,7 @@ export function openNotice(notices, lane, refresh) {
       ". If nobody here did it, the key is stolen.",
     ),
     h(
-      "div",
-      { class: "buttons" },
+      "div.buttons",
       ["acknowledge", "suspendLane", "killSigner"].map((word) =>
         h("span", { key: word }, actionButton(actionFor(word, { lane, noticeId, body }), {}, refresh)),
       ),
@@ -41,8 +39,7 @@ export function pastNotices(notices) {
     "Uses of the key by others",
     { name: "notices" },
     h(
-      "ul",
-      { class: "decisions" },
+      "ul.decisions",
       past.map(({ noticeId, times, evidence, acknowledged: { by, at, why } }) =>
         h(
           "li",
@@ -53,7 +50,7 @@ export function pastNotices(notices) {
           said(by, 80),
           " ",
           age(at),
-          h("p", { class: "reason" }, said(why, 400)),
+          h("p.reason", said(why, 400)),
         ),
       ),
     ),

@@ -27,16 +27,15 @@ export function onChain({ txId, chainId, receipt }) {
     receipt.status === "success" ? "Logs" : "Why it reverted",
     { name: "on-chain", aside: look?.shown === undefined ? null : ["from the chain ", age(look.shown.askedAt)] },
     look?.shown === undefined ? null : shown(look.shown, chainId, receipt),
-    look?.problem === undefined ? null : h("p", { class: "result bad", role: "alert" }, look.problem),
+    look?.problem === undefined ? null : h("p.result.bad", { role: "alert" }, look.problem),
     h(
-      "div",
-      { class: "buttons" },
+      "div.buttons",
       h(
         "button",
         { type: "button", disabled: look?.isAsking === true, onclick: () => ask(key, txId) },
         look?.isAsking === true ? "Asking…" : look?.shown === undefined ? "Ask the chain" : "Ask again",
       ),
-      look === undefined ? quiet("not kept by the node: one question to an endpoint") : null,
+      look === undefined && quiet("not kept by the node: one question to an endpoint"),
     ),
   );
 }
@@ -65,8 +64,7 @@ function shown({ kind, logs, more, revert }, chainId, { status }) {
     status === "success" ? null : reason(revert),
     logs.length === 0 && status === "success" ? empty("It left no logs.") : null,
     h(
-      "ol",
-      { class: "logs" },
+      "ol.logs",
       logs.map((log, index) => h("li", { key: index }, entry(log, chainId))),
     ),
     more === 0 ? null : empty(`and ${plural(more, "log")} more`),
@@ -80,21 +78,17 @@ function reason(revert) {
     );
   const { name, message, data } = revert;
   return [
-    h(
-      "p",
-      { class: "bad" },
-      name === null && message === null ? "An error of the contract's own." : said(message ?? name, 600),
-    ),
+    h("p.bad", name === null && message === null ? "An error of the contract's own." : said(message ?? name, 600)),
     data === "0x" ? null : bytes("Revert data", data, (data.length - 2) / 2),
-    h("p", { class: "quiet" }, "By calling it again on the state before its block."),
+    h("p.quiet", "By calling it again on the state before its block."),
   ];
 }
 
 function entry({ address, topics, data, dataLength, event }, chainId) {
-  const where = h("p", { class: "quiet" }, explored(chainId, "address", address, code(address)));
-  if (event !== null) return [h("b", {}, said(event.name, 60)), args(event.args), where];
+  const where = h("p.quiet", explored(chainId, "address", address, code(address)));
+  if (event !== null) return [h("b", said(event.name, 60)), args(event.args), where];
   return [
-    h("b", {}, "An event of its own"),
+    h("b", "An event of its own"),
     args(topics.map((value, index) => ({ name: `topic ${index}`, value }))),
     dataLength === 0 ? null : bytes("Data", data, dataLength),
     where,
@@ -103,17 +97,15 @@ function entry({ address, topics, data, dataLength, event }, chainId) {
 
 function args(list) {
   return h(
-    "ul",
-    { class: "args" },
-    list.map(({ name, value }) => h("li", {}, quiet(`${name} `), code(value))),
+    "ul.args",
+    list.map(({ name, value }) => h("li", quiet(`${name} `), code(value))),
   );
 }
 
 function bytes(what, data, length) {
   return h(
     "details",
-    {},
-    h("summary", {}, `${what}, `, plural(length, "byte"), " ", code(data.slice(0, 10)), " ", copyButton(data, what)),
-    h("pre", { class: "bytes", tabindex: "0", "aria-label": what }, data),
+    h("summary", `${what}, `, plural(length, "byte"), " ", code(data.slice(0, 10)), " ", copyButton(data, what)),
+    h("pre.bytes", { tabindex: "0", "aria-label": what }, data),
   );
 }

@@ -29,22 +29,15 @@ export function pastAlerts(past) {
   if (news.length === 0) return null;
   return section(
     "Over, for you to know",
-    { name: "past", aside: h("button", { type: "button", class: "plain", onclick: () => dismiss(news) }, "Seen") },
+    { name: "past", aside: h("button.plain", { type: "button", onclick: () => dismiss(news) }, "Seen") },
     h(
-      "ol",
-      { class: "past" },
+      "ol.past",
       news.map((item) =>
         h(
-          "li",
-          { key: keyOf(item), class: "trouble past", "data-code": item.code },
-          h("p", { class: "sentence" }, said(item.sentence, 600)),
-          h(
-            "p",
-            { class: "meta" },
-            h("span", { class: "code" }, wordsOf(item.code)),
-            h("span", {}, age(item.since), ", over"),
-            places(item),
-          ),
+          "li.trouble.past",
+          { key: keyOf(item), "data-code": item.code },
+          h("p.sentence", said(item.sentence, 600)),
+          h("p.meta", h("span.code", wordsOf(item.code)), h("span", age(item.since), ", over"), places(item)),
         ),
       ),
     ),
@@ -54,17 +47,13 @@ export function pastAlerts(past) {
 
 /** Links to the subject of an alert. */
 export function places({ chainId, signer, txId, nonce, nodeId, endpoint }) {
-  const lane = signer === null ? null : chainId === null ? h("code", {}, signer) : laneLink(chainId, signer);
+  const lane = signer === null ? null : chainId === null ? h("code", signer) : laneLink(chainId, signer);
   const name = nonce === null ? "transaction" : `nonce ${countOf(nonce)}`;
   return [
-    lane === null ? null : h("span", {}, lane),
-    txId !== null
-      ? h("a", { href: toTransaction(txId), class: "name" }, name)
-      : nonce !== null
-        ? h("span", {}, name)
-        : null,
-    chainId === null ? null : h("span", {}, `chain ${chainId}`),
+    lane === null ? null : h("span", lane),
+    txId !== null ? h("a.name", { href: toTransaction(txId) }, name) : nonce !== null ? h("span", name) : null,
+    chainId === null ? null : h("span", `chain ${chainId}`),
     nodeId === null ? null : h("a", { href: linkTo(["cluster"]) }, said(nodeId, 60)),
-    endpoint === null ? null : h("span", {}, said(endpoint, 80)),
+    endpoint === null ? null : h("span", said(endpoint, 80)),
   ];
 }

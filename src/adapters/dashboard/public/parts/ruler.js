@@ -61,17 +61,15 @@ export function ruler({ spans: known, mined, cursor }, shown, { route, go, lane 
     "-": () => wider && move(0, wider),
   };
   return h(
-    "div",
-    { class: "ruler" },
+    "div.ruler",
     h(
-      "div",
-      { class: "ruler-tools" },
+      "div.ruler-tools",
       button("◀", "Lower nonces", from === 0 ? null : () => move(-step)),
       button("▶", "Higher nonces", () => move(step)),
       button("−", "Show more nonces", wider === undefined ? null : () => move(0, wider)),
       button("+", "Show fewer nonces", closer === undefined ? null : () => move(0, closer)),
-      h("a", { class: "button", href: toLane(lane.chainId, lane.signer) }, "Head of line"),
-      h("span", { class: "quiet mono" }, `${countOf(from)} to ${countOf(to)}`),
+      h("a.button", { href: toLane(lane.chainId, lane.signer) }, "Head of line"),
+      h("span.quiet.mono", `${countOf(from)} to ${countOf(to)}`),
     ),
     h(
       "div",
@@ -108,8 +106,8 @@ function throttled(work) {
 
 function button(text, label, onclick) {
   return h(
-    "button",
-    { type: "button", class: "icon", "aria-label": label, title: label, disabled: onclick === null, onclick },
+    "button.icon",
+    { type: "button", "aria-label": label, title: label, disabled: onclick === null, onclick },
     text,
   );
 }
@@ -130,7 +128,7 @@ function piece({ low, high, kind, txId, detail }, shown) {
   const place = { left: percent(low - shown.from, shown), width: percent(high - low + 1, shown) };
   const nonces = low === high ? `nonce ${countOf(low)}` : `nonces ${countOf(low)} to ${countOf(high)}`;
   const label = `${nonces}: ${KINDS[kind]}${detail === undefined ? "" : `, ${detail}`}`;
-  const number = low === high && shown.size <= NUMBERED ? h("span", {}, String(low % 1_000)) : null;
+  const number = low === high && shown.size <= NUMBERED ? h("span", String(low % 1_000)) : null;
   const common = { key: `${low}`, class: `nonce ${kind}`, style: place, title: label };
   if (txId !== undefined) return h("a", { ...common, href: toTransaction(txId), "aria-label": label }, number);
   return h("span", { ...common, role: "img", "aria-label": label }, number);
@@ -154,9 +152,9 @@ function marker(kind, nonce, shown, label) {
 function scale({ from, size }) {
   const places = [0, 0.25, 0.5, 0.75].map((share) => from + Math.floor(size * share));
   return h(
-    "div",
-    { class: "scale", "aria-hidden": "true" },
-    places.map((nonce) => h("span", {}, countOf(nonce))),
+    "div.scale",
+    { "aria-hidden": "true" },
+    places.map((nonce) => h("span", countOf(nonce))),
   );
 }
 
@@ -165,12 +163,10 @@ function legend(spans) {
   for (const { kind, from, to } of spans) counts.set(kind, (counts.get(kind) ?? 0) + to - from + 1);
   const present = Object.keys(KINDS).filter((kind) => counts.has(kind));
   return h(
-    "ul",
-    { class: "legend" },
+    "ul.legend",
     present.map((kind) =>
       h(
         "li",
-        {},
         h("span", { class: `swatch nonce ${kind}`, "aria-hidden": "true" }),
         plural(counts.get(kind), KINDS[kind], KINDS[kind]),
       ),

@@ -11,16 +11,15 @@ export function testTransfers(signers) {
   );
   const to = (signers[1] ?? signers[0]).signer;
   return h(
-    "details",
-    { class: "card modest", id: "send" },
-    h("summary", {}, "Send test transfers"),
+    "details.card.modest",
+    { id: "send" },
+    h("summary", "Send test transfers"),
     h(
       "form",
       { id: "send-form", onsubmit: send },
-      h("label", {}, "From ", h("select", { name: "signer", required: true }, options)),
+      h("label", "From ", h("select", { name: "signer", required: true }, options)),
       h(
         "label",
-        {},
         "To ",
         h("input", {
           name: "to",
@@ -33,7 +32,6 @@ export function testTransfers(signers) {
       ),
       h(
         "label",
-        {},
         "Ether each ",
         h("input", {
           name: "amount",
@@ -46,11 +44,10 @@ export function testTransfers(signers) {
       ),
       h(
         "label",
-        {},
         "How many ",
         h("input", { name: "count", type: "number", required: true, min: "1", max: "100", initially: "1" }),
       ),
-      h("button", { type: "submit", class: "solid" }, "Send"),
+      h("button.solid", { type: "submit" }, "Send"),
       h("p", { id: "send-result", class: result.bad ? "result bad" : "result", role: "status" }, result.text),
     ),
   );

@@ -25,7 +25,7 @@ function row(transaction) {
   return h(
     "tr",
     { key: txId, "data-tx": txId },
-    cell("state-cell", stateOf(transaction), heldSince === null ? null : h("span", { class: "tag" }, "held")),
+    cell("state-cell", stateOf(transaction), heldSince !== null && h("span.tag", "held")),
     cell("grow", transactionLink(transaction), isAwaiting(transaction) ? approvalLine(transaction) : null),
     cell("wide", fenceOf(transaction)),
     cell("right mono mid", nonce === null ? quiet("none") : countOf(nonce)),

@@ -9,16 +9,16 @@ import { chainOf } from "../world.js";
  * surroundings.
  */
 export function said(text, most) {
-  return h("bdi", { class: "said" }, cut(visible(text), most));
+  return h("bdi.said", cut(visible(text), most));
 }
 
 /** The same, line by line. */
 export function saidLines(text, most) {
-  return h("bdi", {}, cut(text.split("\n").map(visible).join("\n"), most));
+  return h("bdi", cut(text.split("\n").map(visible).join("\n"), most));
 }
 
 export function code(text) {
-  return h("code", {}, text);
+  return h("code", text);
 }
 
 /** A shortened text with the full one as its title. */
@@ -27,7 +27,7 @@ export function hex(text) {
 }
 
 export function quiet(...children) {
-  return h("span", { class: "quiet" }, children);
+  return h("span.quiet", children);
 }
 
 /** A live age. */
@@ -58,15 +58,15 @@ export function tick() {
 /** A transaction's request id. */
 export function transactionLink({ txId, requestId }) {
   const name = requestId === null || requestId === undefined ? shortId(txId) : visible(requestId);
-  return h("a", { href: toTransaction(txId), class: "name", title: txId }, h("bdi", {}, cut(name, 80)));
+  return h("a.name", { href: toTransaction(txId), title: txId }, h("bdi", cut(name, 80)));
 }
 
 export function laneLink(chainId, signer) {
-  return h("a", { href: toLane(chainId, signer), class: "hex", title: signer }, shortHex(signer));
+  return h("a.hex", { href: toLane(chainId, signer), title: signer }, shortHex(signer));
 }
 
 export function chainName(chainId) {
-  return h("span", { class: "chain" }, `chain ${chainId}`);
+  return h("span.chain", `chain ${chainId}`);
 }
 
 /** A link to the chain's block explorer, if one is known. */
@@ -78,16 +78,16 @@ export function explored(chainId, kind, id, shown) {
   return [
     shown,
     " ",
-    h("a", { class: "out", href, target: "_blank", rel: "noreferrer", "aria-label": label, title: label }, "↗"),
+    h("a.out", { href, target: "_blank", rel: "noreferrer", "aria-label": label, title: label }, "↗"),
   ];
 }
 
-export function facts(...pairs) {
-  const known = pairs.filter((pair) => pair !== null);
+/** A list of names and values; a value of null is left out. */
+export function facts(values) {
+  const known = Object.entries(values).filter(([, value]) => value !== null);
   return h(
-    "dl",
-    { class: "facts" },
-    known.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    "dl.facts",
+    known.map(([name, value]) => h("div", h("dt", name), h("dd", value))),
   );
 }
 
@@ -95,10 +95,10 @@ export function facts(...pairs) {
 export function table(caption, columns, rows) {
   const head = columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name));
   return h(
-    "div",
+    "div.scroll",
     // Wide tables scroll separately, and are focusable for the arrow keys.
-    { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
-    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+    { tabindex: "0", role: "group", "aria-label": caption },
+    h("table", h("caption.unseen", caption), h("thead", h("tr", head)), h("tbody", rows)),
   );
 }
 
@@ -109,19 +109,19 @@ export function cell(kind, ...children) {
 export function section(title, { aside = null, name = null } = {}, ...children) {
   const id = `about-${(name ?? title).toLowerCase().replaceAll(/[^a-z]+/g, "-")}`;
   return h(
-    "section",
-    { class: "card", "aria-labelledby": id, key: id },
-    h("header", {}, h("h2", { id }, title), aside === null ? null : h("div", { class: "aside" }, aside)),
+    "section.card",
+    { "aria-labelledby": id, key: id },
+    h("header", h("h2", { id }, title), aside !== null && h("div.aside", aside)),
     children,
   );
 }
 
 export function empty(...children) {
-  return h("p", { class: "empty" }, children);
+  return h("p.empty", children);
 }
 
 export function number(value, unit = null) {
-  return [h("b", {}, countOf(value)), unit === null ? null : ` ${unit}`];
+  return [h("b", countOf(value)), unit === null ? null : ` ${unit}`];
 }
 
 /** A copy button; its colour confirms the copy. */
@@ -131,8 +131,8 @@ export function copyButton(text, what) {
     currentTarget.classList.add("copied");
   };
   return h(
-    "button",
-    { type: "button", class: "icon copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: copy },
+    "button.icon.copy",
+    { type: "button", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: copy },
     h(
       "svg",
       { viewBox: "0 0 16 16", "aria-hidden": "true" },
