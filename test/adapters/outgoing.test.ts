@@ -1,4 +1,4 @@
-/** What the node itself asks of endpoints and of other nodes, against servers that answer as nobody should. */
+/** Requests of the node to endpoints and to other nodes, against servers that violate the protocol. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { createHastyClock } from "../support/hasty-clock.ts";
 import { PeerRows } from "../support/peer-rows.ts";
 import { sampleTxId } from "../support/scripted-api.ts";
 
-/** What is asked with it is not ended by its own deadline. */
+/** A request with its own signal is not ended by the deadline of the client. */
 const PATIENT = createHastyClock(20_000);
 
 const servers: Server[] = [];

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { playSeeds } from "../support/simulation/play.ts";
 
-/** A first look, and where a seed is played again. test/simulation plays a thousand. */
+/** A first run, and the place to replay a seed. test/simulation plays a thousand. */
 const FIRST = Number(process.env.FENCEPOST_SIM_FIRST ?? 1);
 const COUNT = Number(process.env.FENCEPOST_SIM_SEEDS ?? 4);
 

@@ -14,7 +14,10 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/^\s*\/\/.*$/gm, "");
 }
 
-/** By the operation id and the name in the client. A name that is one English word (`get`, `keys`) is that of other things too. */
+/**
+ * By the operation id and the name in the client. A name that is one English word (`get`, `keys`) also has other
+ * meanings.
+ */
 function namesOf(operationId: string, { face }: Call): readonly string[] {
   return [...new Set([operationId, face ?? operationId])].filter((name) => /[a-z][A-Z]/.test(name));
 }

@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import { bannedGlobals } from "./rules/globals.ts";
 import { parseSource, readCode } from "./tree.ts";
 
-/** Who may touch time, chance, environment and output; a program of its own reads its arguments and signals. */
+/** Modules that may use time, chance, environment and output; a program of its own reads its arguments and signals. */
 const AT_HOME = /^src\/(adapters\/system|main(?!\/dev\/embedded)|main\/dev\/embedded\/chain\/dev-chain-main\.ts$)\/?/;
-/** Runs in a browser, where it is given no clock port. */
+/** Runs in a browser, which has no clock port. */
 const PAGE = "src/adapters/dashboard/public/";
 /** The SDK runs in the caller's process and has no ports; what it has of time and chance is in one file. */
 const CLIENT_WAITS = ["setTimeout", "performance", "Math.random", "crypto.randomUUID"].map(
   (name) => `src/client/deadline.ts: ${name}`,
 );
-/** As do wallet libraries, which also name a request that the caller has not named. */
+/** Wallet libraries too: they also name a request that the caller has not named. */
 const WALLET_WAITS = [
   "src/wallets/patience.ts: setTimeout",
   "src/wallets/patience.ts: performance",

@@ -10,7 +10,7 @@ const AT_HOME = /^src\/application\/(lane|cluster)\//;
 
 /** Collections by lane, signer, transaction or an unnamed string that are elsewhere, and why each cannot be a lane's field. */
 const BESIDE: Readonly<Record<string, string>> = {
-  // About signers that no lane of this node may have: anybody may ask for them.
+  // About signers that may have no lane on this node: any caller may ask for them.
   "ChainContext.balances": "questions to the chain about any address, shared for a poll interval",
   "ChainContext.knownBalances": "the chain's last answer about any address, for lists of signers",
   "Counts.asked": "questions to the chain about any address, shared for a poll interval",
@@ -33,13 +33,13 @@ const BESIDE: Readonly<Record<string, string>> = {
   "HookRunner.noops": "a decision that is in the history already is not written again after a reload",
   "WaitingRoom.lanes": "writes that wait to be committed, also of a lane that has been dropped",
   "RequestIds.asking": "requests are looked up before it is known who owns their lane",
-  // Of another process, or behind a port that does not know lanes in memory.
+  // State of another process, or behind a port that does not know lanes in memory.
   "PayloadMemory.lanes": "what the signing process signed, which it checks by itself",
   "RememberedLanes.rows": "lane rows as the last commits left them; the server compares them under its lock",
   "RememberedLanes.failed": "how often those rows were out of date",
   open: "the gauge of nonce drift is set to 0 when a drift is over (adapters/system/metrics.ts)",
   "StageSpans.resumedMs": "spans are made from events, after the lane may be gone",
-  // By another key than a lane's.
+  // Keyed by something else than a lane.
   "BlockProver.proved": "by block",
   "Disputes.open": "by block",
   "KeyRates.fullAtMs": "by API key",

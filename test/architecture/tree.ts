@@ -96,7 +96,7 @@ function childrenOf(node: Node): readonly Node[] {
   return children;
 }
 
-/** The nodes of a list such as `params` or `specifiers`; empty where there is no such list. */
+/** The nodes of a list such as `params` or `specifiers`; empty if there is no such list. */
 export function nodesIn(value: unknown): readonly Node[] {
   return Array.isArray(value) ? value.filter(isNode) : [];
 }
@@ -127,7 +127,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
 }
 
-/** Where a relative import of a file leads, from the repository's root. */
+/** Target of a relative import of a file, from the repository's root. */
 export function resolveFrom(path: string, specifier: string): string {
   return relative(".", join(dirname(path), specifier))
     .split(sep)

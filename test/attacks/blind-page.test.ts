@@ -1,4 +1,4 @@
-/** A page that somebody wants to stay green: the database is frozen, the node is frozen, a node is killed. */
+/** An attacker wants the page to stay green: the database is frozen, the node is frozen, a node is killed. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { launchBrowser } from "../support/browser.ts";

@@ -1,4 +1,4 @@
-/** One of two endpoints says of a mined transaction that it reverted. It did not, and nobody is to act on that word. */
+/** One of two endpoints claims that a mined transaction reverted. It did not, and nothing may act on that claim. */
 import { describe, expect } from "vitest";
 import { it } from "../support/integration.ts";
 import { lieAboutReceipts, proxyAt } from "../support/lying-endpoints.ts";

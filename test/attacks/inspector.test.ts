@@ -1,4 +1,7 @@
-/** SIGUSR1 has Node open V8's inspector, through which whoever reaches the port reads all memory of the process, keys included. */
+/**
+ * SIGUSR1 makes Node open V8's inspector, which lets anyone who reaches the port read all memory of the process, keys
+ * included.
+ */
 import { readdirSync, readlinkSync } from "node:fs";
 import { expect } from "vitest";
 import { it } from "../support/integration.ts";

@@ -1,11 +1,13 @@
-/** `fencepost dev` with a key, a chain or an address that somebody else could use: nobody without an API key spends from it. */
+/**
+ * `fencepost dev` with a key, a chain or an address that others could use: nobody without an API key spends from it.
+ */
 import { expect } from "vitest";
 import { it, linesOf } from "../support/command-line.ts";
 import { KEYS, QUICK, RECIPIENT, SIGNER } from "../support/integration.ts";
 
 const SECRET = "a-long-enough-secret-of-orders";
 
-/** As anybody on the network asks. */
+/** A request without credentials. */
 function post(url: string, key?: string): Promise<number> {
   const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
   const body = JSON.stringify({ signer: SIGNER, payload: { to: RECIPIENT, value: "1000000000000000000" } });

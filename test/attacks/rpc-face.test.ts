@@ -11,7 +11,7 @@ import { type RpcProxy, startRpcProxy } from "../support/rpc-proxy.ts";
 import { TestSocket } from "../support/rpc-socket.ts";
 
 const MIB = 1024 * 1024;
-/** What one key may have a node hold, its copies while they are read and parsed, and the rest of a node at work. */
+/** Memory that one key may occupy, its copies while they are read and parsed, and the rest of a node at work. */
 const MOST_GROWTH_MIB = 256;
 
 const SECRETS = { weak: "weak-0123456789abcdefghijkl", ops: "ops-0123456789abcdefghijkl" };

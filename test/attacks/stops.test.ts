@@ -119,7 +119,8 @@ describe("a process that is stopped past its lease and goes on", () => {
       const node = await nodes.start(endpoint.url, SHORT_LEASE);
       await threeOfMany(node);
       node.signal("SIGSTOP");
-      // What was on its way when the process stopped arrives; then the answer that would let the next one go is there, unread.
+      // The request in flight when the process was stopped arrives; then the answer that would release the next one is
+      // there, unread.
       await blocksLater(simulated, 500 / BLOCK_TIME_MS);
       const before = endpoint.arrivals.length;
       proxy.freeze();

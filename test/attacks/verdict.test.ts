@@ -52,7 +52,7 @@ function intentTo(to: string): Intent {
   return normalise({ codec: createCodec(), entropy, chainIds: [31_337] }, request);
 }
 
-/** As a caller's own transaction does. */
+/** Sent as a caller's own transaction. */
 async function writeIntake(database: Database, ...intents: readonly Intent[]): Promise<void> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();

@@ -103,7 +103,7 @@ const history = {
   lastAt: new Date(1),
 };
 
-/** What the node inside says, with members that are nobody's business outside. */
+/** The embedded node's answer, with members that are not public. */
 const inside = <T>(value: T): T => ({ ...value, internal: { secret: 1n } });
 
 const aNotice = (): Notice =>
@@ -377,7 +377,7 @@ describe.each(["the library", "the SDK"])("a handle of %s", (which) => {
     effectiveGasPrice: null,
     contractAddress: null,
   };
-  /** What is seen, look by look; the last for ever. */
+  /** The state at each poll; the last one repeats. */
   const life = (...views: readonly Partial<TransactionView>[]) => {
     let looks = 0;
     script.create = async () => sampleCreated();

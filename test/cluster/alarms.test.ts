@@ -11,7 +11,7 @@ import { AT, allocate, anAttempt, anInstance, anIntent, apply, holdLane, step } 
 import { rpcCall } from "../support/rpc-call.ts";
 
 interface Scene {
-  /** Of the second term: the first owner is dead. */
+  /** Under the second term: the first owner is dead. */
   readonly fence: Fence;
   /** Allocated and claimed by the first owner. */
   readonly txId: string;

@@ -29,8 +29,8 @@ function report(what: string, tookMs: Readonly<Record<string, number>>): void {
 }
 
 /**
- * Others are looked at twice a second, and must have been seen with their lock before its end says anything. Who has just
- * started has seen no other node, and judges by locks only where the server has been up for ten seconds.
+ * Others are checked twice a second, and must have been seen with their lock before its end means anything. A node that
+ * has just started has seen no other node, and judges by locks only if the server has been up for ten seconds.
  */
 async function untilAcquainted({ database }: Cluster, nodes: number): Promise<void> {
   const sql = `SELECT 1 FROM fencepost.node_instance WHERE NOT dead AND session_lock IS NOT NULL AND counter > 2

@@ -11,7 +11,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 /** No lease runs out because a database is slow: it is the order that stops. */
 const PATIENT = { FENCEPOST_LEASE_DURATION: "60s", FENCEPOST_LEASE_RENEW_INTERVAL: "3s" };
-/** Of each answer. Instances and then orders are read: by the database alone, this node would be too late. */
+/** Delay of each answer. Instances and then kills are read: by the database alone, this node would be too late. */
 const SLOW_MS = 700;
 const STOPS_WITHIN_MS = 1_000;
 
@@ -36,7 +36,7 @@ describe("an order to stop, given to one of three nodes at work", () => {
 
     const givenMs = systemClock.monotonicMs();
     const answer = await asked.client.kill({ reason: "the key may be stolen" });
-    // Answered within 200 ms: whether a node was told by then depends on who else needs the cores, that it stops does not.
+    // Answered within 200 ms: whether a node was notified by then depends on the load; that it stops does not.
     expect(answer.nodes.map(({ nodeId }) => nodeId)).toEqual(expect.arrayContaining([slow.nodeId, third.nodeId]));
     const accepted = load.accepted.length;
     await waitUntil(

@@ -1,4 +1,4 @@
-/** Many who want one lane: one has it, and its token tells the terms apart. */
+/** Many nodes compete for one lane: one gets it, and its token distinguishes the terms. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished } from "vitest";
 import { type CreatedTransaction, FencepostApiError } from "../../src/client/index.ts";
@@ -81,7 +81,7 @@ describe(`${COUNT} processes claim one lane`, () => {
   });
 });
 
-/** What each of two nodes says to a create on the lane, asked at the same moment. */
+/** The answers of two nodes to a create on the lane at the same moment. */
 async function askBoth(
   nodes: readonly ClusterNode[],
   index: number,
@@ -152,8 +152,8 @@ async function takeoverMs({ database }: Cluster, token: number): Promise<number>
 }
 
 describe("a lane whose lock is never free", () => {
-  // Where writers share the lock, sixteen of them starve a takeover for a minute: it never finds the row alone. Ours take
-  // turns, and a dead owner's get no turn any more.
+  // If writers share the lock, sixteen of them starve a takeover for a minute: it never finds the row free. Our writers
+  // take turns, and a dead owner's get no turn any more.
   it("because sixteen connections of its owner write without a pause is taken over within lease + 1 s all the same", async ({
     cluster,
   }) => {
@@ -165,7 +165,7 @@ describe("a lane whose lock is never free", () => {
     expect(deedsOf(writer)).toEqual([{ result: "fenced", token: 1 }]);
   });
 
-  // What only others than Fencepost do. Everything is starved then, until a takeover insists.
+  // Only other programs do this. They starve everything until a takeover insists.
   it.for(isLong ? ["sixteen sessions of others share it without a pause"] : [])(
     "because %s is taken over within lease + 1 s all the same",
     async (_, { cluster }) => {

@@ -14,7 +14,9 @@ const FEW = SIGNERS.slice(0, 4);
 const VARIABLES = { ...keysOf(FEW), FENCEPOST_LEASE_DURATION: "90s" };
 
 interface Moment {
-  /** Resolves, with how to go on, when the session has what the others need and hears nothing more. */
+  /**
+   * Resolves, with a function that continues it, when the session holds what the others need and receives nothing more.
+   */
   readonly stall: (wire: TcpProxy) => Promise<() => void>;
   /** How the server's list of locks shows it. */
   readonly lock: string;

@@ -43,7 +43,7 @@ async function takeOverAndWake(
   { owner, other, load, release = () => undefined }: Scene,
 ): Promise<void> {
   await untilOwnedBy(cluster, other);
-  // More than one where the machine starved it past its lease before it was stopped.
+  // More than one if the machine starved it past its lease before it was stopped.
   const instances = await instancesOf(cluster, owner);
   // Those of the load may all wait for the one that is stopped.
   const meanwhile = await new PersistentCaller(() => other.client).sendBatch(
@@ -78,7 +78,7 @@ interface Place {
   readonly passage: number;
 }
 
-/** What is written next is too late, and is written all the same: only the fence is in its way. */
+/** The next write is too late, and is sent all the same: only the fence refuses it. */
 const PLACES: readonly (readonly [string, Place])[] = [
   ["a broadcast, its bytes sent and the answer not noted", { failpoint: "broadcast.sent", passage: 5 }],
   ["a finality write, decided and not written", { failpoint: "finality.decided", passage: 3 }],

@@ -14,7 +14,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
 );
 
-/** Every `$ref` in the document, with the place it stands at. */
+/** Every `$ref` in the document, with its place. */
 function references(value: unknown, at = "#"): [string, string][] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) =>

@@ -5,7 +5,7 @@ import { account, transfer } from "../support/signed-transfer.ts";
 import { submitFreely } from "../support/submit-freely.ts";
 import { nodeSigningTests, sentTests } from "./chain/sent.ts";
 
-/** What a chain must let the suite do to it. Base fee at most 5 gwei. One harness per test: nothing is shared, nothing is left behind. */
+/** Controls that a chain must offer to the suite. Base fee at most 5 gwei. One harness per test: nothing is shared. */
 export interface ChainHarness {
   readonly chain: Chain;
   /** At least two, lower-case, each with 100 ether or more and no transaction yet. */
@@ -19,7 +19,7 @@ export interface ChainHarness {
   reorg(depth: number): Promise<void>;
   /** Lower-case, with a key that the node itself holds, a balance and no transaction yet. */
   readonly nodeAccount: Address;
-  /** Contracts whose every call reverts; null where the chain runs no EVM. */
+  /** Contracts that revert on every call; null if the chain runs no EVM. */
   readonly reverting: Reverting | null;
   close(): Promise<void>;
 }

@@ -3,11 +3,11 @@ import type { Clock } from "../../src/ports/clock.ts";
 
 export interface ClockSubject {
   readonly clock: Clock;
-  /** Lets at least this much time pass where the clock does not run by itself. */
+  /** Lets at least this much time pass if the clock does not run by itself. */
   readonly drive: (ms: number) => Promise<void>;
 }
 
-/** What every Clock promises. Nothing here sleeps: each test waits for the callback it is about. */
+/** The promises of every Clock. No test sleeps: each waits for its callback. */
 export function clockContract(name: string, create: () => ClockSubject): void {
   describe(`Clock contract: ${name}`, () => {
     it("never goes back, and reads milliseconds", async () => {

@@ -3,7 +3,7 @@ import type { Entropy } from "../../src/ports/entropy.ts";
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** What every Entropy promises. `create` must read a wall clock of this century. */
+/** The promises of every Entropy. `create` must read a wall clock of this century. */
 export function entropyContract(name: string, create: () => Entropy): void {
   describe(`Entropy contract: ${name}`, () => {
     it("writes ids as UUID version 7, variant 10", () => {

@@ -21,7 +21,7 @@ import {
 } from "../support/lane-samples.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
-/** What a changed history of the database means to those who write: run by the double and by the real store. */
+/** Effects of a changed database history on writers: run against the double and the real store. */
 export function epochsContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`epochs: ${name}`, () => {
     let subject: StoreSubject;

@@ -9,7 +9,7 @@ const key = (name: string, wishes: Partial<KeyTerms> = {}): KeyTerms => ({
   ...wishes,
 });
 
-/** What every keeper of API keys promises: two secrets of a key at most, on the terms that it was made with. */
+/** The promises of every key store: at most two secrets per key, with the terms that the key was made with. */
 export function keyStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`KeyStore contract: ${name}`, () => {
     let subject: StoreSubject;

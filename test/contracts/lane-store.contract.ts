@@ -20,13 +20,13 @@ import { timeAndHoldsContract } from "./lane-store/time-and-holds.ts";
 import { transitionContract } from "./lane-store/transition.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
-/** What the parts of the suite work with; filled before the first test. */
+/** State shared by the parts of the suite; filled before the first test. */
 export interface LaneStoreContext {
   subject: StoreSubject;
   store: Store;
 }
 
-/** What every LaneStore promises: fenced, atomic, each item with its own fate, nothing consumed by what is refused. */
+/** The promises of every LaneStore: fenced, atomic, one result per item, and a refusal consumes nothing. */
 export function laneStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`LaneStore contract: ${name}`, () => {
     const context = {} as LaneStoreContext;
@@ -34,7 +34,7 @@ export function laneStoreContract(name: string, create: () => Promise<StoreSubje
       context.subject = await create();
       context.store = await context.subject.connect();
     });
-    // Of one database: the next test begins without limits.
+    // All share one database: the next test begins without limits.
     afterEach(async () => {
       await enforced(context.store);
     });

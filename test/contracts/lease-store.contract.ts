@@ -8,7 +8,7 @@ import { type LeaseStoreContext, servingContract } from "./lease-store/serving.t
 import { sessionLocksContract } from "./lease-store/session-locks.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
-/** What every LeaseStore promises: one owner at a time, tokens that only grow, death once and for all. */
+/** The promises of every LeaseStore: one owner at a time, tokens that only grow, death is permanent. */
 export function leaseStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`LeaseStore contract: ${name}`, () => {
     const context = {} as LeaseStoreContext;

@@ -24,7 +24,7 @@ export type Act = (lane: Lane, request: LaneRequest) => Promise<LaneAnswer | Fen
 
 export interface PeersSubject {
   readonly peers: Peers;
-  /** Another node, which answers as told. */
+  /** Another node with programmed answers. */
   startNode(receive: Receive, act?: Act, kill?: (kill: Kill) => void): Promise<PeerNode>;
   close(): Promise<void>;
 }
@@ -67,7 +67,10 @@ export async function unreachable(call: Promise<unknown>): Promise<PeerUnreachab
   return error as PeerUnreachable;
 }
 
-/** What every way between nodes promises: the same words there, one answer each back, and honesty about silence. */
+/**
+ * The promises of every connection between nodes: requests arrive unchanged, each gets one answer, and silence is
+ * reported as silence.
+ */
 export function peersContract(name: string, create: () => Promise<PeersSubject>): void {
   describe(`Peers contract: ${name}`, () => {
     const heard: { creates: readonly ForwardedCreate[]; repeat: boolean }[] = [];

@@ -20,7 +20,7 @@ import {
 } from "../support/lane-samples.ts";
 import type { Store, StoreSubject } from "./store-subject.ts";
 
-/** What every QueryStore promises: any node answers, pages neither miss nor repeat, the feed is in order. */
+/** The promises of every QueryStore: any node answers, pages neither miss nor repeat rows, the feed is in order. */
 export function queryStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`QueryStore contract: ${name}`, () => {
     let subject: StoreSubject;

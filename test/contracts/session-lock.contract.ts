@@ -17,7 +17,7 @@ export interface SessionLockSubject {
   close(): Promise<void>;
 }
 
-/** What every SessionLock promises: it is seen while its session lasts, and not for a moment longer. */
+/** The promises of every SessionLock: it is visible exactly as long as its session lasts. */
 export function sessionLockContract(name: string, create: () => Promise<SessionLockSubject>): void {
   describe(`SessionLock contract: ${name}`, () => {
     let subject: SessionLockSubject;

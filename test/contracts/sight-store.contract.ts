@@ -22,7 +22,7 @@ const ALL = { signers: null, chains: null };
 const decision = { action: "suspend", actor: "operator:ada", reason: "audit" } as const;
 const held = { actor: "operator:ada", audit: null };
 
-/** What every SightStore promises to people who look at everything at once. */
+/** The promises of every SightStore, which serves the overview pages. */
 export function sightStoreContract(name: string, create: () => Promise<StoreSubject>): void {
   describe(`SightStore contract: ${name}`, () => {
     let subject: StoreSubject;

@@ -26,7 +26,9 @@ export type Store = LeaseStore &
 export interface OlderSender {
   /** In this order. */
   leave(...intents: readonly Intent[]): Promise<void>;
-  /** Tells its caller that they are accepted. Returns those that were neither taken up nor declined before. */
+  /**
+   * Answers the callers that the intents are accepted. Returns those that were neither dequeued nor declined before.
+   */
   accept(...txIds: readonly string[]): Promise<readonly string[]>;
   /** Why it was declined; null: it was not. */
   declined(txId: string): Promise<Problem | null>;
@@ -44,7 +46,7 @@ export interface StoreSubject {
   letApprovalExpire(txId: string): Promise<void>;
   /** Puts the `validUntil` of a transaction into the past, by the database's clock. */
   letTimeEnd(txId: string): Promise<void>;
-  /** By the database's clock. */
+  /** In the database's time. */
   now(): Promise<Date>;
   /** Lets the database's clock go on by a little, so that two moments differ. */
   tick(): Promise<void>;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../src/ports/wake-ups.ts";
 
 export interface WakeUpsSubject {
-  /** One more node; resolves when it hears. */
+  /** One more node; resolves when it listens. */
   connect(): Promise<WakeUps>;
   /** Resolves when the fact holds. */
   until(fact: () => boolean): Promise<void>;
@@ -11,7 +11,7 @@ export interface WakeUpsSubject {
   close(): Promise<void>;
 }
 
-/** What every WakeUps promises. That a hint may be lost is no promise, so nothing here waits for a loss. */
+/** The promises of every WakeUps. Hints may be lost, so no test waits for a loss. */
 export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubject>): void {
   describe(`WakeUps contract: ${name}`, () => {
     let subject: WakeUpsSubject;

@@ -1,4 +1,7 @@
-/** What deploy/ says of variables, paths, ports, commands and times, against the code: a file that nobody runs here goes stale unseen. */
+/**
+ * Variables, paths, ports, commands and times in deploy/, compared with the code: a file that no test runs goes stale
+ * unseen.
+ */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
@@ -51,7 +54,7 @@ function readYaml<T>(path: string): T {
   return parse(readText(path), { merge: true }) as T;
 }
 
-/** What the first group took, everywhere. */
+/** All matches of the first group. */
 function matches(text: string, pattern: RegExp): readonly string[] {
   return [...text.matchAll(pattern)].flatMap(([, found]) => found ?? []);
 }
@@ -119,7 +122,7 @@ describe("the image", () => {
 
   it("holds the one package that the bundle leaves out", () => {
     const left = /LEFT_OUT = \[(.+)\]/.exec(readText("scripts/bundle.mjs"))?.[1] ?? "";
-    // Of `fencepost dev`, and pg's accelerator, which nobody needs.
+    // Only for `fencepost dev`, and pg's optional accelerator.
     expect(left.split(", ").filter((name) => !/nomicfoundation|pg-native/.test(name))).toEqual(['"jiti"']);
     expect(DOCKERFILE).toContain("/node_modules/jiti /app/node_modules/jiti");
   });
@@ -174,7 +177,7 @@ describe("the configuration by files", () => {
     await mkdir(closed);
     await writeFile(posix.join(closed, "database-url"), "as it is\n");
     await chmod(closed, 0o000);
-    // Root may look everywhere, and so looks as somebody else; the file is read by root, who may.
+    // Root may read everything, so the check runs as another account; root reads the file.
     const root = process.getuid?.() === 0;
     const script = `${root ? "process.setuid(65534);" : ""}await import("data:text/javascript," + encodeURIComponent(process.argv[1]))`;
     const argv = ["--input-type=module", "--eval", script, CONFIG];

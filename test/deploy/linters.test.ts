@@ -1,4 +1,4 @@
-/** The tools that know these files best, where they are installed; where not, the report says what stays unchecked. */
+/** The linters of these files, if they are installed; otherwise the report names what stays unchecked. */
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { cp, mkdir, writeFile } from "node:fs/promises";
@@ -131,7 +131,7 @@ describe("systemd-analyze", () => {
     const unit = join(directory.path, "fencepost.service");
     await cp(join(DEPLOY, "systemd/fencepost.service"), unit);
     try {
-      // Whether /usr/bin/node is there is a question for the machine that it is installed on.
+      // Only the target machine can answer whether /usr/bin/node exists.
       const said = await run(analyze, "verify", "--man=no", unit).catch((error: { stderr: string }) => error.stderr);
       const lines = said.split("\n").filter((line) => line.includes("fencepost.service"));
       expect(lines.filter((line) => !line.includes("is not executable"))).toEqual([]);

@@ -1,4 +1,4 @@
-/** Rules and dashboard are read by machines that nobody watches: a series that does not exist is an alert that never rings. */
+/** Machines read rules and dashboard unattended: a series that does not exist is an alert that never fires. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ const DASHBOARD = "deploy/grafana/fencepost.json";
 const CHOSEN = ["$", "{datasource}"].join("");
 const text = (path: string): string => readFileSync(path, "utf8");
 
-/** What other people's rules and dashboards may rely on, besides ours. */
+/** Series that other people's rules and dashboards may rely on, besides ours. */
 const PUBLIC = `lease_acquire_total lease_fenced_total lease_held writer_queue_depth writer_batch_size tx_create_total
   tx_submit_total tx_state receipt_check_total receipt_backlog confirmations_new_fork_total pending_oldest_age_seconds
   pending_depth resubmit_total stuck_total head_of_line_blocked_total stuck_resolution_total gray_zone_total

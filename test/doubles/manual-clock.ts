@@ -9,7 +9,7 @@ export interface ManualClock extends Clock {
   /** Moves the wall clock alone, forth or back, as an administrator might. */
   stepWallClock(ms: number): void;
   readonly armedTimers: number;
-  /** When the earliest timer is due, on the monotonic clock; null where none is armed. */
+  /** Due time of the earliest timer, on the monotonic clock; null if none is armed. */
   readonly nextDueMs: number | null;
 }
 

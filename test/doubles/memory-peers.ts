@@ -25,8 +25,8 @@ interface Listener {
 const noActions: Act = async () => new FencepostError("UNAVAILABLE", "this node takes no actions");
 
 /**
- * The wires between nodes of one process. A node that hung up refuses; a mute one hears nothing and says nothing; single
- * calls can be lost on either way.
+ * The connections between nodes of one process. A disconnected node refuses; a mute one neither receives nor answers;
+ * single calls can be lost in either direction.
  */
 export class MemoryNetwork {
   readonly forwards: { readonly to: string; readonly count: number; readonly repeat: boolean }[] = [];

@@ -34,7 +34,7 @@ export class MemorySessionLock implements SessionLock {
     this.cut();
   }
 
-  /** The session ends, by the server's will: the process hears of it, and begins another. */
+  /** The server ends the session: the process is notified and begins another. */
   interrupt(): void {
     this.end();
     this.database.clock.after(RECONNECT_MS, () => this.begin());
@@ -52,7 +52,7 @@ export class MemorySessionLock implements SessionLock {
     this.begin();
   }
 
-  /** The server has ended the session, and the node is not told. */
+  /** The server has ended the session, and the node is not notified. */
   vanish(): void {
     if (this.current !== null) this.database.state.locks.delete(this.current.key);
   }

@@ -48,8 +48,8 @@ export function counter(): () => number {
 const curve = await loadCurve();
 
 /**
- * Writes the sender's address where `r` belongs: no key, no curve, a tenth of the time. Only a simulated chain with
- * `recoverSender: senderFromFakeSignature` takes such bytes.
+ * Writes the sender's address in the place of `r`: no key, no curve, a tenth of the time. Only a simulated chain with
+ * `recoverSender: senderFromFakeSignature` accepts such bytes.
  */
 export class FakeSigner implements Signer {
   readonly #addresses: ReadonlySet<Address>;
@@ -57,7 +57,7 @@ export class FakeSigner implements Signer {
   readonly #draw: () => number;
   #refuses: (transaction: UnsignedTransaction) => boolean = () => false;
   #memory: PayloadMemory | null = null;
-  /** So often a second payload for a nonce was not signed, for want of a declaration. */
+  /** Number of refused signatures: a second payload for a nonce without a declaration. */
   undeclared = 0;
 
   /**

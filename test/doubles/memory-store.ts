@@ -47,12 +47,12 @@ import { DatabaseState, sameLane, waitingIntake } from "./memory-store/state.ts"
 
 const A_DAY_MS = 86_400_000;
 
-/** What goes wrong with the next commit: nothing was committed, or the outcome is not told, though it was committed, or was not. */
+/** Fault of the next commit: nothing was committed, or the outcome is unknown, with or without a commit. */
 export type CommitFault = "unavailable" | "busy" | "unknown-committed" | "unknown-lost";
 
 /**
- * A database in memory, for as many nodes as connect to it. The clock is the database's own: expiry is judged by it.
- * Every call takes effect at one instant, between the two promises that stand for the way there and back.
+ * A database in memory, for any number of nodes. The clock is the database's own and decides expiry. Every call takes
+ * effect at one instant, between the two promises that represent the way there and back.
  */
 export class MemoryDatabase {
   readonly clock: Clock;
@@ -74,7 +74,7 @@ export class MemoryDatabase {
     return { key, serverUpMs: this.clock.monotonicMs() - this.upSinceMs };
   }
 
-  /** The server is started again, so that no session is old. That every session ends is for each of them to hear. */
+  /** The server restarts, so that no session is old. Each session is notified of its own end. */
   restarted(): void {
     this.upSinceMs = this.clock.monotonicMs();
   }
@@ -89,7 +89,7 @@ export class MemoryDatabase {
     this.state.mayHaveLost = mayHaveLost;
   }
 
-  /** What a backup holds. */
+  /** Content of a backup. */
   snapshot(): DatabaseState {
     return this.state.copy();
   }
@@ -101,7 +101,7 @@ export class MemoryDatabase {
     this.changeHistory(true);
   }
 
-  /** What `insertIntake` does once its caller's transaction has committed. */
+  /** Effect of `insertIntake` once its caller's transaction has committed. */
   insertIntake(intent: Intent, unanswered = false): void {
     const intakeId = ++this.state.lastIntakeId;
     const entry = { intakeId, intent, createdAt: this.clock.now(), aliasOf: null, approval: null, history: [] };
@@ -146,7 +146,7 @@ export class MemoryStore
     this.leaveFaults.push(fault);
   }
 
-  /** Whatever is queued goes wrong no more. */
+  /** Clears the queued faults. */
   forgetFaults(): void {
     this.faults.length = 0;
   }

@@ -1,6 +1,6 @@
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../src/ports/wake-ups.ts";
 
-/** What the nodes of one world tell each other. */
+/** Notifications between the nodes of one world. */
 export class MemoryHints {
   private readonly listening = new Set<MemoryWakeUps>();
 

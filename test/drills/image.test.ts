@@ -1,6 +1,6 @@
 /**
- * What deploy/Dockerfile puts into the image, put together by its own lines and run as a container runs it: under another account, as
- * process 1 of its own, on a file system that takes no changes. Docker itself is not needed.
+ * The content of the image by deploy/Dockerfile's own lines, run as a container runs it: under another account, as
+ * process 1, on a read-only file system. Docker itself is not needed.
  */
 import { execFile, spawn } from "node:child_process";
 import { cp, mkdir, readFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ const DOCKERFILE = readText("deploy/Dockerfile");
 const SECRET = "a-secret-of-the-image-drill";
 const CANNOT = "not root, or no unshare: the image's content is not run in namespaces of its own here";
 
-/** The COPY lines of the last stage, from this checkout, which stands for the stage that builds. */
+/** The COPY lines of the last stage, from this checkout, which takes the place of the build stage. */
 async function assemble(image: string): Promise<void> {
   const last = DOCKERFILE.slice(DOCKERFILE.lastIndexOf("\nFROM "));
   for (const [, words = ""] of last.matchAll(/^COPY (?:--from=build )?(.+)$/gm)) {
@@ -37,7 +37,7 @@ async function assemble(image: string): Promise<void> {
   }
 }
 
-/** ENTRYPOINT or CMD, with the image's folders where they are here. */
+/** ENTRYPOINT or CMD, with the image's folders replaced by local ones. */
 function words(instruction: string, image: string): readonly string[] {
   const list = JSON.parse(new RegExp(`^${instruction} (\\[.+\\])$`, "m").exec(DOCKERFILE)?.[1] ?? "[]") as string[];
   return list.map((word) => word.replace("/nodejs/bin/node", process.execPath).replace("/app/", `${image}/app/`));

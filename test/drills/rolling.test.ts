@@ -76,7 +76,10 @@ describe("a rolling upgrade", () => {
       const before = load.accepted.length;
       return waitUntil(() => load.accepted.length > before + 30, "callers are served");
     };
-    /** As a load balancer does it: the new one is ready before the old one leaves, which gets no more requests then. */
+    /**
+     * As a load balancer does it: the new node is ready before the old one leaves, and the old one gets no more
+     * requests then.
+     */
     const replace = async (place: number, root: string): Promise<void> => {
       const old = serving[place] as NodeProcess;
       serving[place] = await start(root, names[place] ?? "");

@@ -53,7 +53,7 @@ describe("the image", () => {
   const keepSecrets = (databaseUrl: string, rpcUrl: string) =>
     mountedSecrets(directory.path, { databaseUrl, rpcUrl, secret: SECRET });
 
-  /** On the network of this machine, where database and chain of the tests are. */
+  /** On this machine's network, which has the database and chain of the tests. */
   async function start(secrets: string, ...argv: readonly string[]) {
     const port = await freePort();
     const variables = {

@@ -1,4 +1,7 @@
-/** deploy/systemd/fencepost.service under a real systemd, installed by the lines of docs/deployment.md, in a container that stands for a machine. */
+/**
+ * deploy/systemd/fencepost.service under a real systemd, installed by the lines of docs/deployment.md, in a container
+ * that takes the place of a machine.
+ */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, vi } from "vitest";
@@ -53,7 +56,7 @@ describe("the unit under systemd", () => {
       async () => /running|degraded/.test((await sh("systemctl is-system-running")).stdout),
       "systemd is up",
     );
-    // What systemd does itself at the start of a machine, and leaves to others in a container: credentials are mounts.
+    // Work that systemd does itself when a machine starts, and not in a container: credentials are mounts.
     await sh("mount --make-rshared /");
     const packed = pack(directory.path);
     await docker("cp", packed, `${machine}:/srv/fencepost.tgz`);

@@ -17,11 +17,11 @@ import { transfer } from "../support/transfers.ts";
 vi.setConfig({ testTimeout: 60_000 });
 
 interface Opened {
-  /** Begins a transaction and commits it; where the work throws, it rolls back and rejects. */
+  /** Begins a transaction and commits it; if the work throws, it rolls back and rejects. */
   transaction(
     work: (client: CallerTransaction, order: (id: string) => Promise<unknown>) => Promise<unknown>,
   ): Promise<unknown>;
-  /** What somebody may take for a transaction. */
+  /** Objects that could be mistaken for a transaction. */
   readonly notOne: unknown;
   close(): Promise<unknown>;
 }

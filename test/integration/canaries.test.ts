@@ -25,7 +25,7 @@ interface Gateway {
   quotes: (method: string) => boolean;
   /** The whole request is refused so, instead of its calls. */
   status: number | null;
-  /** Of a key service, which the signer quotes too. */
+  /** Secret of a key service, which the signer quotes too. */
   token: string;
 }
 
@@ -80,7 +80,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** With a password that nobody else has. */
+/** With a unique password. */
 async function makeRole(database: Database, canaries: Canaries, name: string) {
   const url = new URL(database.url);
   url.username = `fencepost_${randomBytes(6).toString("hex")}`;
@@ -174,7 +174,7 @@ class Asked {
   }
 }
 
-/** What an endpoint says of an estimate is answered, what it says of a payload is stored. */
+/** An endpoint's error about an estimate is returned to the caller; one about a payload is stored. */
 async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
   gateway.quotes = (method) => method === "eth_estimateGas" || method === "eth_call";
   const unpriced = { signer: SIGNER, payload: { to: SIGNER, data: "0x01" } };
@@ -190,7 +190,7 @@ async function endpointQuotes(asked: Asked, gateway: Gateway): Promise<string> {
   return txId;
 }
 
-/** Of what it did not sign, people are told, and whoever asks why. */
+/** People are alerted about unsigned transactions, and explain shows the reason. */
 async function signerQuotes(asked: Asked): Promise<void> {
   const created = await asked.ask("/api/v1/tx", { ...pricedTransfer(2), signer: REMOTE });
   const txId = /"txId":"([^"]+)"/.exec(created)?.[1] as string;
@@ -198,7 +198,7 @@ async function signerQuotes(asked: Asked): Promise<void> {
   await waitUntil(isSaid, "the remote signer refused to sign");
 }
 
-/** In its nonsense and in its decision; people are told of both, in a chat whose refusal quotes as well. */
+/** In its invalid answer and in its decision; people are alerted of both, in a chat whose refusal quotes as well. */
 async function hookQuotes(
   asked: Asked,
   receiver: WebhookReceiver,
@@ -229,7 +229,7 @@ async function databaseQuotes(asked: Asked, database: Database, url: string): Pr
   await database.query("DROP TRIGGER quotes ON fencepost.transaction");
 }
 
-/** Puts its key where it does not belong, and looks at everything there is. */
+/** Sends its key in the wrong place, and reads everything there is. */
 async function callerQuotes(asked: Asked): Promise<void> {
   const { apiKey } = asked;
   expect(await asked.ask(`/api/v1/${apiKey}`)).toMatch(/^404 /);

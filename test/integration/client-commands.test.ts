@@ -1,4 +1,4 @@
-/** Commands that ask a node, against a real one: in this process where that is enough, as shipped where it is not. */
+/** Commands that call a node, against a real one: in this process if that is enough, else as shipped. */
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 import { type CommandWorld, runCommand } from "../support/command.ts";
@@ -11,7 +11,7 @@ interface Fixtures {
   readonly node: { readonly url: string };
   /** A command of this process, asking that node; time passes by the clock. */
   readonly fencepost: (argv: readonly string[], world?: CommandWorld) => ReturnType<typeof runCommand>;
-  /** A directory that is nobody's home yet. */
+  /** An unused directory. */
   readonly home: string;
 }
 

@@ -209,7 +209,7 @@ describe("fencepost start", () => {
   });
 });
 
-/** Linux tells it in /proc; elsewhere ps does. */
+/** Linux shows it in /proc; elsewhere ps does. */
 function residentKib(pid: number): number {
   const status = `/proc/${pid}/status`;
   if (!existsSync(status)) return Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)], { encoding: "utf8" }));

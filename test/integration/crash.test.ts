@@ -13,7 +13,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const COUNT = 12;
 
-/** What must happen to the chain for a node to come by there. */
+/** Events on the chain that make a node reach that point. */
 const PROVOKE: Partial<Record<Failpoint, (chain: SimulatedServer, database: Database) => Promise<void>>> = {
   "resubmit.claimed": async ({ faults }) => {
     faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction", times: 3 });
@@ -26,7 +26,7 @@ const PROVOKE: Partial<Record<Failpoint, (chain: SimulatedServer, database: Data
   },
 };
 
-/** What was priced before the first arrived is too cheap from then on, and is signed again for more. */
+/** A transaction priced before the first one arrived is too cheap from then on, and is signed again for more. */
 async function raiseOnArrival({ chain }: SimulatedServer): Promise<void> {
   const unsubscribe = chain.subscribe((event) => {
     if (event.type !== "arrival") return;

@@ -1,4 +1,4 @@
-/** What happens beside us: another program uses the key, another chain answers, and a node signs with a key of its own. */
+/** Events beside us: another program uses the key, another chain answers, and a node signs with its own key. */
 import { describe, expect } from "vitest";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
 import { type SimulatedServer, startSimulatedServer } from "../doubles/simulated-chain/server.ts";

@@ -15,7 +15,7 @@ const GWEI = 1_000_000_000n;
 const ETHER = 10n ** 18n;
 /** 0.004 ether for a unit of gas: a plain transfer would cost 84 of them. */
 const LIE = `0x${(4n * 10n ** 15n).toString(16)}`;
-/** What docs/configuration.md says of chain 31337. */
+/** The values that docs/configuration.md gives for chain 31337. */
 const MOST_PER_GAS = 1_000n * GWEI;
 
 type Lie = "a base fee of zero" | "no base fee";

@@ -10,7 +10,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const SIGNERS = [SIGNER, OTHER_SIGNER];
 
-/** Each of the two lanes on a node of its own, as every node tells it. */
+/** Each of the two lanes on a node of its own, as every node shows it. */
 async function spread(nodes: readonly NodeProcess[]): Promise<Map<string, NodeProcess>> {
   const owners = await waitUntil(async () => {
     const leases = await (nodes[0] as NodeProcess).client.leases();

@@ -18,7 +18,7 @@ const NOT_BY_CHANCE = new Set([
   ...["approveTransaction", "rejectTransaction"],
 ]);
 
-/** Nodes that vanished while nobody looked: what there is to acknowledge. */
+/** Nodes that vanished earlier: notices to acknowledge. */
 const NOTICES = `
   INSERT INTO fencepost.notice (kind, node_id, first_seen_at, last_seen_at, times, evidence)
   SELECT 'NODE_VANISHED', 'vanished-' || n, now(), now(), 1, jsonb_build_array(jsonb_build_object(

@@ -153,7 +153,7 @@ describe("an answer that is lost behind the commit", () => {
     const { wallet } = viemOn(`${url}/rpc`);
     const provider = ethersOn(`${url}/rpc`);
     const signer = await provider.getSigner(OTHER_SIGNER);
-    // Whatever it is: at the second or third COMMIT from now, the allocation's answer is lost, or comes too late.
+    // Any request: at the second or third COMMIT from now, the allocation's answer is lost, or comes too late.
     const tries = [
       { client: "viem", fault: "cut-after", send: () => wallet.sendTransaction({ to: RECIPIENT, value: 1n }) },
       {
@@ -207,7 +207,7 @@ describe("an answer that is lost behind the commit", () => {
       await waitUntil(async () => (await rowsOf(value)).length > 0, "it is stored");
       expect(await rowsOf(value)).toHaveLength(1);
 
-      // What viem's actions do not repeat, its bare requests do, and so do its fallbacks.
+      // Requests that viem's actions do not repeat, but its bare requests and its fallbacks do.
       const merging = await lossy("/rpc?repeat=merge", treatment);
       const bare = { from: SIGNER, to: RECIPIENT, value: `0x${(++value).toString(16)}` } as const;
       const repeated = viemOn(merging.url, { timeout: 1_000 }).wallet;

@@ -1,6 +1,6 @@
 /**
- * docs/kms.md as it is printed: every command of it, in one shell, in its order. What no test can have has a stand-in: the
- * clouds' command lines (which note what they were told), psql, the names of hosts, and KMS itself, with real secp256k1.
+ * docs/kms.md as printed: all its commands, in one shell, in their order. Stand-ins replace what no test can have: the
+ * clouds' command lines (which record their arguments), psql, host names, and KMS itself, with real secp256k1.
  */
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -28,7 +28,7 @@ const sections = page
     return { title, commands: [...text.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = ""]) => block).join("\n") };
   });
 
-/** Executables that come before all others. Each cloud's notes what it was told, one line a call. */
+/** Executables that precede all others. Each cloud's records its arguments, one line a call. */
 function standIns(directory: string): string {
   const launcher = fileURLToPath(new URL("bin/fencepost.js", root));
   const psql = fileURLToPath(new URL("test/support/psql.mjs", root));

@@ -141,7 +141,7 @@ describe("a reserved nonce", () => {
     const behind = await waitUntil(() => client.send(transfer(5)).catch(() => null), "the lane is taken over");
     expect(behind.nonce).toBe(nonce + 1);
     const rawTransaction = await sign(nonce);
-    // As often as it takes: a lease this short is sometimes too short for a busy machine.
+    // Repeated as often as needed: a lease this short is sometimes too short for a busy machine.
     const txId = await waitUntil(async () => {
       await client.submitReserved(reservationId, rawTransaction).catch(() => undefined);
       return (await client.reservation(reservationId)).txId;
@@ -230,7 +230,7 @@ describe("a nonce that nothing holds", () => {
     const txHash = await rpcCall<string>(edr.url, "eth_sendRawTransaction", [await sign(nonce)]);
     const behind = await client.send(transfer(1));
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
-    // As long again as it was kept, and a second more: long enough for a placeholder.
+    // As long again as it was kept, and one second more: enough for a placeholder.
     const over = "SELECT 1 FROM fencepost.hole WHERE since < clock_timestamp() - interval '3 seconds'";
     await waitUntil(async () => (await database.query(over)).length === 1, "the search is over");
     await rpcCall(edr.url, "evm_setIntervalMining", [3_000]);

@@ -1,4 +1,7 @@
-/** Operators and hooks on real processes and a real database: what they decide happens once, or is told as what happened. */
+/**
+ * Operators and hooks on real processes and a real database: a decision is carried out once, or its true outcome is
+ * reported.
+ */
 import { createHmac } from "node:crypto";
 import { describe, expect } from "vitest";
 import { createClient, FencepostApiError, type Transaction } from "../../src/client/index.ts";

@@ -1,4 +1,4 @@
-/** What opens the routes between nodes: the private key of a live process, and nothing that stands in the database. */
+/** Only the private key of a live process opens the routes between nodes; nothing in the database does. */
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
@@ -10,7 +10,7 @@ import { waitUntil } from "../support/wait-until.ts";
 
 const SCHEMES = ["Fencepost-Node", "Fencepost-Instance", "Bearer"];
 
-/** Every text that somebody with a dump of the database can read. */
+/** Every text that a reader of a database dump can see. */
 async function dumpOf(database: Database): Promise<readonly string[]> {
   const tables = await database.query<{ name: string }>(
     "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'fencepost'",

@@ -51,7 +51,7 @@ const it = base.extend<{ readonly replicas: Replicas }>({
   },
 });
 
-/** As a caller does that has a request id: again, until it is answered. */
+/** A caller with a request id repeats until it is answered. */
 async function persistently(face: Fencepost, request: Parameters<Fencepost["send"]>[0]) {
   for (let tries = 1; ; tries++) {
     try {
@@ -118,7 +118,7 @@ describe("replicas that embed the library", () => {
         expect(await face.releaseNonce(kept.reservationId)).toMatchObject({ state: "RELEASED", nonce: kept.nonce });
       }
     }
-    // And what names its nonce, or a pool: the owner decides, whichever of the two is asked.
+    // Also a create that names its nonce, or a pool: the owner decides, whichever of the two nodes is asked.
     for (const signer of SIGNERS) {
       const { nonce } = await both[0].send({ signer, payload: { to: RECIPIENT, value: "1" } });
       for (const [at, face] of both.entries()) {
@@ -154,7 +154,7 @@ describe("replicas that embed the library", () => {
     const before = range(30).map((index) => here.send(to(index, "before")));
     child.signal("SIGKILL");
     const after = range(30).map((index) => here.send(to(index, "after")));
-    // A pool's requests may be left for the dead one: told that nothing was accepted, or unknown, they are repeated.
+    // A pool's requests may wait for the dead node: answered with "nothing accepted" or "unknown", they are repeated.
     const pooled = range(20).map((index) =>
       persistently(here, { ...transfer(index, "pool"), signer: { pool: "payouts" } }),
     );
@@ -196,7 +196,7 @@ describe("replicas that embed the library", () => {
     child.signal("SIGCONT");
     const outcomes = await Promise.all(created.map(({ txId }) => here.waitFor(txId, { timeoutMs: 60_000 })));
     expect(new Set(outcomes.map(({ state }) => state))).toEqual(new Set(["CONFIRMED"]));
-    // Whichever id was answered names the one transaction, and a handle learns its own.
+    // Either returned id names the one transaction, and a handle learns its own.
     for (const sent of both) {
       const answered = sent.txId;
       const { txId } = await sent.final({ timeoutMs: 60_000 });

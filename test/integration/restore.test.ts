@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const nameOf = ({ url }: Database) => new URL(url).pathname.slice(1);
 
-/** On another database: a database that somebody is connected to can be neither copied nor replaced. */
+/** On another database: a database with connections can be neither copied nor replaced. */
 async function asAdmin(...statements: readonly string[]): Promise<void> {
   const client = new Client({ connectionString: inject("postgres").adminUrl });
   await client.connect();

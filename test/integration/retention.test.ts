@@ -17,7 +17,7 @@ describe("a node with a retention", () => {
   let chain: SimulatedServer;
   let rows: Database & { end(): Promise<void> };
   let fencepost: Fencepost;
-  /** As its caller knows it; its row has another id by then, of long ago. */
+  /** By the id that its caller knows; its row has another id by then, of long ago. */
   let told: string;
   let truncatedAt: number;
 

@@ -66,7 +66,7 @@ describe("a node that is asked about everything at once", () => {
     await waitUntil(async () => (await client.attention()).items.length === 0, "nothing needs anybody");
     await miner.close();
     expect((await client.nonceRuler(SIGNER)).spans).toEqual([{ from: 0, to: 1, kind: "final" }]);
-    // As of a second ago, or younger.
+    // One second old, or younger.
     await waitUntil(async () => (await client.overview()).timeToFinalitySeconds !== null, "outcomes are timed");
   });
 

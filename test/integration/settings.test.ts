@@ -1,4 +1,4 @@
-/** What settings promise, on a real node: several chains, finality by tag, bounded queues, nonces that others used. */
+/** Promises of the settings, on a real node: several chains, finality by tag, bounded queues, nonces used by others. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect } from "vitest";

@@ -81,7 +81,7 @@ describe("the signing process of a node", () => {
 const CHAINS = [1, 137];
 const BUILT = new URL("../../dist/main/node/open-signing.js", import.meta.url).href;
 
-/** As it is built: a process runs no TypeScript. */
+/** The built file: a process runs no TypeScript. */
 async function openBuilt(privateKeys: typeof CONTRACT_KEYS): Promise<Signer> {
   const { openSigning } = (await import(BUILT)) as typeof import("../../src/main/node/open-signing.ts");
   const none = { privateKeyFiles: [], mnemonic: null, keystore: null, nodeSigners: [], remote: null };
@@ -102,7 +102,7 @@ const SNAPSHOT = "SIGUSR2";
 const SHIPPED = fileURLToPath(new URL("../../dist/bundle/signing-main.js", import.meta.url));
 const PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
-/** As hex, and as a part of anything in base64, which has three alignments. */
+/** As hex, and as a part of base64, which has three alignments. */
 function spellingsOf(text: string): readonly string[] {
   const shifted = [0, 1, 2].map((shift) => Buffer.from(`${"-".repeat(shift)}${text}`).toString("base64"));
   return [text, ...shifted.map((each) => each.slice(4, -4))];

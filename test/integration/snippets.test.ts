@@ -17,7 +17,7 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
   "dependencies" | "devDependencies" | "peerDependencies",
   Readonly<Record<string, string>>
 >;
-/** What a user has beside Fencepost. */
+/** Packages that a user has beside Fencepost. */
 const BESIDE = ["typescript", "@types/node", "viem", ...Object.keys(manifest.peerDependencies)];
 /** Libraries in whose transactions the page about embedding sends. */
 const OF_CALLERS = ["pg", "drizzle-orm", "kysely", "knex", "postgres"];

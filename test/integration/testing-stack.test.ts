@@ -137,7 +137,7 @@ describe("startFencepost", () => {
   });
 });
 
-/** Starts a stack, tells the processes it consists of, and then does what it is told. */
+/** Starts a stack, prints its processes, and then obeys commands. */
 const SCRIPT = (end: string) => `
   import { startFencepost } from "fencepost/testing";
   import { execFileSync } from "node:child_process";

@@ -5,7 +5,7 @@ import { transfer } from "../support/transfers.ts";
 
 const NEWEST = 'SELECT max(name COLLATE "C") AS name FROM fencepost.migration';
 
-/** As the first node of a release with such a migration leaves it behind. */
+/** The state after the first node of a release with such a migration. */
 async function bringForward(database: Database, name: string, worksWith: string): Promise<void> {
   const insert = "INSERT INTO fencepost.migration (name, checksum, works_with) VALUES ($1, 'x', $2)";
   await database.query(insert, [name, worksWith]);
@@ -33,7 +33,7 @@ describe("a schema that a newer version has brought forward", () => {
     expect(late.stdout()).toBe("");
     const lines = late.stderr().trimEnd().split("\n");
     expect(lines).toEqual([expect.stringMatching(/^fencepost: .*9002_later\.sql.*too new.*9001_next\.sql.*upgrade$/)]);
-    // What runs goes on.
+    // Running nodes go on.
     const next = await restarted.client.send(transfer(1));
     expect((await restarted.client.waitFor(next.txId)).state).toBe("CONFIRMED");
   });

@@ -62,7 +62,7 @@ const onceSent = (txId: string, attempt: number) =>
     return hash && (await stack.chain.rpc("eth_getTransactionByHash", [hash])) ? hash : null;
   }, `attempt ${attempt} is sent`);
 
-/** Sends it, has it signed again for more while no block comes, and tells both hashes. */
+/** Sends it, has it signed again for more while no block comes, and returns both hashes. */
 async function repriced(client: ReturnType<typeof wallet>) {
   await stack.chain.pauseMining();
   onTestFinished(() => stack.chain.resumeMining());
@@ -154,7 +154,7 @@ describe("a transaction that Fencepost signs again for more", () => {
     const waiting = client.waitForTransactionReceipt({ hash });
     await stack.chain.resumeMining();
     expect(await waiting).toMatchObject({ status: "success", transactionHash: dearer });
-    // Blocks later, where viem itself looks into the newest alone.
+    // Several blocks later, while viem itself reads only the newest.
     expect(await waitForFinal(stack.client, { hash })).toMatchObject({ state: "CONFIRMED", txHash: dearer });
     expect(await client.waitForTransactionReceipt({ hash })).toMatchObject({ transactionHash: dearer });
   });

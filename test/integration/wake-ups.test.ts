@@ -1,4 +1,4 @@
-/** Hints between real nodes: what is told, and that nothing depends on it. */
+/** Hints between real nodes: which are sent, and that nothing depends on them. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import { createFencepost } from "../../src/index.ts";
@@ -10,7 +10,7 @@ import { pricedTransfer, transfer } from "../support/transfers.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const it = base.extend<{ readonly told: { readonly words: Set<string>; readonly client: Client } }>({
-  /** Every hint that was sent, and the connection it was heard on. */
+  /** Every hint that was sent, and the connection that received it. */
   told: async ({ database }, use) => {
     const client = new Client({ connectionString: database.url });
     client.on("error", () => undefined);

@@ -1,4 +1,4 @@
-/** What the way to the chain does to a send: answers that get lost, endpoints that hang, lie in HTML or are gone. */
+/** Faults between node and endpoint during a send: lost answers, endpoints that hang, answer with HTML or are gone. */
 import { describe, expect } from "vitest";
 import { FencepostApiError, type FencepostClient } from "../../src/client/index.ts";
 import { SimulatedChain } from "../doubles/simulated-chain/core.ts";
@@ -40,7 +40,7 @@ describe.concurrent("a send whose reply is swallowed", () => {
     database,
   }) => {
     const { client } = await nodes.start(simulated.url);
-    // So that the repeats find the first ones in the pool, and not mined.
+    // The repeats then find the first ones in the pool, not mined.
     simulated.chain.setBaseFee(30n * GWEI);
     simulated.faults.inject({ kind: "loseReply" }, { method: SEND, times: COUNT });
     const results = await client.sendBatch(range(COUNT).map((index) => pricedTransfer(index)));
@@ -189,7 +189,7 @@ describe.concurrent("two endpoints", () => {
   });
 });
 
-/** While the endpoint in use turns out to be gone, a create may be told 503. */
+/** Until the failed endpoint is noticed, a create may be answered with 503. */
 function sendPatiently(client: FencepostClient, index: number) {
   const once = () =>
     client.send(transfer(index)).catch((error: unknown) => {

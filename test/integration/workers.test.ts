@@ -67,7 +67,7 @@ describe("workers", () => {
     const own = before.map((node) => node.url);
     expect(new Set([...own, url]).size).toBe(3);
     for (const each of own) expect((await fetch(`${each}/readyz`)).status).toBe(200);
-    // Whichever worker takes the connection, both signers are served.
+    // Either worker serves both signers, whichever takes the connection.
     await Promise.all(range(20).map((n) => client.send({ ...pricedTransfer(n), signer: SIGNERS[n % 2] as string })));
 
     process.kill(childrenOf(child.pid)[0] as number, "SIGKILL");
@@ -107,7 +107,7 @@ describe("workers", () => {
       const other = createClient({ url: awake?.url as string });
       const mine = leases.find(({ nodeId }) => nodeId === awake?.nodeId)?.signer as string;
       const theirs = SIGNERS.find((signer) => signer !== mine) as string;
-      // Create, completion and feed of its own lane: none of them stands in line behind the one that sleeps.
+      // Create, completion and feed of its own lane: none of them waits behind the one that sleeps.
       const { txId } = await other.send({ ...pricedTransfer(100), signer: mine });
       const settled = await other.waitFor(txId, { timeoutMs: 2_500 });
       expect(settled.state).toBe("CONFIRMED");

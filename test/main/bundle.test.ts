@@ -1,4 +1,4 @@
-/** What `npm run build` made of the command line. */
+/** The bundle of the command line that `npm run build` makes. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -120,7 +120,7 @@ export async function untilAtRest({ database, rpcUrl }: AuditSubject, count: num
 export interface AuditSubject {
   readonly database: Database;
   readonly rpcUrl: string;
-  /** Hashes of whatever was on the wire, where the chain keeps a list. */
+  /** Hashes of everything on the wire, if the chain keeps a list. */
   readonly witnessed?: readonly (string | null)[];
 }
 
@@ -172,7 +172,10 @@ function checkRequestIds(stored: readonly StoredTransaction[]): void {
   expect(new Set(names).size, "I5: one transaction per request id").toBe(names.length);
 }
 
-/** What is final in the database is canonical on the chain, once; and the chain has nothing of ours that we do not know. */
+/**
+ * Final transactions of the database are canonical on the chain, once; and the chain has none of ours that we do not
+ * know.
+ */
 function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedTransaction[]): void {
   const onChain = new Map(mined.map((transaction) => [transaction.hash, transaction]));
   const bound = stored.filter((row) => row.nonce !== null);
@@ -191,7 +194,7 @@ function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedT
   expect(ours.length, "the chain has what the database has").toBe(bound.length);
 }
 
-/** I8: gapless, in one order, and the last word on each transaction is its state. STUCK may be said at any time before. */
+/** I8: gapless, in one order, and the last completion of each transaction is its state. STUCK may precede it. */
 function checkFeed(stored: readonly StoredTransaction[], completions: readonly StoredCompletion[]): void {
   expect(completions.map(({ seq }) => Number(seq))).toEqual(completions.map((_, index) => index + 1));
   const said = new Map<string, string[]>();

@@ -9,7 +9,7 @@ const CANDIDATES = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
 
-/** Where a Chromium is installed here; undefined where there is none. */
+/** Path of an installed Chromium; undefined if there is none. */
 export const browserPath = CANDIDATES.find((path) => path !== undefined && existsSync(path));
 
 export function launchBrowser(): Promise<Browser> {

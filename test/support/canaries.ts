@@ -5,7 +5,7 @@ import { SETTING_KEYS, SETTINGS } from "../../src/main/config/schema.ts";
 export class Canaries {
   private readonly known = new Map<string, string>();
 
-  /** A text that nobody else says: letters and digits alone, so that it stands in any URL as it is. */
+  /** A unique text: letters and digits only, so that it stays the same in any URL. */
   make(name: string): string {
     return this.know(name, `canary${randomBytes(12).toString("hex")}`);
   }

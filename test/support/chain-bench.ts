@@ -18,7 +18,7 @@ export interface ChainBench {
   readonly telemetry: RecordedTelemetry;
   readonly simulated: SimulatedChain;
   readonly faults: Faults;
-  /** The second endpoint's faults, where there is one. */
+  /** The second endpoint's faults, if there is one. */
   readonly elsewhere: Faults;
   readonly chain: DirectChain;
   readonly context: ChainContext;

@@ -3,7 +3,7 @@ import type { LaneWrite, TransitionItem, WriteOutcome } from "../../src/ports/la
 
 const AT = new Date(0);
 
-/** What a database that answered so has done to the lane, where a test answers in its place. */
+/** Changes to the lane by a database that answered so, if a test answers in its place. */
 export function changesOf(write: LaneWrite, outcome: WriteOutcome): readonly Change[] {
   if (outcome.status === "applied" && write.kind === "transition") {
     return write.items.filter((_, index) => outcome.items[index] === "applied").map(moved);

@@ -13,7 +13,7 @@ interface CommandLine {
 
 interface Fixtures {
   readonly fencepost: CommandLine;
-  /** The same, where a database lies ready to be started. */
+  /** The same with a prepared database. */
   readonly seeded: CommandLine;
 }
 

@@ -1,4 +1,4 @@
-/** deploy/compose.yml as it stands, in a copy of its own, with ports that the system chooses. */
+/** deploy/compose.yml unchanged, in a copy of its own, with ports that the system chooses. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";

@@ -37,7 +37,7 @@ export async function countBuffers(client: Client, ask: Ask): Promise<number> {
   return buffers;
 }
 
-/** As the store's own connections answer. */
+/** Answers like the store's own connections. */
 function inDomainNames<Row>(row: object): Row {
   return Object.fromEntries(Object.entries(row).map(([column, value]) => [domainName(column), value])) as Row;
 }

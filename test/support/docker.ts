@@ -1,4 +1,4 @@
-/** Images and containers of a real Docker daemon, and what is missing for them where there is none. */
+/** Images and containers of a real Docker daemon, and what is missing if there is none. */
 import { execFile } from "node:child_process";
 import { cp, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -14,7 +14,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** What it said; rejects with all of that where it fails. */
+/** The output; rejects with all of it on failure. */
 export async function docker(...argv: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await tryDocker(...argv);
   if (code !== 0) throw new Error(`docker ${argv.join(" ")}: exit code ${code}\n${stdout}\n${stderr}`);
@@ -32,7 +32,7 @@ export async function tryDocker(...argv: readonly string[]): Promise<Ran> {
   );
 }
 
-/** What deploy/Dockerfile stands on: what builds, and what runs. */
+/** Base images of deploy/Dockerfile: of the build stage and of the last stage. */
 export function baseImages(): readonly [string, string] {
   const dockerfile = readText("deploy/Dockerfile");
   const major = /^ARG NODE_MAJOR=(\d+)$/m.exec(dockerfile)?.[1] ?? "";
@@ -53,7 +53,7 @@ export async function missingFor(images: readonly string[]): Promise<string | nu
   return null;
 }
 
-/** What git tracks, as it is here and now: a build that needs anything else of this folder fails. */
+/** Files that git tracks, in their present state: a build that needs anything else of this folder fails. */
 export async function copyTrackedFiles(target: string): Promise<void> {
   const { stdout } = await execute("git", ["ls-files", "-z"], { cwd: ROOT, ...ROOMY });
   for (const path of stdout.split("\0").filter((name) => name !== "")) {

@@ -17,7 +17,7 @@ interface Ran {
   readonly output: string;
 }
 
-/** `directory`: where it leaves its report. */
+/** `directory`: the place of its report. */
 export async function runDrill(
   script: "backup.sh" | "restore.sh",
   file: string,

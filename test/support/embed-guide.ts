@@ -1,4 +1,4 @@
-/** The snippets of docs/embed.md, where the compiler sees them. Never run: what they show, caller-transactions.test.ts does. */
+/** The snippets of docs/embed.md, for the compiler only. Never run: caller-transactions.test.ts runs the same. */
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import type { Knex } from "knex";
@@ -10,7 +10,7 @@ import { RECIPIENT } from "./integration.ts";
 
 type Payment = Parameters<Fencepost["send"]>[0];
 
-/** As its generator writes it: the client without what a transaction does not have. */
+/** As its generator writes it: the client without the members that a transaction lacks. */
 interface PrismaClient {
   $connect(): Promise<void>;
   $executeRawUnsafe(query: string, ...values: unknown[]): Promise<number>;

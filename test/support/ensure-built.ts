@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 
 const root = new URL("../../", import.meta.url);
 
-/** Tests start nodes of the last build. Made once for all where there is none: two workers building at once would collide. */
+/**
+ * Tests start nodes of the last build. It is made once for all if there is none: two workers that build at once would
+ * collide.
+ */
 export default function setup(): void {
   if (existsSync(new URL("dist/bundle/cli.js", root))) return;
   execFileSync(process.execPath, [fileURLToPath(new URL("scripts/build.mjs", root))], { stdio: "inherit" });

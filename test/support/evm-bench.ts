@@ -7,7 +7,7 @@ import { createSeededEntropy } from "../doubles/seeded-entropy.ts";
 import { type FaultyRpc, startFaultyRpc } from "./faulty-rpc.ts";
 import { type RecordedTelemetry, recordTelemetry } from "./recorded-telemetry.ts";
 
-/** The real adapter on scripted endpoints and a clock that stands still. */
+/** The real adapter on scripted endpoints and a stopped clock. */
 export interface EvmBench {
   readonly server: FaultyRpc;
   readonly other: FaultyRpc;
@@ -83,7 +83,7 @@ export const block = (number: number): Block => ({
   headerHolds: false,
 });
 
-/** Of the transaction that comes `seed`th in block 7. */
+/** Hash of the `seed`th transaction in block 7. */
 export function receiptJson(seed: number, overrides: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     transactionHash: hashOf(seed),

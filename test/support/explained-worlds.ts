@@ -15,11 +15,11 @@ export interface Waiting {
   readonly entry: WorldNode;
   /** In the order of their nonces. */
   readonly txIds: readonly string[];
-  /** What has to change outside, beside what explain offers, before they can be mined. */
+  /** Changes outside, beside the offered actions, that are needed before they can be mined. */
   readonly remedy?: () => void;
 }
 
-/** What explain offers, as the HTTP API would read it. */
+/** The offered actions, as the HTTP API reads them. */
 export function take(
   { world, entry }: Pick<Waiting, "world" | "entry">,
   { method, path, body }: OfferedAction,
@@ -105,7 +105,7 @@ async function aboveHole(options: WorldOptions["settings"], until: (scene: Scene
 
 const isStuck = (scene: Scene, head: string): boolean => scene.row(head).state === "STUCK";
 
-/** By what is so. */
+/** Worlds by their situation. */
 export const WORLDS: Readonly<Record<string, () => Promise<Waiting>>> = {
   "nothing is wrong": () => stopped(async () => undefined),
   "the head offers too little": () => dear({}),

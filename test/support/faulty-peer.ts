@@ -8,7 +8,7 @@ export interface SeenRequest {
   readonly body: unknown;
 }
 
-/** What goes wrong with a request: an answer of any kind, nothing at all, or a connection that breaks. */
+/** Fault of a request: any answer, no answer, or a broken connection. */
 export type PeerFault =
   | {
       readonly kind: "answer";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What goes wrong with one HTTP request. `swallow` acts on it and loses the reply; `cut` loses it before anything is done. */
+/** Fault of one HTTP request. `swallow` executes it and loses the reply; `cut` loses it before execution. */
 export type Fault =
   | {
       readonly kind:
@@ -49,14 +49,14 @@ export class Refusal extends Error {
 
 type Handler = (params: readonly unknown[]) => unknown;
 
-/** A JSON-RPC endpoint that does what a test tells it to, and remembers what reached it. */
+/** A JSON-RPC endpoint controlled by a test; it records the requests that reached it. */
 export interface FaultyRpc {
   readonly url: string;
   readonly requests: readonly SeenRequest[];
   on(method: string, handler: Handler): void;
   /** For the next requests, one each, first come first served. */
   failNext(...faults: readonly Fault[]): void;
-  /** For every request, until told otherwise. */
+  /** For every request, until changed. */
   failAlways(fault: Fault | null): void;
   /** Refuses batches with this JSON body; null takes them again. */
   refuseBatches(body: unknown, longest?: number): void;

@@ -1,7 +1,7 @@
 import { chown, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A file that all can read and that is not this user's. Only root can give one away; anybody else has root's around. */
+/** A world-readable file of another user. Only root can give a file away; for other users a file of root's serves. */
 export async function foreignFile(folder: string): Promise<string> {
   if (process.getuid?.() !== 0) return "/etc/passwd";
   const path = join(folder, "foreign");

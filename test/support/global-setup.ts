@@ -7,7 +7,7 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
-/** What every test file is told about the run's server. */
+/** Facts about the run's server, for every test file. */
 export interface TestPostgres {
   /** Superuser, on a database that is never cloned. */
   readonly adminUrl: string;
@@ -65,7 +65,7 @@ async function startServer(): Promise<Server> {
     stop: async () => {
       await server.stop();
       await directory.remove();
-      // Elsewhere, where root's server may not enter a private temporary directory.
+      // Elsewhere, if root's server may not enter a private temporary directory.
       await rm(server.home, { recursive: true, force: true });
     },
   };

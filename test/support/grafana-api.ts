@@ -33,7 +33,7 @@ export interface Answered {
   readonly isEmpty: boolean;
 }
 
-/** A real Grafana by its HTTP interface. `authorization`: null where it lets anybody read. */
+/** A real Grafana through its HTTP API. `authorization`: null if it allows anonymous reads. */
 export class Grafana {
   private readonly url: string;
   private readonly authorization: string | null;

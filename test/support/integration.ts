@@ -1,4 +1,6 @@
-/** What integration tests stand on: a database, a chain, and nodes in processes of their own, each gone with its test. */
+/**
+ * Fixtures of integration tests: a database, a chain, and nodes in processes of their own, each removed with its test.
+ */
 import { Pool } from "pg";
 import { privateKeyToAddress } from "viem/accounts";
 import { test, vi } from "vitest";
@@ -26,7 +28,7 @@ export const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 
 export const BLOCK_TIME_MS = 50;
 
-// Processes come up slowly where every core is busy with others of them.
+// Processes start slowly if every core is busy.
 vi.setConfig({ testTimeout: 120_000 });
 
 /** Takes what a crashed node held over within seconds; what is left of the defaults stays. */

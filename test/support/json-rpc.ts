@@ -75,7 +75,7 @@ export function transaction(overrides: object = {}) {
 const signer = new FakeSigner([...SIGNERS, `0x${"c".repeat(40)}`]);
 export const STRANGER: Address = `0x${"c".repeat(40)}`;
 
-/** What a caller signs for itself, at whatever nonce. */
+/** A transaction that a caller signs itself, at any nonce. */
 export async function signedBy(from: Address, nonce: number, value = 5n, cap = 20_000_000_000n): Promise<Hex> {
   const tip = cap < 1_000_000_000n ? cap : 1_000_000_000n;
   const fees = { type: "eip1559", maxFeePerGas: cap, maxPriorityFeePerGas: tip } as const;

@@ -5,7 +5,10 @@ import { type ServiceHandler, type ServiceRequest, startServiceServer } from "./
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** Draws a random number for each signature, as key services do, and leaves s as it comes: above half of the order every other time. */
+/**
+ * Draws a random number for each signature, as key services do, and does not normalise s: it is above half of the
+ * curve's order every other time.
+ */
 export function derSignature(privateKey: Hex, hash: Hex): Buffer {
   const drawn = createECDH("secp256k1");
   const r = BigInt(`0x${drawn.generateKeys("hex").slice(2, 66)}`) % ORDER;
@@ -25,7 +28,7 @@ function inverse(k: bigint): bigint {
   return result;
 }
 
-/** As short as it goes, and never negative. */
+/** As short as possible, and never negative. */
 function derInteger(value: bigint): Buffer {
   const digits = value.toString(16);
   const bytes = Buffer.from(digits.padStart(digits.length + (digits.length % 2), "0"), "hex");
@@ -86,9 +89,9 @@ function isSignedForAws({ headers, path, body }: ServiceRequest): boolean {
 }
 
 export interface GcpOptions {
-  /** By the whole name of the version. */
+  /** By the full name of the version. */
   readonly keys: Readonly<Record<string, Hex>>;
-  /** Of the service account that may ask for tokens. */
+  /** Credentials of the service account that may request tokens. */
   readonly account: KeyObject;
 }
 

@@ -15,7 +15,7 @@ const nextUuid = createUuidSequence(
 );
 let counter = 0;
 
-/** A reservation where no key is asked for, and nobody keeps too many. */
+/** A reservation without an API key and without a limit. */
 export const BY_ANYBODY = { owner: null, most: 1_000 } as const;
 
 export function uniqueAddress(): Address {
@@ -116,7 +116,7 @@ export function aReceipt(txHash: Hash, overrides: Partial<Receipt> = {}): Receip
   };
 }
 
-/** One step through the transition table from where the row is believed to stand. */
+/** One step through the transition table from the state that the row is believed to have. */
 export function step(
   txId: string,
   from: Status,
@@ -144,7 +144,7 @@ export async function commitOne(
   return outcome;
 }
 
-/** What becomes of these writes, committed together. */
+/** Results of these writes, committed together. */
 export async function outcomesOf(
   store: Pick<LaneStore, "commit">,
   writes: Parameters<LaneStore["commit"]>[0],

@@ -1,9 +1,9 @@
 import type { CreatedTransaction, CreateTransaction } from "../../src/client/index.ts";
 import type { PersistentCaller } from "./persistent-caller.ts";
 
-/** Callers at work until they are told to stop. */
+/** Callers at work until they are stopped. */
 export interface Load {
-  /** What was answered 2xx so far. */
+  /** The 2xx answers so far. */
   readonly accepted: readonly CreatedTransaction[];
   /** No new requests; resolves when each of those under way has its answer. */
   stop(): Promise<void>;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** What the named parts of an event bring, as a log line calls them. */
+/** Log fields of the named parts of an event. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
   OfLane: ["chainId", "signer"],
   OfTerm: ["chainId", "signer", "fencingToken"],
@@ -10,7 +10,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   AlertSubject: ["code", "chainId", "signer", "txId", "endpoint"],
 };
 
-/** The transition and a message are the line's own `msg`; a trace is told to who records it. */
+/** The transition and a message are the line's own `msg`; a trace goes to its recorder. */
 const RENAMED: Readonly<Record<string, string | null>> = {
   event: null,
   message: null,

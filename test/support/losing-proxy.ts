@@ -6,7 +6,7 @@ export class LosingProxy {
   readonly url: string;
   private readonly server: Server;
   private toLose = 0;
-  /** Answers of the node that its caller never heard. */
+  /** Answers of the node that its caller never received. */
   readonly lost: { readonly path: string; readonly status: number }[] = [];
 
   private constructor(server: Server) {

@@ -21,7 +21,7 @@ const GWEI = 1_000_000_000n;
 
 export type Json = Record<string, unknown>;
 
-/** What becomes of a receipt on its way through a lying endpoint; null: it is denied. */
+/** A receipt's change on its way through a lying endpoint; null: it is denied. */
 export type ReceiptChange = (receipt: Json) => Json | null;
 
 const LIES: Readonly<Record<ReceiptLieKind, ReceiptChange>> = {
@@ -96,7 +96,7 @@ export function proxyAt(proxies: readonly RpcProxy[], endpoint: number): RpcProx
   return proxy;
 }
 
-/** The same lie, whichever way the receipt is asked for. */
+/** The same lie for every method that returns the receipt. */
 export function lieAboutReceipts(proxy: RpcProxy, txHash: Hash | null, change: ReceiptChange): Rule {
   const told = (receipt: Json | null): Json | null =>
     receipt === null || (txHash !== null && receipt.transactionHash !== txHash) ? receipt : change(receipt);
@@ -138,7 +138,7 @@ export function lieAboutPrices(proxy: RpcProxy, { baseFee, tip }: { baseFee: big
   return { lift: () => void rules.map((rule) => rule.lift()) };
 }
 
-/** Above that block it has none; where it is asked for its newest, or by a tag, it shows that one. */
+/** It has no block above that one; as its newest block, or by a tag, it shows that one. */
 function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
   const pinned = `0x${blockNumber.toString(16)}`;
   return proxy.rule({ methods: ["eth_getBlockByNumber", "eth_blockNumber"] }, async (call, next) => {
@@ -149,7 +149,7 @@ function pinHead(proxy: RpcProxy, blockNumber: number): Rule {
   });
 }
 
-/** What becomes of the question for `safe` or `finalized`. */
+/** A lie about `safe` or `finalized`. */
 export function lieAboutTags(proxy: RpcProxy, lie: Treatment): Rule {
   const asksForTag = ({ params: [tag] }: ProxiedCall) => tag === "safe" || tag === "finalized";
   return proxy.rule({ methods: ["eth_getBlockByNumber"], when: asksForTag }, lie);

@@ -7,9 +7,9 @@ export const signersOf = (count: number): readonly Address[] =>
   Array.from({ length: count }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "c")}` as Address);
 
 export interface Calls {
-  /** What was asked, by name. */
+  /** Requests by name. */
   readonly byName: Map<string, number>;
-  /** What is asked in one instant shares a request; so this many were needed. */
+  /** Requests of one instant share an HTTP request; this many were needed. */
   readonly instants: Set<number>;
 }
 

@@ -2,7 +2,10 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { KEYS } from "./integration.ts";
 
-/** What a container needs to know, in a folder of files, as Docker and Kubernetes mount them: root's, and readable for the container. */
+/**
+ * A container's secrets in a folder of files, as Docker and Kubernetes mount them: owned by root, and readable for the
+ * container.
+ */
 export async function mountedSecrets(
   directory: string,
   values: { readonly databaseUrl: string; readonly rpcUrl: string; readonly secret: string },

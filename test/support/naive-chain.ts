@@ -30,7 +30,7 @@ export class NaiveChain {
     return this.blocks.at(-1) as BlockRef;
   }
 
-  /** What the fork added, ascending, and took away, descending. The first block stays. */
+  /** Blocks that the fork added, ascending, and removed, descending. The first block stays. */
   fork({ depth, length }: Fork): { readonly added: readonly BlockRef[]; readonly removed: readonly BlockRef[] } {
     const kept = this.blocks.slice(0, Math.max(1, this.blocks.length - depth));
     const removed = this.blocks.slice(kept.length).reverse();

@@ -15,7 +15,7 @@ export interface Exit {
 
 export interface Ready {
   readonly url: string;
-  /** Where operators come in, where that is another port. */
+  /** The operators' address, if it is another port. */
   readonly adminUrl?: string;
   readonly nodeId: string;
 }
@@ -23,13 +23,13 @@ export interface Ready {
 /** The command line in a process of its own. */
 export interface FencepostProcess {
   readonly pid: number;
-  /** Rejects, with what was said on standard error, where the process ends without having been ready. */
+  /** Rejects with standard error if the process ends before it was ready. */
   readonly ready: Promise<Ready>;
   readonly exited: Promise<Exit>;
   stdout(): string;
   stderr(): string;
   signal(name: NodeJS.Signals): void;
-  /** As a terminal does with Ctrl-C: to the process and all its children. */
+  /** Sends a signal as a terminal does with Ctrl-C: to the process and all its children. */
   signalGroup(name: NodeJS.Signals): void;
 }
 
@@ -48,14 +48,14 @@ export function spawnFencepost(argv: readonly string[], options: SpawnOptions = 
 }
 
 /**
- * `start` of the same package, with Node's own young generation: where V8's sizes are not the built-in ones, Node compiles
- * its own modules anew at every start, a tenth of what a node costs that lives for a second.
+ * `start` of the same package, with Node's own young generation: if V8's sizes are not the built-in ones, Node compiles
+ * its own modules anew at every start, a tenth of the cost of a node that lives for a second.
  */
 export function spawnNode(options: SpawnOptions): FencepostProcess {
   return spawnScript([launcher, "start"], options);
 }
 
-/** Where a node strikes itself, and with what: it dies there, or stops until the test lets it go on. */
+/** Point at which a node strikes itself, and the signal: it dies there, or stops until the test continues it. */
 export interface Stroke {
   readonly failpoint: string;
   readonly passage: number;

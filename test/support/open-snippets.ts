@@ -1,6 +1,6 @@
 /**
- * Snippets of the documents that leave names open (`signer`, `order`, `db`), made into modules that run: what they leave open is
- * given, and their addresses are those of a stack. That they compile as they stand, test/types and embed-guide.ts look after.
+ * Snippets of the documents that leave names open (`signer`, `order`, `db`), made into modules that run: open names are
+ * supplied, and addresses are those of a stack. test/types and embed-guide.ts check that they compile unchanged.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const RECIPIENT = "0x00000000000000000000000000000000000000AA";
 export interface RunnableSnippet {
   readonly name: string;
   readonly text: string;
-  /** What it says when it did what the page says. */
+  /** Output of a snippet that did what the page says. */
   readonly said: RegExp;
 }
 
@@ -95,7 +95,10 @@ function ofEmbed({ strangers, databaseUrl }: Stack): RunnableSnippet {
   return { name: "open-embed", text, said: /^confirmed, with 6 orders$/m };
 }
 
-/** What each of them sends in. For Prisma a stand-in, as it has to be generated; its own client: documents/prisma.test.ts. */
+/**
+ * The transaction object that each of them sends in. Prisma has a stand-in, because its client is generated; its own
+ * client: documents/prisma.test.ts.
+ */
 const LIBRARIES = [
   "",
   "",

@@ -1,4 +1,4 @@
-/** What a `$ref` of the document leads to. */
+/** Target of a `$ref` of the document. */
 export function resolvePointer(document: unknown, pointer: string): unknown {
   return pointer
     .slice(2)

@@ -46,7 +46,7 @@ export class OperatedWorld {
     await this.world.until(() => txIds.every((txId) => ["CONFIRMED", "FAILED_FINAL"].includes(this.row(txId).state)));
   }
 
-  /** What became of it, in one line. */
+  /** The result in one line. */
   outcome(txId: string): string {
     const { state, subState } = this.row(txId);
     return subState === null ? state : `${state}/${subState}`;

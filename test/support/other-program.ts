@@ -21,7 +21,7 @@ export class OtherProgram {
     }
   }
 
-  /** What it said last, for whoever has to find out why it does not do its work. */
+  /** Its last output, to find out why it does not work. */
   get output(): string {
     return this.said;
   }

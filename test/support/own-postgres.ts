@@ -17,7 +17,7 @@ export interface OwnPostgres {
   remove(): Promise<void>;
 }
 
-/** Of the programs in `native` where that is given: of the same version as npm's, whose data it starts from. */
+/** From the programs in `native` if given: of the same version as npm's, whose data it starts from. */
 export async function startOwnPostgres(native?: string): Promise<OwnPostgres> {
   const directory = await makeTemporaryDirectory();
   // With fsync, unlike the run's server: what a crash may not lose is the question here.

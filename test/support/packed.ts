@@ -19,7 +19,7 @@ export function npmInstall(directory: string, packages: readonly string[] = []):
   execFileSync("npm", ["install", ...options, ...packages], { cwd: directory, stdio: "pipe" });
 }
 
-/** What this tree has, as if it were installed there: in a moment, and from the last build. */
+/** This tree as if it were installed there: quickly, and from the last build. */
 export function linkPackages(directory: string, packages: readonly string[]): void {
   const modules = join(directory, "node_modules");
   for (const name of ["fencepost", ...packages]) {

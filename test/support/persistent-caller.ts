@@ -15,21 +15,21 @@ function isRepeatable(error: unknown): error is FencepostApiError {
 }
 
 export interface Refusal {
-  /** 0 where no answer came. */
+  /** 0 if no answer came. */
   readonly status: number;
   readonly code: string;
 }
 
 /**
- * A caller as the documentation wants it: what got no answer, or one that says "later", is repeated with the same
- * request id, at whichever node serves now. Anything else is thrown.
+ * A caller as documented: a request without an answer, or with "later", is repeated with the same request id, at the
+ * node that serves now. Any other error is thrown.
  */
 export class PersistentCaller {
   /** Called for each request that was answered for good. */
   onAnswer: () => void = () => undefined;
-  /** Every "later" that was heard, for items of a batch too. */
+  /** Every "later" that was received, for items of a batch too. */
   readonly refusals: Refusal[] = [];
-  /** Where requests go; null: no node is up, wait. */
+  /** Target of requests; null: no node is up, wait. */
   current: () => FencepostClient | null;
 
   private readonly everyMs: number;
@@ -43,7 +43,7 @@ export class PersistentCaller {
     return this.repeat((client) => client.send(transaction));
   }
 
-  /** Items that were told "later" are sent again, the others not. */
+  /** Items answered with "later" are sent again, the others not. */
   async sendBatch(transactions: readonly CreateTransaction[]): Promise<readonly CreatedTransaction[]> {
     const answered = new Map<CreateTransaction, CreatedTransaction>();
     await this.repeat(async (client) => {

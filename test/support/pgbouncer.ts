@@ -14,7 +14,7 @@ const CANDIDATES = [
   "/opt/homebrew/bin/pgbouncer",
 ];
 
-/** Where a PgBouncer is installed here; undefined where there is none. */
+/** Path of an installed PgBouncer; undefined if there is none. */
 export const pgbouncerPath = CANDIDATES.find((path) => existsSync(path));
 
 export const NO_PGBOUNCER = "no pgbouncer is installed: what happens behind a transaction pooler stays untested";

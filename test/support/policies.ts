@@ -4,7 +4,7 @@ import { parsePolicies } from "../../src/domain/policy/parse.ts";
 import type { Policies } from "../../src/domain/policy/policy.ts";
 import type { PolicyStore } from "../../src/ports/policy-store.ts";
 
-/** As a policy document says them; throws with its mistakes. */
+/** Parses them as a policy document; throws with its errors. */
 export function policiesOf(document: unknown): Policies {
   const parsed = parsePolicies(document, createCodec());
   if ("mistakes" in parsed) throw new Error(parsed.mistakes.join("\n"));

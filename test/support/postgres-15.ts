@@ -5,10 +5,10 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 import { makeTemporaryDirectory } from "./temporary-directory.ts";
 
-/** Where Debian and Ubuntu install it. */
+/** Debian's and Ubuntu's path. */
 export const POSTGRES_15 = "/usr/lib/postgresql/15";
 
-/** A PostgreSQL 15, the oldest that Fencepost supports, for what differs between versions; null where there is none. */
+/** A PostgreSQL 15, the oldest that Fencepost supports, for differences between versions; null if there is none. */
 export async function startPostgres15(): Promise<EmbeddedPostgres | null> {
   if (!existsSync(join(POSTGRES_15, "bin", "initdb"))) return null;
   const directory = await makeTemporaryDirectory();

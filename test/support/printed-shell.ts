@@ -21,7 +21,7 @@ const STAND_INS = {
 
 export interface Place {
   readonly variables?: Variables;
-  /** What is printed, and what stands for it here. */
+  /** The printed text, and its replacement here. */
   readonly instead?: Readonly<Record<string, string>>;
   /** Files that a page takes for granted. */
   readonly files?: Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export async function startPrinted(script: string, place: Place): Promise<Fencep
   });
 }
 
-/** What it said on standard output; fails where the page does. */
+/** Standard output; fails if the page's command fails. */
 export async function runPrinted(script: string, place: Place): Promise<string> {
   const shell = await startPrinted(script, place);
   const { code } = await shell.exited;

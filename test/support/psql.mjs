@@ -1,4 +1,4 @@
-// What `psql URL < statements` does, where no psql is installed: one statement after the other, each on its own.
+// `psql URL < statements` without psql: one statement after the other, each on its own.
 import { text } from "node:stream/consumers";
 import { Client } from "pg";
 

@@ -24,7 +24,7 @@ function judge(durations: Readonly<Record<string, number>>): {
   return { said, failed };
 }
 
-/** So many files beside those that a test names, half a second each. */
+/** This many files beside those that a test names, half a second each. */
 const files = (count: number) => Object.fromEntries(range(count).map((n) => [`test/${n}.test.ts`, 500]));
 
 describe("a run of the quick tests", () => {

@@ -1,11 +1,11 @@
 import { relative } from "node:path";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** What a file of the quick tests may take on two idle cores. */
+/** Time that a file of the quick tests may take on two idle cores. */
 const WANTED_MS = 3_000;
 /** A busy machine slows all files alike, so a run fails by shares: three seconds are a twenty-fifth of what all files take. */
 const LARGEST_SHARE = 0.15;
-/** Of fewer files each one has a large share. */
+/** With fewer files each one has a large share. */
 const WHOLE_RUN = 100;
 
 interface Ports {
@@ -21,8 +21,8 @@ const OF_THE_PROCESS: Ports = {
 };
 
 /**
- * Reports, after `npm run test:unit`, each file whose tests took longer than is wanted, and fails the run where one takes a
- * large share of it: a test that waits in real time, or plays more than it needs. Loading is not counted: files share it.
+ * Reports, after `npm run test:unit`, each file whose tests took too long, and fails the run if one takes a large share
+ * of it: a test that waits in real time, or plays more than it needs. Loading is not counted: files share it.
  */
 export default class QuickFiles implements Reporter {
   private readonly ports: Ports;

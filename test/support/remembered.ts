@@ -11,7 +11,7 @@ import { FoldedRows } from "../domain/ledger/folded-rows.ts";
 import { loadLane } from "../doubles/memory-store/queries.ts";
 import type { World } from "./world.ts";
 
-/** What owners have folded from acknowledged commits is what a fresh load gives. At rest: nothing is under way then. */
+/** The owners' memory, folded from acknowledged commits, equals a fresh load. At rest: nothing is in progress then. */
 export function checkRemembered({ nodes, database: { state }, clock }: World): void {
   for (const { node, events } of nodes) {
     const reasons = events.flatMap((event) => (event.type === "lane.stopped" ? [event.reason] : []));
@@ -26,7 +26,7 @@ export function checkRemembered({ nodes, database: { state }, clock }: World): v
   }
 }
 
-/** What was acknowledged, and what the next step would be planned on. */
+/** The acknowledged state on which the next step would be planned. */
 function checkFollowed(lane: OwnedLane, { tracking }: LaneSnapshot): void {
   const followed = [...lane.unmined.values(), ...lane.mined.values()].sort((a, b) => a.nonce - b.nonce);
   const rows = tracking.map(rowOf);

@@ -63,7 +63,7 @@ function start(directory: string, settings: Readonly<Record<string, string>> = {
   return startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined, settings });
 }
 
-/** What pg_basebackup would do, which does not come with the npm package: a server that stands still is simply copied. */
+/** A replacement for pg_basebackup, which the npm package does not have: a stopped server is simply copied. */
 async function copyCluster(from: string, to: string): Promise<readonly [string, string]> {
   const homes: string[] = [];
   for (const directory of [from, to]) {

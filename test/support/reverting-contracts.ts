@@ -4,7 +4,7 @@ const word = (value: number | bigint) => value.toString(16).padStart(64, "0");
 const byte = (value: number) => value.toString(16).padStart(2, "0");
 const text = (value: string) => Buffer.from(value, "utf8").toString("hex");
 
-/** What each contract reverts with, as Solidity would encode it. */
+/** Revert data of each contract, as Solidity would encode it. */
 export const REVERT_DATA = {
   withReason: `08c379a0${word(0x20)}${word(8)}${text("no lunch").padEnd(64, "0")}`,
   withPanic: `4e487b71${word(0x11)}`,

@@ -1,4 +1,4 @@
-/** A JSON-RPC proxy in front of a real chain: it forwards, and on the way does what a test has told it to. */
+/** A JSON-RPC proxy in front of a real chain: it forwards, and applies a test's rules on the way. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,17 +16,17 @@ export interface RpcFault {
 
 export type ProxiedReply = { readonly result: unknown } | { readonly error: RpcFault };
 
-/** What happens to one call. `next` hands it on, changed or not: to the rules behind this one, and then to the chain. */
+/** Effect on one call. `next` passes it on, changed or not: to the following rules, and then to the chain. */
 export type Treatment = (
   call: ProxiedCall,
   next: (call?: ProxiedCall) => Promise<ProxiedReply>,
 ) => Promise<ProxiedReply>;
 
 export interface RuleOptions {
-  /** All methods where none is named. */
+  /** All methods if none is named. */
   readonly methods?: readonly string[];
   readonly when?: (call: ProxiedCall) => boolean;
-  /** Until lifted where no number is given. */
+  /** Until removed if no number is given. */
   readonly times?: number;
 }
 
@@ -41,7 +41,7 @@ export interface RpcProxy {
   readonly calls: readonly ProxiedCall[];
   /** The methods of each request, in order: what travelled together. */
   readonly requests: readonly (readonly string[])[];
-  /** Rules are applied in the order in which they were given. */
+  /** Rules are applied in the order in which they were added. */
   rule(options: RuleOptions, treatment: Treatment): Rule;
   /** Another chain answers behind this URL from here on. */
   retarget(url: string): void;
@@ -70,7 +70,7 @@ export const swallow: Treatment = async (_call, next) => {
   throw new Cut("the reply is lost");
 };
 
-/** No answer, ever; the chain does not hear of it. */
+/** No answer, ever; the chain does not receive it. */
 export const hang: Treatment = () => new Promise<never>(() => undefined);
 
 /** The chain acts on it, and the answer never comes. */
@@ -94,7 +94,7 @@ export const refuseWith =
   (message: string, code = -32_000): Treatment =>
   async () => ({ error: { code, message } });
 
-/** Answers in the chain's stead, which does not hear of it. */
+/** Answers in place of the chain, which does not receive it. */
 export const pretend =
   (answer: (call: ProxiedCall) => unknown): Treatment =>
   async (call) => ({ result: answer(call) });

@@ -27,7 +27,7 @@ export class TestSocket {
     });
   }
 
-  /** Rejects where it is refused. */
+  /** Rejects if it is refused. */
   static async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<TestSocket> {
     const socket = new WebSocket(url.replace(/^http/, "ws"), { headers });
     const own = new TestSocket(socket);

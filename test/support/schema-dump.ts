@@ -45,7 +45,7 @@ async function columns(client: Client, table: string): Promise<readonly string[]
      ORDER BY a.attnum`,
     [table],
   );
-  // As below: a role that is called as the schema is sees its functions without it.
+  // As below: a role with the schema's name sees its functions without the schema.
   return rows.map(({ line }) => `  ${line.replace("DEFAULT fencepost.", "DEFAULT ")}`);
 }
 
@@ -58,7 +58,7 @@ async function constraints(client: Client, table: string): Promise<readonly stri
      ORDER BY contype DESC, conname`,
     [table],
   );
-  // A role that is called as the schema is has it in its path, and is told of tables without it.
+  // A role with the schema's name has it in its search path, and sees tables without the schema.
   return rows.map(({ line }) => `  ${line.replace(/ REFERENCES (?!fencepost\.)/, " REFERENCES fencepost.")}`);
 }
 
@@ -75,7 +75,7 @@ async function indexes(client: Client, table: string): Promise<readonly string[]
 
 async function triggers(client: Client, table: string): Promise<readonly string[]> {
   const { rows } = await client.query<{ line: string }>(
-    // Whether the function's schema is named differs from version to version.
+    // Versions differ in whether they print the function's schema.
     `SELECT regexp_replace(pg_get_triggerdef(oid), 'FUNCTION (fencepost\\.)?', 'FUNCTION fencepost.') || ';' AS line FROM pg_trigger
      WHERE tgrelid = format('fencepost.%I', $1::text)::regclass AND NOT tgisinternal ORDER BY tgname`,
     [table],

@@ -13,8 +13,8 @@ const silent = (): void => undefined;
 let made: Promise<string> | null = null;
 
 /**
- * Puts a database as `initdb` leaves it into a directory where a server is going to start. One is made in each process and
- * copied from then on, which takes a tenth of the processor time. Not for tests of how a database is made.
+ * Puts the result of `initdb` into a directory where a server is going to start. One is made in each process and copied
+ * from then on, which takes a tenth of the processor time. Not for tests of how a database is made.
  */
 export async function seedCluster(directory: string): Promise<void> {
   made ??= makeCluster();

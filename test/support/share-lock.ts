@@ -2,7 +2,7 @@ import { Client } from "pg";
 import { waitUntil } from "./wait-until.ts";
 
 const SHARERS = 16;
-/** So many times as long as it is without the lock, each of them has it: some do at any moment. */
+/** Each of them holds the lock this many times as long as not: some hold it at any moment. */
 const TURNS = 5;
 
 /**

@@ -23,11 +23,11 @@ export function beginningOf(privateKeys: readonly Hex[], bounds: SigningBounds):
 }
 
 export interface FakeProcess extends Launched {
-  /** As SIGKILL does: nothing that is under way arrives any more. */
+  /** Like SIGKILL: nothing in flight arrives any more. */
   kill(): void;
 }
 
-/** `onMessage` is told of each chunk that crosses over, in either direction, before it arrives. */
+/** `onMessage` receives each chunk that crosses, in either direction, before it arrives. */
 export function launchHere(onMessage: (process: FakeProcess) => void = () => undefined): FakeProcess {
   const [near, far] = duplexPair();
   let end: (how: string) => void = () => undefined;

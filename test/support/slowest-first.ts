@@ -23,7 +23,7 @@ const SLOW = [
   "test/adapters/evm/settle-receipts.test.ts",
 ];
 
-/** So that no long file is left for the end, when the others' processors have nothing to do. Elsewhere as vitest has it. */
+/** Long files first, so that none is left for the end, when other processors are idle. Otherwise in vitest's order. */
 export class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const ranks = new Map(files.map((file) => [file, rankOf(relative(this.ctx.config.root, file.moduleId))]));

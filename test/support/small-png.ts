@@ -33,7 +33,7 @@ function chunksOf(png: Buffer) {
   return found;
 }
 
-/** Each row is told by what is left of it and above it. */
+/** Each row is encoded by its left and upper neighbours. */
 function unfiltered(data: Buffer, stride: number, step: number): Buffer {
   const rows = data.length / (stride + 1);
   const out = Buffer.alloc(rows * stride);

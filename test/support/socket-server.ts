@@ -7,7 +7,7 @@ const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /** A WebSocket server (RFC 6455) that takes short text frames and sends text frames: enough for a subscription. */
 export class SocketServer {
-  /** What clients said, in order. */
+  /** Messages of clients, in order. */
   readonly received: string[] = [];
   private readonly server: Server = createServer();
   private readonly sockets = new Set<Socket>();

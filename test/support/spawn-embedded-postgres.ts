@@ -42,7 +42,7 @@ async function bundled(): Promise<string> {
     input: fileURLToPath(source),
     platform: "node",
     logLevel: "warn",
-    // Packages, and package.json by its relative path, are looked for from where src/main/node is.
+    // Packages, and package.json by its relative path, are resolved from src/main/node.
     transform: { define: { "import.meta.url": JSON.stringify(place.href) } },
   });
   await bundle.write({ file, codeSplitting: false });

@@ -1,8 +1,8 @@
 /**
- * A statement with one of its conditions taken away at a time. The statement's test runs its cases against each: a
- * mutant that behaves like the original in every case is a condition that no case asks for.
+ * A statement with one of its conditions removed at a time. The statement's test runs its cases against each: a mutant
+ * that behaves like the original in every case is an untested condition.
  *
- * What is taken away stays in the text, where it decides nothing: parameters keep their types, and the planner drops it.
+ * The removed condition stays in the text without effect: parameters keep their types, and the planner drops it.
  */
 export interface Mutant {
   readonly without: string;
@@ -17,7 +17,7 @@ interface Piece {
 
 interface Frame {
   from: number;
-  /** What the piece follows on. */
+  /** The text before the piece. */
   after: string;
 }
 

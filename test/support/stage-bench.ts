@@ -22,7 +22,7 @@ import { changesOf } from "./changes-of.ts";
 import { hashNumber } from "./naive-chain.ts";
 import { CHAIN_ID, SIGNERS, TO } from "./world.ts";
 
-/** What the database holds, as far as a stage reads it. */
+/** Rows that a stage reads. */
 export interface ReadableRows {
   allocated: readonly AllocatedRecord[];
   watched: readonly TrackedRecord[];
@@ -100,7 +100,7 @@ export function createStageBench(snapshot: Partial<LaneSnapshot> = {}, options: 
 
 export type StageBench = ReturnType<typeof createStageBench>;
 
-/** What a database that accepts everything says; nonces are given from 100 on. */
+/** Answers of a database that accepts everything; nonces start at 100. */
 export function applied(write: LaneWrite): WriteOutcome {
   if (write.kind === "allocate") {
     const items = write.items.map((_, n) => ({ fate: "created" as const, nonce: 100 + n, createdAt: new Date(0) }));

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 
-/** What to do when the client's bytes hold COMMIT: lose them, keep them, or deliver them and lose the answer. */
+/** Reaction to a COMMIT in the client's bytes: lose them, keep them, or deliver them and lose the answer. */
 export type CommitFault = "cut-before" | "stall-before" | "cut-after" | "hold-answer";
 
 interface Hold {
@@ -14,7 +14,7 @@ interface Hold {
 interface Pair {
   readonly client: Socket;
   readonly upstream: Socket;
-  /** What becomes of the server's bytes. */
+  /** Handling of the server's bytes. */
   answer: (bytes: Buffer) => void;
 }
 
@@ -23,7 +23,7 @@ interface Fault {
   readonly hit: () => void;
 }
 
-/** What the server says to a COMMIT: done, or that there was nothing left to commit. */
+/** The server's answer to a COMMIT: done, or nothing left to commit. */
 const DONE = "COMMIT\0";
 const UNDONE = "ROLLBACK\0";
 
@@ -33,7 +33,7 @@ const UNDONE = "ROLLBACK\0";
  */
 export class TcpProxy {
   readonly port: number;
-  /** Where new connections go; a test may point it at another server. */
+  /** Target of new connections; a test may change it. */
   upstreamPort: number;
   private readonly server: Server;
   private readonly pairs = new Set<Pair>();
@@ -100,7 +100,7 @@ export class TcpProxy {
     return new Promise((hit) => this.holds.push({ text, from: () => 0, hit }));
   }
 
-  /** Delivers what stands before the next use of this statement, and keeps that and all that follows: bytes that stop coming. */
+  /** Delivers the bytes before the next use of this statement, and keeps the rest: bytes that stop coming. */
   holdFrom(statement: string): Promise<() => void> {
     // A use begins with its kind, one byte, and its length, four; then the empty name of a portal.
     const from = (bytes: Buffer) => bytes.indexOf(`\0${statement}\0`) - 5;
@@ -123,7 +123,7 @@ export class TcpProxy {
     return new Promise((hit) => this.holds.push({ text, from, hit }));
   }
 
-  /** The next time a client says this, the server hears something else of the same length. */
+  /** The next time a client sends this, the server receives another text of the same length. */
   spoil(text: string, by: string): Promise<void> {
     if (text.length !== by.length) throw new Error("a message must keep its length");
     return new Promise((hit) => this.spoils.push({ text, by, hit }));
@@ -146,7 +146,7 @@ export class TcpProxy {
     this.refusing = false;
   }
 
-  /** Connections stand and new ones are taken, but nothing a client says arrives: a server that hangs. */
+  /** Connections stay open and new ones are accepted, but no client byte arrives: a server that hangs. */
   freeze(): void {
     this.frozen = true;
     for (const { client } of this.pairs) client.pause();
@@ -284,7 +284,7 @@ export class TcpProxy {
     pair.client.destroy();
   }
 
-  /** What the server was sent it still gets, as from a kernel that goes on after the process is gone. */
+  /** Delivers bytes already sent to the server, like a kernel that goes on after the process is gone. */
   private end(pair: Pair): void {
     this.pairs.delete(pair);
     pair.client.destroy();

@@ -46,7 +46,7 @@ export function echoes(count: number): readonly RpcCall[] {
   return Array.from({ length: count }, (_, index) => echo(index));
 }
 
-/** What came back, or why nothing did. */
+/** The answer, or the reason why there is none. */
 export function values(replies: readonly RpcReply[]): readonly unknown[] {
   return replies.map((reply) => (reply.ok ? reply.result : kindOf(reply.error)));
 }

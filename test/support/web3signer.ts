@@ -11,7 +11,7 @@ type Quantities = Readonly<Record<string, Hex | null | undefined>>;
 
 export interface Web3SignerOptions {
   readonly keys: readonly Hex[];
-  /** Whatever a request says. Null, which the real one does not offer: the request's own. */
+  /** For every request. Null, which the real one does not offer: the request's own. */
   readonly chainId: number | null;
   readonly tls?: ServerOptions;
 }

@@ -2,8 +2,8 @@ import { type DatabaseState, hashKey } from "../doubles/memory-store/state.ts";
 import type { SimulatedChain, WitnessEntry } from "../doubles/simulated-chain/core.ts";
 
 /**
- * Stands at the wire and looks into the database at the instant something arrives (I6): bytes that are not stored and
- * claimed by then were sent too early, whatever the database says later.
+ * Checks the database at the instant something arrives on the wire (I6): bytes that are not stored and claimed by then
+ * were sent too early, whatever the database says later.
  */
 export class WireWitness {
   readonly violations: string[] = [];
@@ -20,7 +20,7 @@ export class WireWitness {
     });
   }
 
-  /** What somebody else sends is none of ours. */
+  /** Transactions of others are not checked. */
   duringOthers(send: () => void): void {
     this.looksAway = true;
     send();

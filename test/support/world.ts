@@ -96,7 +96,7 @@ export interface WorldOptions {
   readonly node?: Partial<NodeSettings>;
   readonly seed?: number;
   readonly signers?: readonly Address[];
-  /** Nodes tell each other what happened. Else they do not, as nothing may depend on it. */
+  /** Nodes notify each other. Off by default, because nothing may depend on it. */
   readonly hints?: boolean;
   /** Each node holds a lock for as long as its session lasts. Else, as behind a pooler, the lease alone decides. */
   readonly sessionLocks?: boolean;
@@ -112,7 +112,7 @@ export interface WorldNode {
   readonly faults: Faults;
   readonly events: TelemetryEvent[];
   readonly url: string;
-  /** Null where the world has no hints between nodes. */
+  /** Null if the world has no hints between nodes. */
   readonly wakeUps: MemoryWakeUps | null;
   /** Null: it has no session to hold one. */
   readonly lock: MemorySessionLock | null;
@@ -134,14 +134,14 @@ export interface NodeOptions {
   readonly signers?: readonly Address[];
   readonly stuckHook?: StuckResolutionHook;
   readonly tracing?: Pick<Tracing, "tracer" | "sink">;
-  /** Where this node differs from the others. */
+  /** Settings in which this node differs from the others. */
   readonly settings?: Partial<ChainSettings>;
   readonly node?: Partial<NodeSettings>;
   /** Inside another process: it has no URL, and cannot be asked. */
   readonly embedded?: true;
   /** In a file of its own, which the others do not have. */
   readonly policies?: Policies;
-  /** By how much the time of day of its machine is ahead of the database's. */
+  /** How far its machine's time of day is ahead of the database's. */
   readonly aheadMs?: number;
 }
 
@@ -159,14 +159,14 @@ export class World {
   readonly chain: SimulatedChain;
   readonly network = new MemoryNetwork(this.clock);
   private readonly hints = new MemoryHints();
-  /** Of all signers: no two signatures are the same, not even of the same transaction. */
+  /** Shared by all signers: no two signatures are the same, not even of the same transaction. */
   private readonly draw = counter();
   readonly nodes: WorldNode[] = [];
   readonly wire: WireWitness;
-  /** Of every node that has no settings of its own. */
+  /** Settings of every node that has none of its own. */
   readonly ceilings: Ceilings;
   readonly settings: ChainSettings;
-  /** What callers sent past every node, by hash. */
+  /** Transactions that callers sent past every node, by hash. */
   readonly hidden = new Map<Hash, { readonly signer: Address; readonly nonce: number }>();
   private readonly options: WorldOptions;
   private mining = true;
@@ -259,7 +259,7 @@ export class World {
     return entry;
   }
 
-  /** A caller sends what it signed past every node, and tells nobody. */
+  /** A caller sends its signed transaction past every node, without notice. */
   async sendHidden(rawTransaction: Hex): Promise<void> {
     const { txHash, signer, unsigned } = await createFakeCodec().decodeTransaction(rawTransaction);
     this.hidden.set(txHash, { signer, nonce: unsigned.nonce });
@@ -285,7 +285,7 @@ export class World {
     void node.abandon();
   }
 
-  /** What a request is refused with. One that is accepted fails. */
+  /** The refusal of a request. An accepted one fails the test. */
   refusal(request: Promise<unknown>): Promise<FencepostError> {
     return this.settle(
       request.then(
@@ -307,7 +307,7 @@ export class World {
   }
 
   /**
-   * Runs time until the fact holds; fails where it does not within the limit. It looks every 10 ms, but not again before
+   * Runs time until the fact holds; fails if it does not within the limit. It checks every 10 ms, but not again before
    * the next timer is due: until then nothing happens.
    */
   async until(fact: () => boolean, limitMs = 120_000): Promise<void> {
@@ -326,7 +326,7 @@ export class World {
     return [...this.database.state.transactions.values()].sort((a, b) => (a.nonce ?? -1) - (b.nonce ?? -1));
   }
 
-  /** Who owns the signer's lane, by the name of its node. */
+  /** The owner of the signer's lane, by the name of its node. */
   ownerOf(signer: Address): string | undefined {
     const owner = this.laneOf(signer)?.owner ?? null;
     return owner === null ? undefined : this.database.state.instances.get(owner)?.nodeId;

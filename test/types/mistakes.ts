@@ -1,6 +1,6 @@
 /**
- * Mistakes that do not compile, in either face: each is expected to be one, and the compiler complains where it is not.
- * `types.test.ts` has the real compiler look at this file.
+ * Mistakes that must not compile, in library and SDK: each is marked as an expected error, and the compiler complains
+ * if it is none. `types.test.ts` runs the real compiler on this file.
  */
 import { type ClientOptions, createClient, type FencepostClient } from "../../src/client/index.ts";
 import { createFencepost, type Fencepost, type FencepostOptions } from "../../src/index.ts";
@@ -50,7 +50,7 @@ export function right(): unknown[] {
   ]);
 }
 
-/** What answers tell, viem takes: hashes and addresses are `0x…` to the compiler too. */
+/** viem accepts the values of answers: hashes and addresses are `0x…` to the compiler too. */
 export async function answered(): Promise<readonly (`0x${string}` | null | undefined)[]> {
   const sent = await sdk.send({ signer, payload: { to } });
   const { receipt, txHash, attempts } = await sent.mined();

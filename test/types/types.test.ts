@@ -11,7 +11,10 @@ const TSC = join(dirname(createRequire(import.meta.url).resolve("typescript/pack
 const place = mkdtempSync(join(ROOT, "node_modules/.types-"));
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
-/** What the real compiler says of each of these files, in the settings of the tree. Once for all: it reads viem's types each time. */
+/**
+ * The real compiler's verdict on each of these files, with the tree's settings. Once for all: it reads viem's types
+ * each time.
+ */
 function complaints(files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, readonly string[]>> {
   const names = Object.keys(files);
   for (const name of names) writeFileSync(join(place, name), files[name] ?? "");
@@ -38,7 +41,7 @@ const mistakes = readFileSync(new URL("mistakes.ts", import.meta.url), "utf8")
   .replaceAll("../../src/client/index.ts", "fencepost/client")
   .replaceAll("../../src/index.ts", "fencepost");
 
-/** What snippets leave open, as a reader of the page would have it. */
+/** Names that snippets leave open, as a reader of the page would have them. */
 const GIVEN: Readonly<Record<string, string>> = {
   client: "import('pg').Client",
   order: "{ readonly id: string; readonly total: string }",

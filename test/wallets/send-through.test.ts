@@ -8,7 +8,7 @@ import { hashOf, RECIPIENT, SIGNER, sampleTransaction } from "./sample-transacti
 
 const INTENT: Intent = { signer: SIGNER, requestId: "order-1", payload: { to: RECIPIENT } };
 
-/** As the SDK and the library throw them. */
+/** Errors as the SDK and the library throw them. */
 class Failure extends Error {
   readonly code: string;
   readonly status: number;

@@ -1,4 +1,4 @@
-/** Whatever the API can do, the command line can do. */
+/** The command line can do everything that the API can do. */
 import { describe, expect, it } from "vitest";
 import { ROUTES } from "../../../src/contract/routes.ts";
 import { runCommand } from "../../support/command.ts";
@@ -10,7 +10,7 @@ const HASH = `0x${"ab".repeat(32)}`;
 const because = ["--reason", "ticket 4711"];
 const payload = ["--payload", `{"to":"${SIGNER}"}`];
 
-/** By the route's name: the command that asks it, and what it says there. */
+/** The command that calls each route, by the route's name, and the text that it prints. */
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   createTransaction: ["send", "--signer", SIGNER, "--to", SIGNER],
   createTransactions: ["send", "--file", "many.json"],
@@ -79,7 +79,7 @@ async function ask(argv: readonly string[]) {
   return { ...ended, asked };
 }
 
-/** Of the API: JSON-RPC is for wallets, which bring tools of their own. */
+/** Routes of the API only: JSON-RPC is for wallets, which have tools of their own. */
 const REACHED = ROUTES.map(({ operationId, path }) => ({ operationId, path })).filter(
   ({ path }) => !path.startsWith("/rpc"),
 );
@@ -92,7 +92,7 @@ describe("every route of the API", () => {
       asked.map(({ route }) => route.operationId),
       stderr,
     ).toContain(operationId);
-    // A batch whose example has a refused item is told as one.
+    // A batch whose example has a refused item is printed as refused.
     expect(code, stderr).toBe(operationId === "createTransactions" ? 3 : 0);
   });
 

@@ -349,7 +349,7 @@ describe("docs/cli.md", () => {
   const text = readFileSync("docs/cli.md", "utf8");
   const column = (pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? "").sort();
 
-  /** Of a command: those below it, and its options. */
+  /** The sub-commands and options of a command. */
   const readHelp = async (path: readonly string[]) => {
     const { stdout } = await run([...path, "--help"]);
     const usage = stdout.slice(0, stdout.indexOf("\n"));

@@ -4,7 +4,7 @@ import { runCommand } from "../../support/command.ts";
 
 const scriptFor = async (shell: string) => (await runCommand(["completion", shell])).stdout;
 
-/** What a real bash offers behind these words; the last one is being typed. */
+/** The completions that a real bash offers; the last word is still being typed. */
 async function offered(words: readonly string[]): Promise<readonly string[]> {
   const quoted = ["fencepost", ...words].map((word) => `'${word}'`).join(" ");
   const asked = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length}; _fencepost; printf '%s\\n' "\${COMPREPLY[@]}"`;

@@ -13,7 +13,7 @@ const open = (n: number, over: Partial<Transaction> = {}): Transaction => ({
   ...over,
 });
 
-/** What is open at each look. */
+/** The open transactions at each poll. */
 async function watch(argv: readonly string[], looks: readonly (readonly Transaction[])[], world: CommandWorld = {}) {
   let look = -1;
   const client: Partial<FencepostClient> = {

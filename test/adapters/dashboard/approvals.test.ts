@@ -6,7 +6,7 @@ import { Refusal } from "../../support/staged/staged-node.ts";
 import { leave, shows, visit } from "./visit.ts";
 
 const RECEIVER = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
-/** What somebody who approves has to see: receiver, amount, call, rule, worst cost. */
+/** An approver must see receiver, amount, call, rule and worst cost. */
 const WHOLE = [RECEIVER, "2 ether", "transfer", "2500000", "signers.*.maxValue.perTransaction", "2.5 ether"];
 
 let browser: Browser;

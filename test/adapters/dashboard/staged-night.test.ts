@@ -25,7 +25,7 @@ const ASKED: readonly (readonly [string, string])[] = [
   ["/keys", "/keys"],
 ];
 
-/** What the page is tested with must be what a node would say. */
+/** The fixtures of the page must be answers that a node can give. */
 describe("the test data of the dashboard", () => {
   const scene = night({ now: () => new Date() });
 

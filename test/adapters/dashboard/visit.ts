@@ -6,7 +6,7 @@ import { type Scene, type StagedNode, startStagedNode } from "../../support/stag
 export interface Visit {
   readonly page: Page;
   readonly node: StagedNode;
-  /** What the browser complained about: script errors, refused resources, broken policy. */
+  /** Complaints of the browser: script errors, refused resources, violations of the content policy. */
   readonly complaints: string[];
   /** Opens a page of the dashboard and waits until it shows something. */
   open(place: string): Promise<void>;

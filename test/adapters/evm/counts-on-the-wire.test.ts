@@ -1,4 +1,4 @@
-/** What fifty lanes that need their counts in the same poll cost an endpoint, on the wire. */
+/** Cost on the wire of fifty lanes that need their transaction counts in the same poll. */
 import { describe, expect, it } from "vitest";
 import { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";

@@ -240,7 +240,7 @@ export const NODE_ANSWERS: readonly Case[] = [
   ],
   ["EDR", "Contract creation without any data provided", "rejected"],
   ["EDR", "Invalid EIP-7702 transaction: authorization list is empty.", "rejected"],
-  // What the embedded chain makes of EDR's bare "overflow".
+  // The embedded chain's translation of EDR's bare "overflow".
   ["EDR", "failed to decode signed transaction: overflow", "rejected", -32602],
   [
     "OpenEthereum",

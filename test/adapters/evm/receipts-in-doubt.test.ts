@@ -8,7 +8,7 @@ const bench = useEvmBench();
 const BOTH = [hashOf(1), hashOf(2)];
 const hashesOf = (receipts: readonly ({ readonly txHash: string } | null)[]) => receipts.map((each) => each?.txHash);
 
-/** What a receipt may say of its place that its block, which it names rightly, says otherwise. */
+/** Places that a receipt may claim although its block, which it names correctly, contradicts them. */
 const CONTRADICTIONS: readonly (readonly [string, Record<string, unknown>])[] = [
   ["the number of an older block", { blockNumber: "0x1" }],
   ["the number of a block to come", { blockNumber: "0x63" }],

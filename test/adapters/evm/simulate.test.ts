@@ -11,7 +11,7 @@ const REASON = `0x${REVERT_DATA.withReason}`;
 
 type Refused = readonly [code: number, message: string, data?: unknown];
 
-/** What a simulation says where both forms of the call are refused like this. */
+/** Result of a simulation if both forms of the call are refused like this. */
 async function outcomeOf([code, message, data]: Refused, gas?: bigint): Promise<Simulation> {
   const { server, chain } = await bench();
   for (const method of ["eth_estimateGas", "eth_call"]) {

@@ -18,7 +18,7 @@ import {
   sampleTxId,
 } from "../../support/scripted-api.ts";
 
-/** Who may do what, route by route: generated from the routes as they are written down, so that none is left out. */
+/** Permissions route by route, generated from the declared routes, so that none is missed. */
 
 const SECRET = "s".repeat(22);
 const headers = { authorization: `Bearer ${SECRET}`, "content-type": "application/json" };

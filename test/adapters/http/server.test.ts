@@ -12,7 +12,7 @@ import { deferred } from "../../support/deferred.ts";
 import { httpOptions } from "../../support/http-app.ts";
 import { sampleCompletion, sampleCreated, sampleTxId } from "../../support/scripted-api.ts";
 
-/** What only a real socket shows. */
+/** Behaviour that only a real socket shows. */
 
 const servers: HttpServer[] = [];
 

@@ -38,7 +38,7 @@ function signed(changes: Partial<RequestHead> = {}, { route = ROUTE, by = keys.p
   return signHead(route, { ...head, digest: digestOf(BODY), ...changes }, by);
 }
 
-/** What becomes of a request: "in", or what a refusal is counted as. */
+/** Result of a request: "in", or the kind of refusal that is counted. */
 async function ask(authorization: string | undefined, { body = BODY, route = ROUTE } = {}): Promise<string> {
   const before = receiver.refusals().length;
   try {

@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-/** What `create` makes of one answer to one create. */
+/** Result of `create` for one answer to one create. */
 async function answering(status: number, body: unknown, headers: Record<string, string> = {}) {
   peer.behave({ kind: "answer", status, body, headers });
   return connect().create(peer.url, ONE, ONCE);
@@ -204,7 +204,7 @@ describe("the other nodes", () => {
     expect(peer.requests).toHaveLength(1);
   });
 
-  /** What was registered at the peer's URL is changed. */
+  /** The key registered for the peer's URL is changed. */
   function died(change: Parameters<PeerRows["change"]>[1]): string {
     for (const { instanceId } of rows.rows) rows.change(instanceId, change);
     return peer.url;

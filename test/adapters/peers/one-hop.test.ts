@@ -22,7 +22,7 @@ import { anInstance } from "../../support/lane-samples.ts";
 import { noSessionLock } from "../../support/no-session-lock.ts";
 import { CHAIN_ID, CHAIN_SETTINGS, NODE_SETTINGS, transfer } from "../../support/world.ts";
 
-/** Two nodes behind real servers, whose database tells each of them that the other is the one to ask. */
+/** Two nodes behind real servers; the database names to each the other one as owner. */
 
 const SIGNERS = Array.from({ length: 8 }, (_, n) => `0x${(n + 1).toString(16).padStart(40, "d")}` as Address);
 const closers: (() => Promise<unknown>)[] = [];

@@ -34,7 +34,7 @@ interface Counters {
   readonly hot: number;
 }
 
-/** What an ordinary life may cost: 10 row versions, none of them history. */
+/** Cost of an ordinary transaction: 10 row versions, none of them history. */
 describe("the traces of an ordinary life", () => {
   let server: OwnPostgres;
   let tables: ReadonlyMap<string, Counters>;
@@ -75,7 +75,7 @@ describe("the traces of an ordinary life", () => {
   });
 });
 
-/** Where lanes are many, what is written for a lane is written for every transaction. */
+/** With many lanes, a write per lane is a write per transaction. */
 describe("the traces of one transaction on each of many lanes", () => {
   const LANES = 50;
   let server: OwnPostgres;

@@ -4,7 +4,7 @@ import type { Statement } from "../../../src/adapters/postgres/statements/statem
 const FOLDER = new URL("../../../src/adapters/postgres/statements/", import.meta.url);
 
 export interface NamedStatement {
-  /** What it is exported as. */
+  /** The name that it is exported under. */
   readonly constant: string;
   readonly statement: Statement<unknown>;
 }

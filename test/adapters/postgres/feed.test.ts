@@ -30,7 +30,7 @@ describe("the feed under concurrent completers", () => {
     await subject.close();
   });
 
-  /** What a committer does: a busy counter has committed nothing, so the same again. */
+  /** Retries as a committer does: a busy counter has committed nothing. */
   async function confirmPatiently(
     { store, fence }: (typeof writers)[number],
     { intent, attempt }: Mined,

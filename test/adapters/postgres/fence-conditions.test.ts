@@ -31,7 +31,7 @@ afterAll(() => subject.close());
 
 interface Outcome {
   readonly accepted: boolean;
-  /** Everything that can be told apart: what was refused, answered, and left behind. */
+  /** Everything observable: refusals, answers, and rows. */
   readonly sight: string;
 }
 

@@ -31,7 +31,7 @@ export interface Case {
 export interface Subject {
   readonly statement: Statement<unknown>;
   readonly values: readonly unknown[];
-  /** Rows that it answers with where it accepts, none of them saying that something is not `alive`. */
+  /** Rows of an accepted answer; none of them reports something as not `alive`. */
   readonly answers: number;
   readonly accepts: readonly Case[];
   readonly refuses: readonly Case[];
@@ -40,7 +40,7 @@ export interface Subject {
 }
 
 const [OWNER, TWIN, GONE, UNKNOWN, STORE] = [1, 2, 3, 4, 5].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
-/** Of the policy document in force. */
+/** Stamp of the policy document in force. */
 const STAMP = "00000000-0000-4000-8000-000000000006";
 const [A, B] = ["a", "b"].map((letter) => `0x${letter.repeat(40)}`);
 
@@ -82,7 +82,7 @@ export const NO_FENCES: Readonly<Record<string, string>> = {
     "of lanes that its own transaction has locked and compared: what policies limit is never committed unread",
 };
 
-/** What a statement may have changed, as one line. */
+/** Everything that a statement may have changed, as one line. */
 export const SIGHT = `
   SELECT (SELECT string_agg(concat_ws(' ', chain_id, left(signer, 3), right(owner_instance::text, 1), token, next_nonce), ', '
                             ORDER BY chain_id, signer) FROM fencepost.lane) || ' | ' ||
@@ -91,7 +91,7 @@ export const SIGHT = `
     (SELECT concat_ws(' ', count(*), sum(times), sum(jsonb_array_length(evidence)), string_agg(evidence -> 0 ->> 'lanes', ', '))
      FROM fencepost.notice) AS sight`;
 
-/** Of lane (1, A), which both the statements of one lane and those of several ask for. */
+/** Parameters of lane (1, A), which single-lane and multi-lane statements both use. */
 const lane = (change: string) => `UPDATE fencepost.lane SET ${change} WHERE chain_id = 1 AND signer = '${A}'`;
 const instance = (id: string | undefined, change: string) =>
   `UPDATE fencepost.node_instance SET ${change} WHERE instance_id = '${id}'`;

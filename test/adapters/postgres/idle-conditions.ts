@@ -15,7 +15,7 @@ export interface Topic {
   readonly beside?: Readonly<Record<string, string>>;
 }
 
-/** What a wording of the statement answers, and what it leaves behind, in a world that is gone afterwards. */
+/** Answer and effects of one wording of the statement, in a world that is discarded afterwards. */
 export async function sight(
   client: Client,
   { world, left }: Topic,

@@ -28,8 +28,8 @@ import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.
 const HOUR_MS = 3_600_000;
 
 /**
- * The adapter loads a part of a lane for the writes of a commit, and the whole ledger knows everything: where they come to
- * different outcomes, or stand differently afterwards, something was not loaded, or a change was not written.
+ * The adapter loads only a part of a lane for the writes of a commit; the whole ledger knows everything. If their
+ * outcomes or states differ, something was not loaded, or a change was not written.
  */
 describe("a lane in PostgreSQL and a ledger that was told the same, several writes to a commit", () => {
   let subject: PostgresSubject;
@@ -75,14 +75,14 @@ describe("a lane in PostgreSQL and a ledger that was told the same, several writ
   }, 120_000);
 });
 
-/** One story, told to both. Each has a chain of its own: hashes and ids are no other story's. */
+/** One story, played on both. Each story has a chain of its own, so that hashes and ids never collide. */
 class Telling {
   private readonly subject: PostgresSubject;
   private readonly store: LaneStore & RetentionStore;
   private readonly fence: Fence;
   private readonly teller = new Teller();
   private ledger: Ledger;
-  /** What the lane's owner remembers: read once, then folded from what each commit acknowledged. */
+  /** The owner's memory of the lane: read once, then folded from each acknowledged commit. */
   private kept: KeptLedger | null = null;
   private readonly rows = new FoldedRows();
   private writes: LedgerWrite[] = [];
@@ -99,7 +99,8 @@ class Telling {
   async tell(happening: Happening, size: number): Promise<boolean> {
     // The database's clock cannot be moved on: a reservation is past at once, or not for an hour.
     if (happening.kind === "time") return true;
-    // What left its nonce in the same commit still counts for the adapter: the cursor is lowered by the next realign.
+    // A transaction that left its nonce in the same commit still counts for the adapter: the next realign lowers the
+    // cursor.
     if (happening.kind === "realign") await this.commit();
     const told = this.teller.tell(this.ledger, happening);
     if (told === null) await this.outside();
@@ -183,7 +184,7 @@ class Telling {
     return this.store.commit(this.writes.map((write) => mapped(write, (key, value) => this.stored(key, value))));
   }
 
-  /** What happens beside the lane's owner: the history of the database is another one, or an intent comes. */
+  /** Events beside the lane's owner: the database history changes, or an intent arrives. */
   private async outside(): Promise<void> {
     await this.commit();
     const { chainId, signer } = this.fence.lane;
@@ -191,7 +192,7 @@ class Telling {
     await this.subject.client.query(`UPDATE fencepost.lane SET reconciled_epoch = ${epoch} WHERE signer = $1`, [
       signer,
     ]);
-    // As after every change of the history: the owner reads the lane again.
+    // The owner reads the lane again after every change of the database history.
     this.kept = await this.load();
     this.teller.intake = this.teller.intake.map((row) => this.translated(row));
     const row = this.teller.intake.at(-1);

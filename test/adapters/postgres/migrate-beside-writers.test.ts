@@ -30,7 +30,7 @@ describe("a migration beside nodes that write", () => {
     const store = await subject.connect();
     const fences = await Promise.all([1, 2, 3].map(() => holdLane(store)));
     await subject.client.query("CREATE SEQUENCE public.tries");
-    // What a sequence gives is not taken back: it counts the tries. Each goes on once a writer stands in line.
+    // A sequence is not rolled back: it counts the attempts. Each attempt ends once a writer waits in line.
     const migrations = await withNext(`
       DROP INDEX fencepost.transaction_over_on_chain;
       SELECT nextval('public.tries');

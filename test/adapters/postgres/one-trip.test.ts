@@ -11,7 +11,7 @@ import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.
 const ONE_TRIP = "fencepost:prove-lanes";
 const BEGIN = "BEGIN ISOLATION LEVEL";
 
-/** An allocation that was planned from memory is kept only where the database is as remembered, or nothing of it is. */
+/** An allocation planned from memory is kept only if the database matches that memory; otherwise none of it is kept. */
 describe("an allocation in one round trip", () => {
   let subject: PostgresSubject;
   let proxy: TcpProxy;

@@ -43,7 +43,7 @@ describe("a limit under a race", () => {
     if (acquired.result === "notLeader") throw new Error("the lane has an owner");
     return acquired.fence;
   };
-  /** What became of it, as its caller hears it; a commit that lost a race is tried again, as the writer does. */
+  /** The result as its caller receives it; a commit that lost a race is retried, as the writer does. */
   const create = async (store: PostgresStore, fence: Fence, owner: string | null = null): Promise<string> => {
     const intent = { ...anIntent(fence.lane, { payload: { value: 10n } }), owner };
     for (;;) {

@@ -33,7 +33,7 @@ describe("the requests of a pool under a race", () => {
   const inPool = ({ lane }: Fence, requestId: string) => ({ ...anIntent(lane, { requestId }), pool: "payouts" });
   const requests = (count: number) => Array.from({ length: count }, () => `request-${randomUUID()}`);
 
-  /** One commit with these requests on each lane, tried again where it lost a race, as the writer does. */
+  /** One commit with these requests on each lane, retried if it lost a race, as the writer does. */
   const create = async (store: PostgresStore, wanted: readonly (readonly [Fence, readonly string[]])[]) => {
     const writes = wanted.map(([fence, ids]) => {
       const items = ids.map((id) => ({ intent: inPool(fence, id) }));

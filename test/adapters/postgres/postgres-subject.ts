@@ -59,7 +59,7 @@ export async function createPostgresSubject(options: SubjectOptions = {}): Promi
       );
     },
     now: () => clockOf(client),
-    // Two statements may fall into one millisecond, which is all that a Date tells.
+    // Two statements may run in one millisecond, and a Date shows no smaller unit.
     tick: async () => {
       const before = await clockOf(client);
       await waitUntil(async () => (await clockOf(client)) > before, "the database's clock goes on", { everyMs: 0 });

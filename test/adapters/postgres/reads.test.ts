@@ -16,7 +16,7 @@ const FOUND_BY_KEY = 51 * 6;
 
 const orders = ["newest", "oldest"] as const;
 
-/** What a read costs on large tables, planned as a store plans it: for parameters that are not known. */
+/** Cost of reads on large tables, planned as a store plans them: for unknown parameters. */
 describe("on large tables", () => {
   let subject: PostgresSubject;
   let client: Client;

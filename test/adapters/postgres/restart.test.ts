@@ -14,7 +14,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/t
 import { waitUntil } from "../../support/wait-until.ts";
 import { connectClient } from "./postgres-subject.ts";
 
-/** What was said about each request: by nonce where it was accepted. */
+/** The answer to each request: its nonce if it was accepted. */
 interface Answers {
   readonly created: { readonly txId: string; readonly nonce: number }[];
   readonly denied: string[];
@@ -49,7 +49,7 @@ describe("a server of one's own", () => {
     await directory.remove();
   });
 
-  /** Writes until told to stop, and records what was said about each. */
+  /** Writes until stopped, and records the answer to each request. */
   async function writeUntil(stopped: () => boolean, fence: Fence, said: Answers): Promise<void> {
     while (!stopped()) {
       const intents = Array.from({ length: 20 }, () => anIntent(fence.lane));

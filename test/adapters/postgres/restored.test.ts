@@ -1,4 +1,4 @@
-/** Restored where no node ran to remember more: what the database itself can show of it, and what whoever restores says. */
+/** A database restored while no node ran: evidence in the database itself, and the operator's own statement. */
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeEach, describe, expect, inject, it } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
@@ -31,7 +31,7 @@ async function onDatabase<T>(name: string, work: (store: PostgresStore) => Promi
   return work(store).finally(() => store.close());
 }
 
-/** As the first node to start there finds it. */
+/** The state as found by the first node that starts there. */
 const found = (name: string) => onDatabase(name, (store) => store.registerInstance(anInstance()));
 
 const standing = (name: string, lane: Lane) =>

@@ -56,7 +56,7 @@ describe("the schema", () => {
   });
 });
 
-/** What the domain's table says about a pair; the database is asked the same by trying it. */
+/** The domain's table for a pair; the database is asked the same by trying the write. */
 function isStatus(state: State, subState: string | null): boolean {
   if (subState === null) return BARE_STATES.includes(state);
   return (SUB_STATES[state] as readonly string[]).includes(subState);
@@ -89,7 +89,7 @@ describe("the transition table, mirrored", () => {
       for (const subState of ALL_SUB_STATES.filter((each) => isStatus(state, each))) {
         const bare = await accepts(() => insertTransaction({ state, subState, nonce: null }));
         const bound = await accepts(() => insertTransaction({ state, subState, nonce: 1 }));
-        // What is given up may have had one, or not.
+        // A given-up transaction may or may not have had a nonce.
         const mayHave = subState === "CANCELLED" || subState === "EXPIRED";
         const expected = mayHave
           ? { bare: true, bound: true }

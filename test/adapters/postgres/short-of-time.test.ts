@@ -1,6 +1,6 @@
 /**
- * A process that others keep from the processor hears the database late. The server ends a transaction that stands idle
- * between two round trips, so what must not fail takes one; and what arrived in time is heard, however late.
+ * A starved process reads the database's answers late. The server ends a transaction that is idle between two round
+ * trips, so critical work takes one round trip; and an answer that arrived in time counts, however late it is read.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
@@ -14,7 +14,7 @@ import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 import { createPostgresSubject, openSessionLock, type PostgresSubject } from "./postgres-subject.ts";
 
-/** Two thirds of a second for a transaction, of which it may stand idle for 66 ms. */
+/** Two thirds of a second for a transaction; it may be idle for 66 ms of them. */
 const LEASE_MS = 2_000;
 const IDLE_MS = 66;
 const READ_AT_MOST_MS = 1_000;
@@ -31,7 +31,7 @@ beforeEach(async () => {
 afterEach(() => store.close());
 afterAll(() => subject.close());
 
-/** What takes two round trips may need a few tries where the machine is crowded: that is what this is about. */
+/** Work with two round trips may need several attempts on a crowded machine: that is the subject of this test. */
 function settled<T>(work: () => Promise<T>): Promise<T & {}> {
   return waitUntil(() => work().catch(() => null), "the database has taken it");
 }
@@ -189,7 +189,7 @@ describe("a process that stands still", () => {
 });
 
 describe("a transaction that the server ended because it stood idle", () => {
-  /** The first time, this process stands still as soon as the first round trip has left. */
+  /** On the first attempt this process stalls as soon as the first round trip has left. */
   function lateOnce(): Pick<Store, "commit"> {
     let isFirst = true;
     return {

@@ -55,7 +55,7 @@ describe("a node that stalls", () => {
   ])(
     "with half of a transaction still on its way is ended by the server too, though it waits behind no Sync: %s",
     async (_, hold) => {
-      // Its own deadline never comes: a process that stands still closes nothing.
+      // Its own deadline never fires: a stalled process closes nothing.
       const standing = { ...systemClock, after: () => () => undefined };
       const databaseUrl = proxy.through(subject.url);
       const paused = await openPostgresStore({ clock: standing, leaseDurationMs: LEASE_MS, databaseUrl });

@@ -36,7 +36,7 @@ const ACCEPTED = { ...anIntent({ chainId: 1, signer: `0x${"a".repeat(40)}` }), t
 const LEFT = { place: 0, left_id: TWIN, chain_id: 1, signer: SIGNER, action: "act", body: "{}", repeatable: false };
 const BOTH = [`1 ${SIGNER}`, `2 ${SIGNER}`];
 
-/** Two that are left, for a while yet, for two lanes: nobody has begun either. */
+/** Two waiting requests of two lanes, not due yet and not begun. */
 const LEFT_REQUESTS: Topic = {
   world: `INSERT INTO fencepost.left_request (left_id, chain_id, signer, action, body, repeatable, until)
     VALUES ('${ASKED}', 1, '${SIGNER}', 'act', '{}', false, now() + interval '1 minute'),

@@ -123,7 +123,7 @@ function aReading(states: Record<string, number>): ClusterReading {
   return { states, pendingDepth, oldestPendingAgeSeconds: 2.5, unownedLanes: 0, suspendedLanes: 0 };
 }
 
-/** What only shows with labels once there is something to show. */
+/** Metrics with labels that appear only after their first event. */
 function everyGauge(metrics: Metrics): void {
   const tx = { type: "tx.transition", lane, txId: "t", nonce: 1, txHash, nodeId: "n", token: 1 } as const;
   metrics.sink({ ...tx, event: "confirm", from: "TRACKING", state: "CONFIRMED", subState: null, ageMs: 1 });

@@ -45,7 +45,7 @@ async function startTraced(): Promise<TracedNode> {
   return { ...node, tracing, asked };
 }
 
-/** As a request that brings this header is handled. */
+/** Handles a request with this header. */
 function createWithin({ node, tracing }: TracedNode, traceparent: unknown, request = transfer()) {
   let created: ReturnType<typeof node.api.create> | undefined;
   tracing.within(traceparent, () => {

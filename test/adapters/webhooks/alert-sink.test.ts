@@ -172,7 +172,7 @@ describe("the alert webhook", () => {
     expect(sent).toEqual([]);
     const down = { type: "alert", severity: "CRITICAL", code: "CHAIN_DOWN", message: "m", chainId: 1 } as const;
     alerts.sink(down);
-    // Longer than the window: what was told stays known until it is over.
+    // Longer than the window: an alert stays known until it is over.
     await clock.advance(600_000);
     alerts.sink(over);
     alerts.sink(over);

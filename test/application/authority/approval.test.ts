@@ -31,13 +31,13 @@ const order = (action: TransactionAction, txId: string, actor = "operator:bob") 
   return { action, txId, request: { reason: `${action} it` }, actor };
 };
 const refusal = (promise: Promise<unknown>) => world.refusal(promise);
-/** By "ann", with a request id. */
+/** Created by "ann", with a request id. */
 const waiting = async (entry: WorldNode, value = 500, requestId = "big") => {
   const created = await world.settle(entry.node.api.create(moving(value, { requestId }), "ann"));
   expect(created).toMatchObject({ outcome: "created", state: "CREATED", nonce: null });
   return created.txId;
 };
-/** As "ann" writes it into her own database transaction. */
+/** Written by "ann" in her own database transaction. */
 const intakeIntent = (request: ReturnType<typeof moving>) => {
   const ports = { codec: createCodec(), entropy: createSeededEntropy(5), chainIds: [CHAIN_ID] };
   return normalise(ports, request, { owner: "ann" });
@@ -105,7 +105,7 @@ describe("a transaction above the bound", () => {
     expect(ops.row(txId).history.find(({ event }) => event === "approve")).toMatchObject({
       ...{ reason: "approve it", decision: { actor: "operator:bob" } },
     });
-    // Whoever comes second gets the result, or is told that it was another.
+    // The second caller gets the same result, or is told that the decision was another one.
     const late = await world.settle(other.node.api.act(order("approve", txId, "operator:cid")));
     expect(late).toMatchObject({ state: "CONFIRMED" });
     expect((await refusal(entry.node.api.act(order("reject", txId)))).message).toMatch(/was approved by operator:bob/);

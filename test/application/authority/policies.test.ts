@@ -28,7 +28,7 @@ let ops: OperatedWorld;
 afterEach(() => world.close());
 
 const GWEI = 1_000_000_000n;
-/** Of `transfer`: 21,000 gas for at most 20 gwei each, and one wei. */
+/** Cost of `transfer`: 21,000 gas for at most 20 gwei each, and one wei. */
 const WORST = 21_000n * 20n * GWEI + 1n;
 const OTHER = `0x${"c".repeat(40)}` as const;
 
@@ -42,7 +42,7 @@ async function start(
   return world.startNode(node);
 }
 
-/** What a caller, or a hook, signs for itself. */
+/** A transaction that a caller, or a hook, signs itself. */
 async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
   const fees = { type: "eip1559", maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI } as const;
   const usual = {
@@ -59,7 +59,7 @@ async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
-/** As `FakeSigner` would sign it, if it signed blobs: one of them, for a gwei at most. */
+/** As `FakeSigner` would sign it if it supported blobs: one blob, for at most one gwei. */
 function blobAt(nonce: number): Hex {
   const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, maxFeePerBlobGas: GWEI };
   const said = { type: "eip4844", chainId: CHAIN_ID, nonce, to: TO, value: 0n, gas: 21_000n, ...fees } as const;

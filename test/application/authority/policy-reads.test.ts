@@ -7,10 +7,10 @@ import { policiesOf } from "../../support/policies.ts";
 import { RECIPIENT, scriptedApi } from "../../support/scripted-api.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World } from "../../support/world.ts";
 
-/** What a key is told of policies: its own part, where it is limited to signers or chains. */
+/** Policies as a key may see them: only its own part if it is limited to signers or chains. */
 
 const OTHER = SIGNERS.at(-1) as typeof SIGNER;
-/** As people write it: two casings are one signer. */
+/** Addresses in the casing that people use: two casings are one signer. */
 const WRITTEN = `0x${SIGNER.slice(2).toUpperCase()}`;
 const UNLIMITED = { signers: null, chains: null };
 const LIMITED = { signers: new Set([SIGNER]), chains: new Set([CHAIN_ID]) };

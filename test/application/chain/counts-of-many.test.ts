@@ -26,7 +26,7 @@ it("fifty lanes whose heads stand still for five minutes ask once for all that l
     return everywhere(...question);
   };
   await world.clock.advance(300_000);
-  // Four looks at a head that stands still, for external use and a better price alike; once a mined and a pending count
-  // for the comparison with the chain. Each reader for itself asked eleven times.
+  // Four polls of an unchanged head, for external use and for a better price; one mined and one pending count for the
+  // comparison with the chain. If each reader asked by itself, there would be eleven requests.
   expect(asked).toEqual({ one: 6 * LANES, everywhere: 4 * LANES });
 });

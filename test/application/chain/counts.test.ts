@@ -121,7 +121,7 @@ describe("what the next nonce is compared with", () => {
     await bench.clock.advance(29_000);
     await floor();
     expect(read).toEqual([0, 29_000]);
-    // As old as the count is, not as old as the comparison.
+    // The age is that of the count, not of the comparison.
     await bench.clock.advance(1_000);
     await floor();
     happened(lane, batchFailed);

@@ -5,7 +5,7 @@ import { type ChainBench, type ChainBenchOptions, createChainBench } from "../..
 
 const GWEI = 1_000_000_000n;
 const FORTUNE = 1_000_000n * GWEI;
-/** What docs/configuration.md says of chain 31337. */
+/** The values that docs/configuration.md gives for chain 31337. */
 const MOST = 1_000n * GWEI;
 const TRANSFER = { gas: 21_000n, value: 1n };
 

@@ -36,7 +36,7 @@ function numbers(blocks: readonly { readonly number: number }[]): readonly numbe
 }
 
 describe("a chain that is quicker than the looks at it", () => {
-  /** What is asked, look by look: all that leaves before the first answer is one request. */
+  /** The requests of each poll: all that leave before the first answer are one batch. */
   async function looks(blocks: readonly number[]) {
     const asked: string[][] = [];
     const bench = await following(100);

@@ -171,7 +171,7 @@ describe("a create that reaches a node which no longer leads", () => {
   });
 });
 
-/** It hears nothing of the database until another node has its lane. */
+/** The node is cut off from the database until another node has its lane. */
 async function untilTakenFrom(paused: WorldNode, nodes: readonly WorldNode[]): Promise<void> {
   paused.store.cut();
   await world.until(() => ownerOf(nodes, SIGNER) !== paused, 30_000);

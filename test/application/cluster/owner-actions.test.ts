@@ -7,7 +7,7 @@ afterEach(() => world.close());
 
 const LANE = { chainId: CHAIN_ID, signer: SIGNER };
 
-/** Nodes that know one action: to say who they are, what they hold and what they were told. */
+/** Nodes with one test action: it returns their id, their lanes and its parameters. */
 async function startNodes(mode: "basic" | "worker-queue" = "worker-queue"): Promise<readonly WorldNode[]> {
   world = new World({ node: { mode } });
   const nodes = [await world.startNode(), await world.startNode()];

@@ -20,7 +20,7 @@ interface Lone {
 const lane = { chainId: CHAIN_ID, signer: SIGNER };
 const unknown = () => expect.unreachable("nothing was told");
 
-/** Of a node that knows of no other live node. */
+/** A node that knows no other live node. */
 function loneRouter({ serves, hasKey, ...more }: Lone): Router {
   const { clock = createManualClock(), forwards = true, selfUrl = "http://here" } = more;
   return new Router({

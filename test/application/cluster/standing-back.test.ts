@@ -1,4 +1,4 @@
-/** Who lost its lanes by its own silence, and when it has some again. */
+/** A node that lost its lanes by its own silence, and when it gets some again. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Address } from "../../../src/domain/lane.ts";
 import { checkInvariants } from "../../support/invariants.ts";
@@ -9,7 +9,7 @@ afterEach(() => world.close());
 
 const LEASE_MS = 10_000;
 
-/** Stands still until its lease has run out and another node has taken its lanes, then goes on. */
+/** Stalls until its lease has expired and another node has taken its lanes, then continues. */
 async function pause(entry: WorldNode, takenBy: string, signer = SIGNER): Promise<void> {
   entry.store.pause();
   await world.until(() => world.ownerOf(signer) === takenBy, 60_000);
@@ -27,7 +27,7 @@ async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (t
   return { first, second, signer };
 }
 
-/** Has stood still so often that it stands back for four leases, and has been back for more than one of them. */
+/** Has stalled so often that it stands back for four leases, and has been back for more than one of them. */
 async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[number]): Promise<void> {
   for (const _ of [1, 2]) {
     await pause(first, "node-2", signer);
@@ -98,7 +98,7 @@ describe("a node that wakes from a pause", () => {
       await pause(first, "node-2", signer);
       await world.until(() => world.ownerOf(signer) === "node-1", 60_000);
     }
-    // It sees no reason to take the lane: by its reckoning that belongs to the node that has stood still.
+    // It does not claim the lane: by its placement the lane belongs to the node that stalled.
     const claim = second.store.claimLanes.bind(second.store);
     second.store.claimLanes = async (lanes, ...rest) => {
       const others = lanes.filter((lane) => lane.signer !== signer);

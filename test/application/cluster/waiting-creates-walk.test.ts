@@ -26,7 +26,7 @@ function chance(seed: number): (most: number) => number {
 class Walk {
   private readonly draw: (most: number) => number;
   readonly nodes: WorldNode[] = [];
-  /** All that was told of each request id, whenever it was asked. */
+  /** All answers for each request id, at any time. */
   readonly told = new Map<string, Fate[]>();
   private readonly asked: Promise<void>[] = [];
 
@@ -46,7 +46,7 @@ class Walk {
     const signer = this.oneOf(SIGNERS);
     const cursor = [...world.database.state.lanes.values()].find(({ lane }) => lane.signer === signer)?.cursor ?? 0;
     const kind = this.draw(10);
-    // No two are alike: what stands at a nonce already is a repeat by its payload.
+    // No two payloads are equal: a payload that already has a nonce would be a repeat.
     const payload = { to: TO, value: requestId.replace(/\D/g, ""), gas: 21_000, gasPrice: "20000000000" };
     if (kind < 4) return transfer({ requestId, payload, signer: { pool: "payouts" } });
     if (kind < 8) return { ...transfer({ requestId, payload, signer }), nonce: cursor + this.draw(2) };

@@ -5,7 +5,10 @@ import { type EmbeddedPair, startPair } from "../../support/embedded-pair.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { SIGNERS, transfer, World, type WorldOptions } from "../../support/world.ts";
 
-/** What only a lane's owner can do, asked of a node that cannot ask the owner: left in the database, and heard of there. */
+/**
+ * Work of a lane's owner, requested from a node that cannot reach the owner: it waits in the database and is answered
+ * there.
+ */
 
 let world: World;
 afterEach(() => world.close());

@@ -1,4 +1,4 @@
-/** Nodes that tell each other what happened; and the same, a little later, without hints. */
+/** Nodes that notify each other; and the same, a little later, without notifications. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../src/application/requests/normalise.ts";

@@ -19,7 +19,7 @@ type Answer = number | Error;
 interface Script {
   readonly latest?: readonly Answer[];
   readonly pending?: readonly Answer[];
-  /** What the other endpoint says; there is none where nothing is said of it. */
+  /** The other endpoint's answer; without one there is no other endpoint. */
   readonly elsewhere?: CountAnswer;
 }
 

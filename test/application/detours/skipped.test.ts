@@ -12,7 +12,7 @@ async function create({ node }: WorldNode): Promise<number | null> {
   return (await world.settle(node.api.create(transfer()))).nonce;
 }
 
-/** Nonce 0 is mined; then the chain is said to count `by` more, and what is sent next stands above that. */
+/** Nonce 0 is mined; then the chain claims to count `by` more, and the next transaction gets a nonce above that. */
 async function liedTo(by: number, holePolicy: "heal" | "move"): Promise<WorldNode> {
   world = new World({ settings: { ...SETTINGS, holePolicy } });
   const entry = await world.startNode();

@@ -1,4 +1,4 @@
-/** What is under way for a lane while it is read again from the database: memory must not lose what the database holds. */
+/** Work in progress while a lane is reloaded from the database: memory must not lose what the database holds. */
 import { afterEach, describe, expect, it } from "vitest";
 import { findSkipped } from "../../../src/application/detours/holes.ts";
 import { quietly } from "../../../src/application/lane/term.ts";
@@ -16,7 +16,7 @@ async function startKnown(options: ConstructorParameters<typeof World>[0] = {}):
   return entry;
 }
 
-/** The next call of that method waits: who called is told of by `asked`, and goes on with `goOn`. */
+/** The next call of that method waits: `asked` resolves when it is called, and `goOn` continues it. */
 function holdNext({ rpc }: WorldNode, method: "transactionCount") {
   const original = rpc[method].bind(rpc) as (...args: never[]) => Promise<never>;
   const held = { asked: false, goOn: (): void => undefined };

@@ -26,9 +26,9 @@ function loseAnswerTo({ store }: WorldNode, kind: LaneWrite["kind"]) {
 }
 
 interface Scene {
-  /** What makes the lane write it. */
+  /** The event that makes the lane write it. */
   readonly happen: (entry: WorldNode) => Promise<unknown>;
-  /** The nonce that the next create gets, where the lane knows what was committed. */
+  /** The nonce of the next create, if the lane knows the outcome of the commit. */
   readonly next: number;
 }
 

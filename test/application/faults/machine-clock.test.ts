@@ -11,7 +11,10 @@ const HOUR_MS = 3_600_000;
 const PATIENCE_MS = 30_000;
 const AGES = { alertHeadAgeMs: PATIENCE_MS, alertOldestAgeMs: PATIENCE_MS, stuckAfterMs: PATIENCE_MS };
 
-/** By a node before, so that its age is what the database says, and left to one whose machine is off. */
+/**
+ * Created by an earlier node, so that its age follows the database's clock, and owned by a node whose machine clock is
+ * wrong.
+ */
 async function sentByAnother(aheadMs: number) {
   world = new World({ settings: { ...AGES, repricing: null } });
   const ops = new OperatedWorld(world);

@@ -12,7 +12,7 @@ afterEach(() => world.close());
 
 const POISON = { metadata: { poison: true } };
 
-/** Whatever it is that a database cannot hold, and the doors let in. */
+/** A value that passes validation and that a database cannot store. */
 async function startPoisoned(): Promise<WorldNode> {
   world = new World();
   const entry = await world.startNode();

@@ -11,7 +11,7 @@ let ops: OperatedWorld;
 afterEach(() => world.close());
 
 const GWEI = 1_000_000_000n;
-/** What docs/configuration.md says of chain 31337. */
+/** The values that docs/configuration.md gives for chain 31337. */
 const MOST = 1_000n * GWEI;
 const INTERVAL_MS = 5_000;
 

@@ -26,7 +26,7 @@ let ops: OperatedWorld;
 afterEach(() => world.close());
 
 const GWEI = 1_000_000_000n;
-/** What docs/configuration.md says of chain 31337. */
+/** The values that docs/configuration.md gives for chain 31337. */
 const MOST = 1_000n * GWEI;
 /** 0.004 ether for a unit of gas. */
 const FORTUNE = 4_000_000n * GWEI;
@@ -45,7 +45,7 @@ async function start(options: WorldOptions = {}, node: Parameters<World["startNo
   return world.startNode(node);
 }
 
-/** A node whose first endpoint lies from its first answer on. */
+/** A node whose first endpoint lies from its first answer. */
 async function startLying(lie: FeeLie, options: WorldOptions = {}, endpoints = 1): Promise<WorldNode> {
   world = new World(options);
   ops = new OperatedWorld(world);
@@ -71,7 +71,7 @@ function alerts({ events }: WorldNode): readonly string[] {
   );
 }
 
-/** What a caller signs for itself. */
+/** A transaction that a caller signs itself. */
 async function signed(nonce: number, fee: bigint): Promise<Hex> {
   const fees = { type: "eip1559", maxFeePerGas: fee, maxPriorityFeePerGas: GWEI } as const;
   const rest = { chainId: CHAIN_ID, nonce, to: TO, value: 5n, gas: 21_000n, accessList: [] } as const;
@@ -383,7 +383,7 @@ describe("a ceiling that is lowered", () => {
   });
 });
 
-/** As `FakeSigner` would sign it, if it signed blobs. */
+/** As `FakeSigner` would sign it if it supported blobs. */
 function blob(blobs: {
   readonly maxFeePerBlobGas: bigint;
   readonly blobVersionedHashes: readonly `0x${string}`[];

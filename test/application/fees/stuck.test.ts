@@ -169,7 +169,7 @@ describe("a head that does not get on", () => {
     expect(summary).toMatch(
       /^Nonce 0 is stuck: it was sent again \d times.*one nonce waits behind it\. What helps: offer more/,
     );
-    // What stands behind it was sent as often, and has its own patience when it comes to the head.
+    // The transactions behind it were sent as often, and get their own patience when they reach the head.
     expect(follower?.submitAttempts).toBeGreaterThan(3);
     world.chain.dropTransaction(follower?.attempts[0]?.txHash as `0x${string}`);
     world.chain.mine();

@@ -1,4 +1,4 @@
-/** Who may do what at `/rpc`, and what a caller may hand in signed. */
+/** Permissions at `/rpc`, and which signed transactions a caller may submit. */
 import { afterEach, describe, expect, it } from "vitest";
 import type { ApiKey, HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
 import { NOT_STARTED } from "../../../src/domain/chain/answers.ts";
@@ -238,7 +238,7 @@ describe("eth_sendRawTransaction", () => {
     const bytes = await signedBy(SIGNER, 0, 5n, 1n);
     expect((await rpc.ask(raw(bytes))).error).toMatchObject({ code: -32003, data: asked.extras });
     expect(world.rows()).toEqual([]);
-    // For a reserved nonce its caller may have sent the bytes already: refused, nobody would track them.
+    // The caller may already have sent the bytes for a reserved nonce: if they were refused, nothing would track them.
     const { reservation } = await world.settle(api.reserveNonce({ signer: SIGNER }));
     await world.settle(api.submitReserved(reservation.reservationId, { rawTransaction: bytes }));
     expect(world.rows()).toMatchObject([{ state: "TRACKING" }]);

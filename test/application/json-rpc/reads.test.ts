@@ -1,4 +1,4 @@
-/** What `/rpc` answers from the lane, what it passes on to the chain, and what it does neither with. */
+/** The requests that `/rpc` answers from the lane, those that it passes on to the chain, and those that it refuses. */
 import { afterEach, describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import { call, RpcFace, STRANGER, transaction } from "../../support/json-rpc.ts";
@@ -349,7 +349,7 @@ describe("a packet", () => {
     const answers = await rpc.ask<readonly { error?: { code: number } }[]>(many);
     expect(answers).toHaveLength(1_001);
     expect(new Set(answers.map(({ error }) => error?.code))).toEqual(new Set([-32600]));
-    // Of a batch that is far too large its refusals would be many times as large.
+    // The refusals for a far too large batch would be many times as large as the batch.
     const tiny = `[${"0,".repeat(1_000_000)}0]`;
     expect((await world.settle(rpc.post(tiny))).text.length).toBeLessThan(1_000);
     expect((await rpc.ask([])).error?.code).toBe(-32600);

@@ -92,7 +92,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
   });
 });
 
-/** As `eth_sendTransaction` makes a payload of it. */
+/** The payload that `eth_sendTransaction` makes of it. */
 function payloadOf({ from: _, to, ...quantities }: ReturnType<typeof transaction>) {
   const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = quantities;
   return { to, value, gas, maxFeePerGas, maxPriorityFeePerGas };

@@ -18,7 +18,7 @@ async function start(options: WorldOptions = {}): Promise<void> {
   rpc = new RpcFace(world, entry);
 }
 
-/** What clients repeat by themselves: viem after these codes, and after -32000 under another name. */
+/** Errors that clients retry by themselves: viem retries these codes, and -32000 under another name. */
 const DOOMED = "0x00000000000000000000000000000000000d003d";
 const REPEATED = [-32603, -32005, -32000];
 const ANSWERED_WITHIN_MS = 8_000;

@@ -10,14 +10,14 @@ let entry: WorldNode;
 let rpc: RpcFace;
 afterEach(() => world.close());
 
-/** A question that the chain has heard and not answered yet. */
+/** A request that the chain has received and not answered yet. */
 interface Put {
   readonly method: string;
   readonly params: unknown;
   answer(result: unknown): void;
 }
 
-/** As many at once as are put to a chain: of one key, and of all. */
+/** As many concurrent requests as are sent to a chain: of one key, and of all keys. */
 const OF_ONE_KEY = 12;
 const OF_ALL = 16;
 
@@ -38,7 +38,7 @@ async function start(apiKeys: readonly ApiKey[] | "none" = "none"): Promise<void
     });
 }
 
-/** What was read, once everything that can happen without time has happened. */
+/** The reads so far, after everything that needs no time has happened. */
 async function read(method: string, params: readonly unknown[], key?: string): Promise<RpcAnswer> {
   const { text } = await rpc.post(call(method, params), key === undefined ? {} : as(key));
   return JSON.parse(text) as RpcAnswer;
@@ -47,7 +47,7 @@ async function read(method: string, params: readonly unknown[], key?: string): P
 const block = (n: number, key?: string) => read("eth_getBlockByNumber", [nth(n), false], key);
 const asked = (n: number) => world.until(() => put.length >= n, 1_000);
 const takeAll = () => put.splice(0);
-/** What was asked before has come in: a later request has been answered. */
+/** The earlier requests have arrived: a later one has been answered. */
 const arrived = (key?: string) => rpc.call("eth_chainId", [], key === undefined ? {} : as(key));
 
 describe("of questions to a chain", () => {
@@ -224,7 +224,7 @@ describe("where more reads wait than there is room for", () => {
   });
 });
 
-/** One after the other, as they come, until nobody waits. */
+/** One after the other, until none waits. */
 async function answerEverything(all: Promise<unknown>): Promise<void> {
   let done = false;
   void all.finally(() => {

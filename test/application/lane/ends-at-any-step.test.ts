@@ -1,6 +1,6 @@
 /**
- * Whatever a lane does, its term may end at any step of it. Each scene is played once for every call that it makes to
- * the outside, with the term ending during that call: afterwards nothing may be written, signed or sent.
+ * A lane's term may end at any step. Each scene is played once for every outside call that it makes, with the term
+ * ending during that call: afterwards nothing may be written, signed or sent.
  */
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
@@ -115,7 +115,7 @@ const SCENES: Readonly<Record<string, () => Promise<Scene>>> = {
   },
 };
 
-/** Mined in a block below the window, so that its hash has to be asked for; in another one where a hash is given. */
+/** Mined in a block below the window, so that its hash must be requested; in another block if a hash is given. */
 async function mined(hash?: Hash): Promise<StageBench> {
   const bench = createStageBench({}, { settings: { confirmations: 2 } });
   bench.simulated.mine(200);

@@ -1,4 +1,4 @@
-/** What of a lane is due, for whom, and how far ahead of the head it may go. */
+/** Due work of a lane, its subject, and how far ahead of the head it may go. */
 
 import { describe, expect, it } from "vitest";
 import { Activity } from "../../../src/application/lane/activity.ts";

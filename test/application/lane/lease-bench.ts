@@ -21,7 +21,7 @@ export interface Holder {
   readonly store: MemoryStore;
   readonly lock: MemorySessionLock;
   readonly telemetry: RecordedTelemetry;
-  /** What the node was told, and whether it might act at that moment. */
+  /** The answer to the node, and whether it was allowed to act at that moment. */
   readonly heard: string[];
   /** That it was silent for too long, and that it has found out who else lives. */
   readonly noted: string[];

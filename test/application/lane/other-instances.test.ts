@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => bench.close());
 
-/** Its renewals end, and its row lies in the future, as after a database clock that jumped back by an hour. */
+/** Its renewals end, and its row expires in the future, as after a database clock that jumped back by an hour. */
 function stayUnexpired({ lease, store }: Holder): void {
   const later = (time: Date) => new Date(time.getTime() + 3_600_000);
   const record = bench.row(lease.instanceId);

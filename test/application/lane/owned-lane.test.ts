@@ -110,7 +110,7 @@ describe("what waits to be signed", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
     lane.backlog.missingFrom();
     const page = records(5, 1);
-    lane.backlog.enqueue(records(6, 2)); // committed after the page was read, told before the page came back
+    lane.backlog.enqueue(records(6, 2)); // committed after the page was read, acknowledged before the page came back
     lane.backlog.refill(page, PAGE);
     expect(signAll(lane, records(5, 3))).toEqual([5, 6, 7]);
     expect(lane.hasUnmined()).toBe(false);
@@ -128,7 +128,7 @@ describe("what waits to be signed", () => {
 
   it("on a page that is faster than the word of its own allocation is not signed twice", () => {
     const lane = createOwnedLane({ cursor: 6, allocated: 1 });
-    lane.backlog.refill(records(5, 3), PAGE); // read after 6 and 7 were committed, before anyone was told
+    lane.backlog.refill(records(5, 3), PAGE); // read after 6 and 7 were committed, before any acknowledgement
     lane.backlog.enqueue(records(6, 2));
     expect(signAll(lane, [])).toEqual([5, 6, 7]);
     lane.backlog.enqueue(records(7, 1));

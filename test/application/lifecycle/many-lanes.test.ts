@@ -39,7 +39,7 @@ describe("a thousand lanes with nothing to do", () => {
     // Each once in five minutes.
     expect(reconciled.length).toBeGreaterThan(LANES / 6);
     expect(calls.instants.size / 60).toBeLessThanOrEqual(3);
-    // What is the same for all of them is asked once for all of them.
+    // Requests with the same answer for all lanes are sent once for all of them.
     expect(calls.byName.get("identity")).toBeLessThan(LANES / 20);
   });
 

@@ -19,7 +19,7 @@ async function signed(nonce: number): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
-/** Told again until it is answered for good: a CONFLICT means that an earlier request was carried out and its answer lost. */
+/** Repeated until it has a final answer: CONFLICT means that an earlier request was carried out and its answer lost. */
 async function surely<T>(ask: () => Promise<T>): Promise<T | null> {
   for (;;) {
     const answer = await Promise.race([

@@ -12,7 +12,7 @@ afterEach(() => world.close());
 
 const signer = new FakeSigner(SIGNERS);
 
-/** What a caller signs for itself, at whatever nonce. */
+/** A transaction that a caller signs itself, at any nonce. */
 async function signed(nonce: number, { from = SIGNER, chainId = CHAIN_ID, gas = 21_000n } = {}): Promise<Hex> {
   const fees = { type: "eip1559", maxFeePerGas: 20_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n } as const;
   const unsigned = { chainId, nonce, to: TO, data: "0x", value: 5n, gas, fees, accessList: [] } as const;

@@ -29,7 +29,7 @@ async function start(options: WorldOptions = {}, node: NodeOptions = {}): Promis
   return world.startNode(node);
 }
 
-/** So long from now, as a caller says it. */
+/** This long from now, in a caller's format. */
 const within = (ms: number) => new Date(world.clock.now().getTime() + ms).toISOString();
 
 const refusal = (request: Promise<unknown>) => world.refusal(request);

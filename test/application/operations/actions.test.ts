@@ -284,7 +284,7 @@ describe("what waits to be signed", () => {
     const node = await start();
     await ops.lane(node, "suspend");
     const txId = await ops.create(node, { payload: { to: TO, value: "1", gas: 21_000 } });
-    // Whatever has no price of its own waits for the market.
+    // A transaction without a price of its own waits for the market.
     const back = node.faults.inject({ kind: "unavailable" }, { method: "eth_feeHistory" });
     await world.clock.advance(1_000);
     await ops.lane(node, "resume");
@@ -362,7 +362,7 @@ describe("reprice", () => {
       maxFeePerGas: 140n * GWEI,
       maxPriorityFeePerGas: 2n * GWEI,
     });
-    // Without fees, the loop's own bound holds: there is no market that could ask for more than what stands.
+    // Without fees, the loop's own limit applies: no market can ask for more than the current price.
     await world.until(() => ops.row(txId).acceptedOrdinal === 2);
     await expect(ops.act(node, "reprice", { txId })).rejects.toMatchObject({
       code: "CONFLICT",

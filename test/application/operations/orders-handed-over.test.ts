@@ -40,14 +40,14 @@ function handOverMeanwhile(owner: WorldNode, answer: "is confirmed" | "is not co
   });
 }
 
-/** The owner leaves, hears nothing of a reprice, and that arrives later all the same. */
+/** The owner leaves without the answer to a reprice, which arrives later all the same. */
 function commitLate(owner: WorldNode, afterMs: number): void {
   const { store } = owner;
   const [release, retire] = [store.releaseLane.bind(store), store.retireInstance.bind(store)];
   divertReprice(owner, (commit) => async (writes) => {
     void owner.node.close();
     const landing = world.clock.sleep(afterMs).then(() => commit(writes));
-    // As the database has it: the lane's row is locked until that commit is through.
+    // As in the database: the lane's row is locked until that commit is through.
     store.releaseLane = (fence) => landing.then(() => release(fence));
     store.retireInstance = (instanceId) => landing.then(() => retire(instanceId));
     await world.clock.sleep(20);

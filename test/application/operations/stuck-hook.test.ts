@@ -38,7 +38,7 @@ async function refusedByNodes(node: WorldNode, count: number): Promise<void> {
   await ops.lane(node, "resume");
 }
 
-/** As it would come over the wire. */
+/** The form that it has on the wire. */
 function noopAnd(afterwards: string, reason: string): unknown {
   return JSON.parse(`{"action":"NOOP","reason":"${reason}","then":"${afterwards}"}`);
 }

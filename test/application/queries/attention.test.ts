@@ -211,7 +211,7 @@ describe("a key that is limited", () => {
     const api = limitedTo(key, entry.node.api);
     expect(await world.refusal(api.attention({ chainId: 1 }))).toMatchObject({ code: "FORBIDDEN" });
     expect(await world.refusal(api.nonceRuler(SIGNER))).toMatchObject({ code: "FORBIDDEN" });
-    // Whether there is such a signer is not told either.
+    // The answer does not reveal whether such a signer exists.
     expect(await world.refusal(api.nonceRuler(`0x${"9".repeat(40)}`))).toMatchObject({ code: "FORBIDDEN" });
     expect(await world.settle(api.search({ q: SIGNER }))).toEqual([]);
   });
@@ -343,7 +343,7 @@ describe("alerts that were raised", () => {
     alerts.hear(raised("NONCE_GIVEN_UP"));
     const view = await world.settle(desk.view());
     expect(view).toMatchObject({ items: [], more: 0, past: [{ code: "NONCE_GIVEN_UP" }, { code: "DEEP_REORG" }] });
-    // What others may not see of it, they do not.
+    // Limited keys do not see what belongs to others.
     const elsewhere: Limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
     expect(await world.settle(desk.view({}, elsewhere))).toMatchObject({ items: [], past: [] });
     await world.clock.advance(2 * SECOND);

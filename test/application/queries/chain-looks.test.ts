@@ -13,7 +13,7 @@ afterEach(() => world.close());
 
 const OUTCOME = { logs: [], more: 0, revert: null };
 
-/** Everything that was asked of the chain for people, and what they are told. */
+/** All chain requests on behalf of people, and their answers. */
 async function start(answer: (asked: number) => Promise<Partial<ShownOutcome> | null> = async () => ({})) {
   world = new World();
   ops = new OperatedWorld(world);

@@ -1,6 +1,6 @@
 /**
- * What explain offers is taken, and helps: in every world, of every transaction that waits there, every action is carried
- * out as it stands in the explanation, each in a world of its own; and the first one, again and again, has it mined.
+ * Every action that explain offers works: in every world, for every waiting transaction, each action is carried out
+ * exactly as offered, each in a world of its own; repeating the first one gets the transaction mined.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { ROUTE_SCOPES } from "../../../src/contract/scopes.ts";
@@ -80,7 +80,7 @@ describe.each(Object.entries(WORLDS))("where %s", (name, make) => {
   });
 });
 
-/** What nobody can do by a request to this API. */
+/** Remedies that no request to this API can perform. */
 const OUTSIDE: ReadonlySet<string> = new Set([
   "FUND_SIGNER",
   "RAISE_CEILING",

@@ -1,4 +1,4 @@
-/** What an alert told of and lasts is on the list for as long as it lasts, however long ago it was said, and no longer. */
+/** A lasting alert is on the list as long as it lasts, however long ago it was raised, and no longer. */
 import { afterEach, describe, expect, it } from "vitest";
 import { linearRepricing } from "../../../src/domain/fees/repricing.ts";
 import { SignerAway } from "../../../src/ports/signer.ts";

@@ -30,7 +30,7 @@ const GWEI = 1_000_000_000n;
 const SECOND = 1_000;
 const NEVER_STUCK = { stuckAfterMs: 10_000_000, repricing: null } as const;
 
-/** What the list shows once the reports of all nodes are in. */
+/** The list after the reports of all nodes have arrived. */
 async function rows({ node }: WorldNode) {
   await world.settle(node.api.attention());
   await world.clock.advance(6 * SECOND);

@@ -21,7 +21,7 @@ function request(overrides: Record<string, unknown> = {}): CreateRequest {
   return { signer: SIGNER, payload: { to: TO }, ...overrides };
 }
 
-/** The path that the complaint names; fails where there is none. */
+/** The path that the error names; fails if there is no error. */
 function complaint(input: unknown): string | undefined {
   try {
     intentOf(input as CreateRequest);

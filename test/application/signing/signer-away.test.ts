@@ -1,4 +1,6 @@
-/** A key service that is away, slow to come back, or lies: announced, asked with growing pauses, and nothing is lost. */
+/**
+ * A key service that is away, slow to return, or lies: it is announced, asked with growing pauses, and nothing is lost.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
 import { OutcomeUnknown } from "../../../src/ports/lane-store.ts";
@@ -215,7 +217,7 @@ describe("a signer that is away when less gas would do", () => {
       state: "CONFIRMED",
       attempts: [{ kind: "initial" }, { kind: "reprice", gas: cap }],
     });
-    // Not STUCK in between: that nobody could sign it says nothing about whether it fits.
+    // Not STUCK in between: a signer that is away says nothing about the transaction's price.
     expect(world.database.state.completions.map(({ state }) => state)).toEqual(["CONFIRMED"]);
   });
 });
@@ -247,7 +249,7 @@ describe("signatures that differ each time", () => {
       made.push(...signed.map(({ txHash }) => txHash));
       return signed;
     };
-    // Of the first commit of an attempt nothing is made; the second is made, and its answer is lost.
+    // The first commit of an attempt does nothing; the second one is made, and its answer is lost.
     const fates = ["lost", "unheard"];
     const commit = store.commit.bind(store);
     store.commit = async (writes) => {

@@ -20,9 +20,9 @@ import {
 
 interface Wired extends StageBench {
   readonly sent: Hex[][];
-  /** Whether each of those was for every endpoint. */
+  /** Whether each of them was sent to every endpoint. */
   readonly everywhere: boolean[];
-  /** What the node says to everything from now on. */
+  /** The node's answer to every request from now on. */
   says: SubmitAnswer;
   /** Called while a submission is on its way. */
   duringSend: () => void;

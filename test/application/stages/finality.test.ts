@@ -34,7 +34,7 @@ async function at(height: number, settings: Partial<ChainSettings> = {}): Promis
   return bench;
 }
 
-/** A transaction of ours in that block; of the canonical one where no hash is given. */
+/** A transaction of ours in that block; in the canonical one if no hash is given. */
 function mined(bench: StageBench, nonce: number, number: number, hash?: Hash): Tracked {
   const tx = due(nonce);
   bench.lane.track(tx);

@@ -32,7 +32,7 @@ function alerts(entry: WorldNode, code: string) {
   return entry.events.filter((event) => event.type === "alert" && event.code === code);
 }
 
-/** What the node made of our requests, and what of it was taken. */
+/** The requests that the node received, and those that it accepted. */
 function signed() {
   return world.chain.nodeSigned.map(({ nonce, submission }) => [nonce, submission.accepted]);
 }

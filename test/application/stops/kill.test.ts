@@ -10,7 +10,7 @@ const A_WHILE_MS = 5_000;
 
 let world: World;
 let ops: OperatedWorld;
-/** Of the lane of SIGNER. */
+/** State of the lane of SIGNER. */
 let owner: WorldNode;
 let other: WorldNode;
 afterEach(() => world.close());

@@ -1,4 +1,4 @@
-/** What no lane shows by itself: said once while it lasts, and once when it is over. */
+/** Conditions that no lane shows: reported once while they last, and once when they are over. */
 import { afterEach, describe, expect, it } from "vitest";
 import { NodeWatch } from "../../../src/application/loops/node-watch.ts";
 import { StandingAlerts } from "../../../src/application/standing-alerts.ts";
@@ -24,7 +24,7 @@ function submission(first: boolean): TelemetryEvent {
   return { type: "submit.answered", ...tx, answer: "accepted", detail: null, first, sinceCreatedMs: null };
 }
 
-/** A node with no chain and no lane: what is watched is what is told. */
+/** A node with no chain and no lane: it watches only itself. */
 function quietWatch() {
   const clock = createManualClock();
   const events: TelemetryEvent[] = [];

@@ -26,9 +26,9 @@ async function writeAll(
   readonly fates: readonly Fate[];
   readonly committed: readonly string[];
   readonly calls: number;
-  /** What lanes and writers were told, in this order. */
+  /** Answers to lanes and writers, in this order. */
   readonly told: readonly string[];
-  /** What the log has of what could not be stored. */
+  /** Log lines about what could not be stored. */
   readonly logged: readonly string[];
 }> {
   const clock = createManualClock();

@@ -43,7 +43,7 @@ function names(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `t${index}`);
 }
 
-/** What a promise has come to by now. */
+/** The state of a promise at this moment. */
 function watch<T>(promise: Promise<T>): { state: "open" | "done" | "failed"; error: unknown; value: T | undefined } {
   const seen: ReturnType<typeof watch<T>> = { state: "open", error: null, value: undefined };
   promise.then(
@@ -135,7 +135,7 @@ describe("while callers wait to be read", () => {
   });
 });
 
-/** Commits after a rest, where few come: a tenth of the usual interval apart, ahead of three whole ones. */
+/** Commits after a pause with few entries: a tenth of the usual interval apart, ahead of three full ones. */
 const AT_ONCE = 30;
 
 describe("flushing", () => {

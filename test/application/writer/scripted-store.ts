@@ -20,9 +20,9 @@ export class ScriptedStore {
   readonly calls: Call[] = [];
   inFlight = 0;
   mostInFlight = 0;
-  /** Answers at once where set; may throw. */
+  /** Returns at once if set; may throw. */
   reply: ((writes: readonly LaneWrite[]) => readonly WriteOutcome[]) | null = null;
-  /** What the transactions do to lanes. */
+  /** Effects of the transactions on lanes. */
   changes: (writes: readonly LaneWrite[]) => readonly LaneChanges[] = () => [];
 
   async commit(writes: readonly LaneWrite[]): Promise<Committed> {
@@ -93,7 +93,10 @@ export function idsOf(write: LaneWrite): readonly string[] {
   return write.kind === "transition" ? write.items.map(({ txId }) => txId) : [write.kind];
 }
 
-/** What a database that accepts everything says. Nonces are lengths of what came before, which is enough to tell slices. */
+/**
+ * Answers of a database that accepts everything. Nonces are the number of earlier entries, which is enough to
+ * distinguish slices.
+ */
 export function outcomeOf(write: LaneWrite): WriteOutcome {
   if (write.kind === "allocate") {
     const items = write.items.map((_, nonce) => ({ fate: "created" as const, nonce, createdAt: new Date(0) }));

@@ -19,7 +19,7 @@ export function deadExports(files: readonly SourceFile[], readers: Readers): rea
     });
 }
 
-/** `path name` for each name a file takes from another; `path *` where it takes the whole module. */
+/** `path name` for each name that a file imports from another; `path *` if it imports the whole module. */
 function namesRead(file: SourceFile): readonly string[] {
   const found: string[] = [];
   walk(file.program, (node) => {
@@ -37,7 +37,7 @@ function takenName({ type, imported, local }: Node): string {
   return type === "ImportNamespaceSpecifier" ? "*" : (nameOf(imported ?? local) ?? "default");
 }
 
-/** A type may stand for itself: it names what a signature says. */
+/** A type may be used by its name alone: it names part of a signature. */
 const TYPES = new Set(["TSInterfaceDeclaration", "TSTypeAliasDeclaration"]);
 
 function exportedValues({ program }: SourceFile): readonly string[] {

@@ -3,7 +3,10 @@ import { importsOf } from "./imports.ts";
 
 /** Time, chance, environment and output: what a test could not own if it were reached for directly. */
 const GLOBALS = new Set(["console", "performance", "setImmediate", "setInterval", "setTimeout"]);
-/** `process` also tells the platform and ends other processes; these of it belong to the program that owns the process. */
+/**
+ * `process` also shows the platform and ends other processes; these members belong to the program that owns the
+ * process.
+ */
 const MEMBERS = new Set([
   "AbortSignal.timeout",
   "Date.now",

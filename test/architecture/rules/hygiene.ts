@@ -32,7 +32,7 @@ function evasion(node: Node): string | null {
 
 const REPLACING = new Set(["doMock", "mock", "resetModules", "stubEnv", "stubGlobal", "useFakeTimers"]);
 
-/** What a test changes for every other one in its process: modules, globals, the clock, variables. */
+/** Changes that a test makes for every other test of its process: modules, globals, the clock, variables. */
 export function replaced(file: SourceFile): readonly string[] {
   // Every replacement below names one of the two; most files have neither, and need no walk.
   if (!/\b(vi|env)\b/.test(file.text)) return [];

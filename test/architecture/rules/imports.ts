@@ -73,10 +73,10 @@ function isTypeOnly(node: Node): boolean {
 interface Layer {
   /** Layers besides itself that it may import. */
   readonly imports: readonly string[];
-  /** Of these layers, types only. */
+  /** Only types may be imported from these layers. */
   readonly types?: readonly string[];
   readonly packages: readonly string[];
-  /** Of these packages, types only. */
+  /** Only types may be imported from these packages. */
   readonly typesOf?: readonly string[];
 }
 
@@ -86,14 +86,14 @@ const EVERY_ADAPTER = "src/adapters/*";
 const DRIVEN = { imports: CORE };
 
 /**
- * Who may import what. A package has one home: a second one is a decision, written down here. Node's own
- * modules are for adapters and main; `node:crypto` hashes in the domain.
+ * The import rule. A package has one home: a second one is a decision, written down here. Node's own modules are for
+ * adapters and main; `node:crypto` hashes in the domain.
  */
 const LAYERS: Readonly<Record<string, Layer>> = {
   "src/domain": { imports: [], packages: ["node:crypto"] },
   "src/ports": { imports: ["src/domain"], packages: [] },
   "src/application": { imports: CORE, packages: [] },
-  // What the compiler knows of an ABI, it knows by viem.
+  // The compiler knows ABIs through viem.
   "src/contract": { imports: ["src/domain"], packages: ["typebox"], typesOf: ["viem"] },
   "src/client": { imports: [], types: ["src/contract"], packages: [] },
   // Wallet libraries run in the caller's process: they see what a caller sees, and load nothing of a node.
@@ -123,7 +123,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: [...DRIVEN.imports, "src/main/node/version.ts"],
     packages: ["node:*", "@nomicfoundation/edr", "viem"],
   },
-  // What package.json says, read in one place.
+  // The content of package.json, read in one place.
   "src/main/node/version.ts": { imports: [], packages: ["node:*"] },
   "src/main": {
     imports: [
@@ -223,7 +223,7 @@ export function packageOf(specifier: string): string {
     .join("/");
 }
 
-/** What no entry leads to. Types count: a file of types is used by the files that import them. */
+/** Files that no entry point reaches. Types count: a file of types is used by the files that import them. */
 export function unreachable(files: readonly SourceFile[], entries: readonly string[]): readonly string[] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const seen = new Set<string>();

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { anchorOf } from "../../../docs/.vitepress/page-paths.ts";
 
-/** What the documents may name, as the repository has it. */
+/** Names that the documents may use, as the repository has them. */
 export interface Facts {
   /** Every file, from the root. */
   readonly files: readonly string[];
@@ -69,7 +69,7 @@ function headingsOf(text: string): readonly string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = ""]) => anchorOf(title));
 }
 
-/** Paths may be written from the root, or, where a page speaks of the code alone, from there. */
+/** Paths may be written from the root, or from src if a page is only about the code. */
 const BASES = ["", "src/", "src/application/"];
 const OUR_FOLDER = /^(src|test|docs|scripts|bench|bin|\.ci)\//;
 const FILE_NAME = /\.(ts|js|mjs|md|sql|json|html|css)$/;

@@ -36,7 +36,7 @@ export function mutableFields(files: readonly SourceFile[], path: string, type: 
   return found;
 }
 
-/** Also those of types that are written where they are used. */
+/** Also fields of inline types. */
 function propertiesOf(node: Node): readonly Node[] {
   const found: Node[] = [];
   walk(node, (each) => {
@@ -82,7 +82,7 @@ function find(files: ReadonlyMap<string, SourceFile>, file: SourceFile | undefin
 const ENDLESS = new Set(["POSITIVE_INFINITY", "NEGATIVE_INFINITY", "MIN_SAFE_INTEGER", "MAX_SAFE_INTEGER"]);
 const KEEPERS = new Set(["AssignmentExpression", "PropertyDefinition", "VariableDeclarator", "Property"]);
 
-/** Numbers that stand for something else than a moment, kept where moments are: `src/domain/pace/when.ts` has names for it. */
+/** Numbers with a special meaning in fields of moments: `src/domain/pace/when.ts` has names for them. */
 export function sentinelTimes(file: SourceFile): readonly string[] {
   const found: string[] = [];
   walk(file.program, (node) => {
@@ -135,7 +135,7 @@ const ASSIGNED: ReadonlyMap<string, string> = new Map([
   ["UpdateExpression", "argument"],
 ]);
 
-/** Where a field `Class.name` changes after it was constructed: through `this` in its class, by name anywhere else. */
+/** Places that change a field `Class.name` after construction: through `this` in its class, by name anywhere else. */
 export function assignmentsOf(file: SourceFile, field: string): readonly string[] {
   const [owner, name] = field.split(".");
   const found: string[] = [];

@@ -47,7 +47,7 @@ function wordsOf(name: string): readonly string[] {
     .map((word) => word.toLowerCase());
 }
 
-/** What a file offers to others: declarations and lists, `default` under its own name. */
+/** The exports of a file: declarations and lists, `default` under its own name. */
 export function exportedNames({ program }: SourceFile): readonly string[] {
   return nodesIn(program.body)
     .filter(({ type }) => /^Export(Named|Default)Declaration$/.test(type))
@@ -65,7 +65,7 @@ export function declaredNames(declaration: Node): readonly string[] {
   return (several.length > 0 ? several : [declaration]).flatMap(({ id }) => nameOf(id) ?? []);
 }
 
-/** Where the compiler was told to look away. */
+/** Places that suppress the compiler. */
 export function escapeHatches(file: SourceFile): readonly string[] {
   const found = [...file.text.matchAll(/@ts-(?:ignore|expect-error|nocheck)/g)].map(
     ({ 0: directive, index }) => `${file.path}:${lineOf(file, index)}: ${directive}`,

@@ -1,6 +1,6 @@
 import { isNode, lineOf, type Node, nameOf, type SourceFile, walk } from "../tree.ts";
 
-/** Where it may be asked whether a lane, or the node itself, may still act. */
+/** Places that may ask whether a lane, or the node itself, may still act. */
 const ASKERS: Readonly<Record<string, readonly string[]>> = {
   hasEnded: ["lane/term.ts", "lane/owned-lane.ts", "lane/lanes.ts"],
   maySend: ["lane/term.ts", "lane/owned-lane.ts", "lane/lease.ts"],
@@ -16,7 +16,7 @@ const ASKERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** By the name of what is called, and of what it is called on; null: on anything. */
+/** By the name of the called method and of its object; null: of any object. */
 const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly door: string }>> = {
   write: { on: "writer", door: "write" },
   submit: { on: null, door: "send" },
@@ -24,7 +24,7 @@ const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly do
   sign: { on: "signer", door: "sign" },
 };
 
-/** The term itself, and what stands between it and the signer: it passes each request on and asks for none. */
+/** The term itself, and the layer between it and the signer: it passes each request on and makes none. */
 const DOORS = ["lane/term.ts", "cluster/keys-away.ts"];
 
 /** Questions and effects of a lane that do not go through its term (application/lane/term.ts). */

@@ -6,7 +6,7 @@ export interface NamedTest {
 }
 
 export interface PageRow {
-  /** The heading of the second level that it stands under. */
+  /** The second-level heading above it. */
   readonly section: string;
   readonly cells: readonly string[];
 }

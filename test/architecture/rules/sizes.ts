@@ -1,7 +1,7 @@
 import { countLines, isNode, lineOf, type Node, nameOf, nodesIn, type SourceFile, walk } from "../tree.ts";
 
 export interface FunctionSize {
-  /** Where and what: `src/x.ts:12 createNode`. */
+  /** Place and name: `src/x.ts:12 createNode`. */
   readonly where: string;
   readonly lines: number;
   readonly parameters: number;

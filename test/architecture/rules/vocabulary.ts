@@ -1,4 +1,6 @@
-/** What documents call by a name of ours: routes, codes, states, series. A page that names one that is gone misleads at 3 am. */
+/**
+ * Names of ours in documents: routes, codes, states, series. A page with a name that no longer exists misleads at 3 am.
+ */
 import { SUB_STATES } from "../../../src/domain/transaction/transitions.ts";
 
 export interface Vocabulary {
@@ -58,7 +60,7 @@ function unknownRoutes(text: string, routes: readonly string[]): readonly string
   ];
 }
 
-/** `{suspend,resume}` is one of several; `{signer}` stands for any. */
+/** `{suspend,resume}` is one of several; `{signer}` is any value. */
 function expand(path: string): readonly string[] {
   const list = /^(.*)\{(\w+(?:,\w+)+)\}(.*)$/.exec(path);
   if (list === null) return [path];
@@ -83,7 +85,7 @@ function fits(path: readonly string[], template: readonly string[]): boolean {
   );
 }
 
-/** Of PostgreSQL, systemd, a cloud, another relayer. */
+/** Names of PostgreSQL, systemd, a cloud, another relayer. */
 const OF_OTHERS = new Set([
   "CLUSTER",
   "CREDENTIALS_DIRECTORY",

@@ -39,7 +39,7 @@ async function untilMore(load: Load, what: string): Promise<void> {
   await waitUntil(() => load.accepted.length > before + 50, what);
 }
 
-/** What the database holds for the time of day, less the true one. */
+/** The database's time of day minus the true one. */
 async function databaseIsOffMs({ database }: Cluster): Promise<number> {
   const rows = await database.query<{ ms: number }>("SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms");
   return Number(rows[0]?.ms) - Date.now();

@@ -1,4 +1,4 @@
-/** What reserved and free nonces leave behind where a real process is killed right after each step. */
+/** Reserved and free nonces after a real process is killed right after each step. */
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect } from "vitest";
 import { FencepostApiError, type FencepostClient } from "../../../src/client/index.ts";
@@ -21,7 +21,7 @@ function sign(nonce: number): Promise<`0x${string}`> {
   });
 }
 
-/** Told again until it is answered for good; null where an earlier telling has done it, or it is too late. */
+/** Repeated until it has a final answer; null if an earlier request was carried out, or it is too late. */
 async function surely<T>(client: () => FencepostClient | null, ask: (client: FencepostClient) => Promise<T>) {
   const answered = await waitUntil(async () => {
     const current = client();

@@ -61,7 +61,7 @@ describe("a node cut from the database, but not from the chain", () => {
   });
 });
 
-/** 300 payloads of a lane are signed and claimed; the chain has heard of the first of them, and has not answered. */
+/** 300 payloads of a lane are signed and claimed; the chain has received the first of them, and has not answered. */
 async function sendHeld(
   cluster: Cluster,
   node: ClusterNode,
@@ -123,7 +123,7 @@ describe("a node without a lane's key", () => {
       const code = await node.client
         .send(createOn(theirs, "refused")(0))
         .catch((error: FencepostApiError) => error.code);
-      // The node that is asked may not have heard of the death yet.
+      // This node may not know of the death yet.
       return code === "UNAVAILABLE" ? null : code;
     }, "an answer comes");
     expect(refusal).toBe("UNKNOWN_SIGNER");

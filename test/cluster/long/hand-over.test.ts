@@ -113,7 +113,10 @@ async function members(database: Database): Promise<readonly Member[]> {
   }));
 }
 
-/** Each lane is where placement wants it among so many nodes: no node has a reason to move one. Returns the signers. */
+/**
+ * Each lane is where placement wants it for this number of nodes: no node has a reason to move one. Returns the
+ * signers.
+ */
 async function untilSpread(database: Database, nodes: number): Promise<readonly string[]> {
   return waitUntil(async () => {
     const present = await members(database);
@@ -169,7 +172,7 @@ describe("under load, without a single retry", () => {
     expect(await leaving.exited).toEqual({ code: 0, signal: null });
     await load.stop();
     const quietMs = balancer.worstMs(beganMs, signalledMs);
-    // Stalls of this very process are not the hand-over's; the bar itself is kept to the millisecond where time is ours:
+    // Stalls of this test process are not counted; the exact bar is checked with simulated time:
     // test/application/cluster/hand-over.test.ts.
     expect(balancer.worstMs(signalledMs)).toBeLessThan(quietMs + BAR_MS * crowding() + lag.max / 1e6);
     await untilSettled(database, balancer.waits.length, { giveUpMs: 60_000 });

@@ -28,7 +28,7 @@ async function startPair(cluster: Cluster, variables: Variables = {}): Promise<P
   return owners.get(SIGNER) === first.nodeId ? { owner: first, other: second } : { owner: second, other: first };
 }
 
-/** Asks whichever node takes it, as a load balancer would. */
+/** Sends to any node that answers, as a load balancer would. */
 function anyOf({ owner, other }: Pair): () => FencepostClient {
   let turn = 0;
   return () => (turn++ % 2 === 0 ? owner : other).client;

@@ -1,4 +1,4 @@
-/** What ends the sessions of live processes: no node is taken for dead by it. */
+/** The end of a live process's sessions: no node is declared dead by it. */
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { describe, expect, vi } from "vitest";
@@ -21,7 +21,7 @@ const BUSY_LOOPS = 4 * availableParallelism();
 
 const LOCKS = "SELECT l.pid FROM pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted";
 
-/** Every node has told of a lock that it holds. */
+/** Every node has published a lock that it holds. */
 async function untilLocked({ database }: Cluster, nodes: number): Promise<void> {
   const told = `SELECT 1 FROM fencepost.node_instance n
     JOIN pg_locks l ON l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.objid::integer = n.session_lock
@@ -30,7 +30,7 @@ async function untilLocked({ database }: Cluster, nodes: number): Promise<void> 
   await waitUntil(look, "every node has told of a lock that it holds", PATIENT);
 }
 
-/** So that each of them may judge the others by what it has seen. */
+/** Each of them may then judge the others by its own observations. */
 async function untilOld({ database }: Cluster): Promise<void> {
   const young = `SELECT 1 FROM pg_stat_activity a JOIN (${LOCKS}) AS locked USING (pid)
     WHERE clock_timestamp() - a.backend_start < interval '3 seconds'`;
@@ -49,7 +49,7 @@ function inTurn(nodes: readonly ClusterNode[]): PersistentCaller {
   return new PersistentCaller(() => (nodes[turn++ % nodes.length] as ClusterNode).client);
 }
 
-/** In sessions of their own: where Linux shares the processors out by session, loops in ours would starve only us. */
+/** In sessions of their own: if Linux shares the processors by session, loops in ours would starve only us. */
 function starve(): () => void {
   const loops = range(BUSY_LOOPS).map(() =>
     spawn(process.execPath, ["-e", "for (;;);"], { detached: true, stdio: "ignore" }),

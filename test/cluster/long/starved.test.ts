@@ -25,7 +25,7 @@ const LOOPS = LOOPS_PER_CORE * availableParallelism();
 
 /** With our own loops: the node, the callers with the chain, and two sessions of the database. */
 const OTHERS = 4;
-/** Of a core, where no other program uses the machine. */
+/** Share of a core, if no other program uses the machine. */
 const FAIR_SHARE = availableParallelism() / (LOOPS + OTHERS);
 
 const LEASE = {

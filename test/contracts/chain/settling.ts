@@ -4,7 +4,7 @@ import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Block, Chain, Settling } from "../../../src/ports/chain.ts";
 import { submitFreely } from "../../support/submit-freely.ts";
 
-/** What an endpoint may say of a transaction instead of the truth. */
+/** Lies that an endpoint may tell about a transaction. */
 export const RECEIPT_LIES = ["reverted", "other gas", "a contract", "no receipt"] as const;
 export type ReceiptLieKind = (typeof RECEIPT_LIES)[number];
 
@@ -32,7 +32,7 @@ export interface SettlingSubject {
   readonly start: () => Promise<SettlingHarness>;
 }
 
-/** What `Chain.settleReceipts` and `Chain.secondOpinion` promise, with one endpoint, two and three. */
+/** The promises of `Chain.settleReceipts` and `Chain.secondOpinion`, with one endpoint, two and three. */
 export function describeSettlingContract({ name, endpoints, start }: SettlingSubject): void {
   describe(`receipts that may decide: ${name}`, () => {
     const open: SettlingHarness[] = [];
@@ -155,7 +155,7 @@ function opinionTests(start: Start): void {
   });
 }
 
-/** How deep a block lies is said by heads and tags, and one endpoint may claim blocks that no other endpoint has. */
+/** Heads and tags give a block's depth, and one endpoint may claim blocks that no other endpoint has. */
 function depthTests(start: Start): void {
   const pinOthers = ({ chain, pin }: Mined, blockNumber: number | null) => {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, blockNumber);

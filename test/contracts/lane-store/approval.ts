@@ -20,7 +20,7 @@ import type { Store } from "../store-subject.ts";
 
 type Event = ApprovalFate["event"];
 
-/** What a policy has wait for approval waits durably and without a nonce, and is decided once. */
+/** A transaction that waits for approval waits durably and without a nonce, and is decided once. */
 export function approvalContract(context: LaneStoreContext): void {
   const guarded = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {
     const lane = aLane();
@@ -51,7 +51,7 @@ export function approvalContract(context: LaneStoreContext): void {
     await commitOne(store, { kind: "settleIntake", fence, fates });
   };
   const eventsOf = async (store: Store, txId: string) => (await store.history(txId)).map(({ event }) => event);
-  /** As the lane's owner does with what is due. */
+  /** Decides due approvals, as the lane's owner does. */
   const takeUp = async (store: Store, fence: Fence) => {
     const rows = await store.loadIntake([fence.lane], 100);
     const items = rows.map(({ intakeId, intent }) => ({ intakeId, intent: { ...intent, gas: 21_000n, gasCost: 0n } }));
@@ -91,7 +91,7 @@ export function approvalContract(context: LaneStoreContext): void {
         { ordinal: 1, event: "accept", state: "CREATED", subState: null },
         { ordinal: 2, event: "await", state: "CREATED", subState: "AWAITING_APPROVAL", token: fence.token },
       ]);
-      // It blocks nobody, and nothing is to be done about it.
+      // It blocks nothing, and there is nothing to do about it.
       expect(await store.loadIntake([fence.lane], 100)).toEqual([]);
       expect((await store.lanes(fence.lane.signer))[0]).toMatchObject({ pending: 2 });
       expect((await store.policyUse(fence.lane, {})).signer.hour.value).toBe(101n);
@@ -112,7 +112,7 @@ export function approvalContract(context: LaneStoreContext): void {
       expect(same).toMatchObject({ fate: "duplicate", samePayload: true, existing });
       expect(other).toMatchObject({ fate: "duplicate", samePayload: false, existing });
       expect(small).toMatchObject({ fate: "duplicate", samePayload: false, existing });
-      // Told again by a node that did not hear the answer, also without a request id.
+      // Repeated by a node that lost the answer, also without a request id.
       const unnamed = moving(fence.lane, 600n);
       await allocate(store, fence, [unnamed]);
       const items = [first, unnamed].map((intent) => ({ intent, mayExist: true }));
@@ -260,7 +260,7 @@ export function approvalContract(context: LaneStoreContext): void {
       });
       expect(await eventsOf(store, first.txId)).toEqual(["accept", "await"]);
       expect((await store.loadIntake([fence.lane], 10)).map(({ intent }) => intent.txId)).toEqual([repeat.txId]);
-      // What an owner had read before it was to wait gets no nonce either, with or without policies.
+      // An intent that the owner had read before it had to wait gets no nonce either, with or without policies.
       const { intakeId } = await waitingOf(store, first.txId);
       const items = [{ intakeId, intent: first }];
       for (const by of [store, context.store]) {

@@ -5,7 +5,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 type ALane = Parameters<typeof anIntent>[0];
 
-/** Of a contract whose reason no jsonb can hold. */
+/** A contract's revert reason that jsonb cannot hold. */
 const REVERTS: Problem = {
   code: "SUBMISSION_REJECTED",
   detail: "it reverts: \0",
@@ -13,7 +13,7 @@ const REVERTS: Problem = {
   revert: { name: "Error", message: "\0\ud800", data: "0x" },
 };
 
-/** What every store promises of intents that a node of the release before left for the owner of their lane. */
+/** The promises of every store about intents that a node of the release before enqueued for the owner of their lane. */
 export function leftIntentsContract(context: LaneStoreContext): void {
   const rowOf = async (lane: ALane, txId: string) => {
     const row = (await context.store.loadIntake([lane], 100)).find(({ intent }) => intent.txId === txId);

@@ -12,7 +12,7 @@ function aRequest(lane: Lane, more: Partial<LeftRequest> = {}): LeftRequest {
   return { leftId: randomUUID(), lane, ...words, ...more };
 }
 
-/** What every store promises of requests that a node leaves for the owner of their lane. */
+/** The promises of every store about requests that a node enqueues for the owner of their lane. */
 export function leftRequestsContract(context: LaneStoreContext): void {
   const [first, second] = [randomUUID(), randomUUID()];
   const begin = (lane: Lane, by = first, except: readonly string[] = []) =>

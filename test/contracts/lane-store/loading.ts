@@ -17,7 +17,7 @@ import {
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 export function loadingContract(context: LaneStoreContext): void {
-  /** When it was sent, as callers are told. */
+  /** Time of sending, as shown to callers. */
   const sentOf = async (txId: string) => {
     const record = await context.store.transaction(txId);
     expect(record?.lastSubmittedAt).toBeInstanceOf(Date);

@@ -19,7 +19,7 @@ import type { LaneStoreContext } from "../lane-store.contract.ts";
 
 const FOREIGN = { kind: "external", foreign: true, rawTransaction: null } as const;
 
-/** What happened once and waits for a person: written with its cause, counted, acknowledged once. */
+/** Notices for a person: written with their cause, counted, acknowledged once. */
 export function noticesContract(context: LaneStoreContext): void {
   const of = ({ signer, chainId }: Lane, open = false) => context.store.notices({ signer, chainId, open, limit: 200 });
   const ofNode = async (nodeId: string) =>

@@ -21,7 +21,7 @@ function order(subject: string, overrides: Partial<OrderKey> = {}): OrderKey {
   return { subject, key: "key-1", fingerprint: WORDS, ...overrides };
 }
 
-/** What was carried out under a key is not carried out again; the key is kept with what was done, or not at all. */
+/** An action carried out under a key is not carried out again; key and action are committed together or not at all. */
 export function orderKeysContract(context: LaneStoreContext): void {
   const tracked = async () => {
     const fence = await holdLane(context.store);

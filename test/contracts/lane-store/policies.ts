@@ -25,7 +25,7 @@ import type { Store } from "../store-subject.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** Limits hold where the nonce is given and where a further payload is committed; what is refused consumes nothing. */
+/** Limits are enforced when the nonce is given and when a further payload is committed; a refusal consumes nothing. */
 export function policiesContract(context: LaneStoreContext): void {
   const limited = async (policy: object, work: (store: Store, fence: Fence) => Promise<void>) => {
     const lane = aLane();

@@ -19,7 +19,7 @@ import { forSigner, policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
-/** One document for every node: whoever commits next obeys it, whichever store changed it. */
+/** One policy document for every node: the next commit obeys it, no matter which store changed it. */
 export function policyDocumentContract(context: LaneStoreContext): void {
   const change = (store: Store, policies: Pick<Policies, "document" | "hash">, expectedVersion: number | null = null) =>
     store.changePolicy({ policies, actor: "operator:alice", reason: "a test", nodeId: "node-1", expectedVersion });

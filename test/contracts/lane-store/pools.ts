@@ -16,7 +16,7 @@ import { policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
-/** A request of a pool has one transaction, on one of its lanes; whoever comes second consumes nothing. */
+/** A pool's request has one transaction, on one of its lanes; the second attempt consumes nothing. */
 export function poolsContract(context: LaneStoreContext): void {
   const twoLanes = async (store: Store = context.store, chainId = 1) => {
     return [await holdLane(store, aLane(chainId)), await holdLane(store, aLane(chainId))] as const;

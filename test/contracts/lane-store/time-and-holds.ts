@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 const decision = { actor: "operator:ops", audit: { action: "suspend" } };
 const claim = { ordinal: 1 };
 
-/** What its caller wants mined by a certain time, and what an operator holds back. */
+/** Deadlines of callers, and transactions that an operator holds. */
 export function timeAndHoldsContract(context: LaneStoreContext): void {
   const ahead = async (ms: number) => new Date((await context.subject.now()).getTime() + ms);
   const lane = () => holdLane(context.store);

@@ -3,13 +3,13 @@ import { expect, it } from "vitest";
 import { anInstance, uniqueAddress } from "../../support/lane-samples.ts";
 import type { Store, StoreSubject } from "../store-subject.ts";
 
-/** What the parts of the suite work with; filled before the first test. */
+/** State shared by the parts of the suite; filled before the first test. */
 export interface LeaseStoreContext {
   subject: StoreSubject;
   store: Store;
 }
 
-/** What instances tell each other: advice, which no lease and no fence depends on. */
+/** Information that instances publish for each other: advice that no lease and no fence depends on. */
 export function servingContract(context: LeaseStoreContext): void {
   const find = async (instanceId: string, store: Store = context.store) =>
     (await store.instances()).find((row) => row.instanceId === instanceId);

@@ -50,7 +50,7 @@ describe("a stored list of confirmations, compared with the chain,", () => {
   });
 });
 
-/** What a store does with a change. */
+/** Applies a change as a store does. */
 function apply(stored: readonly Confirmation[], change: ConfirmationChange): readonly Confirmation[] {
   if (change.kind === "same") return stored;
   const kept = change.kind === "replace" ? stored.filter(({ number }) => number < change.fromNumber) : stored;

@@ -1,6 +1,6 @@
 import type { KeptLedger, Ledger, LedgerOutcome } from "../../../src/domain/ledger/index.ts";
 
-/** All that a ledger holds, as plain data: two are the same where these are equal. */
+/** The whole content of a ledger as plain data: two ledgers are the same if these are equal. */
 export function contentsOf(ledger: Ledger): Record<string, unknown> {
   const { lane, cursor, suspendedBy, reconciled, endedThrough } = ledger;
   const { transactions, nonces, live, fixed, watched, requests, holes, reservations, reserved, reservedAs } = ledger;
@@ -44,7 +44,7 @@ export function wordsOf(outcome: LedgerOutcome): string {
   }
 }
 
-/** As plain data: two trees with the same rows may be shaped differently. */
+/** Compared as plain data: two trees with the same rows may have different shapes. */
 export function rowsOf({ holes, reserved, ...row }: KeptLedger) {
   return { ...row, holes: holes.every(), reserved: reserved.every() };
 }

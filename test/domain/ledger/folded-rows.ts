@@ -9,7 +9,7 @@ import {
   UNSIGNED,
 } from "../../../src/domain/ledger/index.ts";
 
-/** What an owner that planned every step of a lane keeps of its transactions, folded from what commits acknowledged. */
+/** The transactions in the memory of an owner that planned every step of a lane, folded from acknowledged commits. */
 export class FoldedRows {
   private readonly rows = new Map<string, KeptTransaction>();
 
@@ -26,7 +26,7 @@ export class FoldedRows {
     this.rows.set(txId, keptTransaction(row));
   }
 
-  /** Undefined: it was allocated before anybody looked. */
+  /** Undefined: it was allocated before the story began. */
   of(txId: string): TransactionRow | undefined {
     return this.rows.get(txId)?.acknowledged;
   }

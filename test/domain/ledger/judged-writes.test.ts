@@ -1,4 +1,4 @@
-/** What a single write may do, and what it counts, where the stories of the properties next door do not go. */
+/** Effects and charges of single writes that the stories of the property tests do not reach. */
 import { describe, expect, it } from "vitest";
 import { apply, type Ledger, type LedgerWrite, newLedger, nothingUsed } from "../../../src/domain/ledger/index.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";

@@ -79,7 +79,7 @@ describe("whatever is written to a ledger", () => {
           newLedger(LANE),
           chapters.flatMap(({ changes }) => changes),
         );
-        // Whether the history of the database was lost is told from outside.
+        // A loss of database history is an event from outside the ledger.
         expect({ ...contentsOf(replayed), reconciled: true }).toEqual({ ...contentsOf(last), reconciled: true });
       }),
       { numRuns: 50 },
@@ -121,7 +121,7 @@ describe("what a lane's owner keeps", () => {
   });
 });
 
-/** What an outcome says was done. */
+/** The effects that an outcome reports. */
 function told(outcome: LedgerOutcome): readonly string[] {
   if (outcome.status === "allocated") {
     return outcome.items.flatMap((item) => (item.fate === "created" ? [`allocated ${item.nonce}`] : []));
@@ -138,7 +138,7 @@ function told(outcome: LedgerOutcome): readonly string[] {
   return [];
 }
 
-/** What changes say was done, in the same words. */
+/** The effects that changes record, in the same form. */
 function explained(changes: readonly Change[]): readonly string[] {
   const [first, second] = changes.filter(({ kind }) => kind === "allocated" || kind === "moved");
   if (first?.kind === "allocated" && second?.kind === "moved" && second.item.txId === first.intent.txId) {

@@ -30,11 +30,11 @@ export class NaiveLane {
   suspendedBy: string | null = null;
   reconciled = true;
   mayHaveLost = false;
-  /** What stands at each nonce that was given: `tx:…`, `reserved:…`, `hole:why`. Nothing: the cursor went over it. */
+  /** The holder of each given nonce: `tx:…`, `reserved:…`, `hole:why`. None: the cursor passed over it. */
   places = new Map<number, string>();
   transactions = new Map<string, NaiveTransaction>();
   reservations = new Map<string, NaiveReservation>();
-  /** When placeholders were put at nonces of expired reservations that nobody had decided. */
+  /** Times at which placeholders were put at nonces of expired reservations without anybody's decision. */
   repairs: number[] = [];
   waiting = new Map<number, Named & { readonly unanswered: boolean }>();
   owners = new Map<string, string>();
@@ -176,7 +176,7 @@ export class NaiveLane {
     if (receipt !== undefined) tx.block = receipt?.blockNumber ?? null;
     Object.assign(tx, to, { attempts });
     if (event === "hold" || event === "unhold") tx.held = event === "hold";
-    // What is final is not held: were it reorganised away, nobody could have let it go.
+    // A final transaction is not held: after a reorg nobody could release it.
     if (item.to === "CONFIRMED" || item.to === "FAILED_FINAL") tx.held = false;
     return true;
   }

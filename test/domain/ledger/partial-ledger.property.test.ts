@@ -15,7 +15,7 @@ import { FENCE, type Happening, LANE, story, Teller } from "./story.ts";
 
 const UNKNOWN = { minedIn: undefined, attempts: undefined, details: undefined };
 
-/** What a write came to, so that two of them can be compared. */
+/** The result of a write, in a comparable form. */
 function verdictOf(ledger: Ledger, write: LedgerWrite, at: Date) {
   try {
     const { outcome, changes, ledger: after } = apply(ledger, write, at);

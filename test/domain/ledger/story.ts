@@ -20,7 +20,7 @@ import {
 export const LANE = { chainId: 1, signer: `0x${"a".repeat(40)}` } as const;
 export const FENCE: Fence = { lane: LANE, instanceId: "instance", token: 1 };
 
-/** One thing that happens, in numbers that mean something only where the lane stands then. */
+/** One event, in numbers that get their meaning from the lane's state at that time. */
 export interface Happening {
   readonly kind: LedgerWrite["kind"] | "intake" | "historyLost" | "time";
   readonly pick: number;
@@ -51,7 +51,7 @@ export const storyWithDepartures = fc.array(
   { minLength: 1, maxLength: 60, size: "max" },
 );
 
-/** What is outside of the ledger, and what is made up as the story goes. */
+/** State outside the ledger, and values made up during the story. */
 export class Teller {
   now = new Date(1_700_000_000_000);
   intake: WaitingIntent[] = [];
@@ -104,7 +104,7 @@ export class Teller {
     return { ...ledger, reconciled: this.reconciled, mayHaveLost: true, intake };
   }
 
-  /** What became of what is outside. */
+  /** Updates the state outside the ledger. */
   took({ reconciled, intake }: Ledger): void {
     this.reconciled = reconciled;
     this.intake = this.intake.filter(({ intakeId }) => intake.get(intakeId) !== null);
@@ -195,10 +195,10 @@ export class Teller {
     return [{ intakeId, fate: "refused", event, reason: "no", ...(more % 3 === 0 ? {} : { problem }) } as const];
   }
 
-  /** One or two steps; one in eight is planned from where the transaction does not stand. */
+  /** One or two steps; one in eight is planned from a state that the transaction is not in. */
   private steps(ledger: Ledger, { pick, more, amount, flag }: Happening): readonly TransitionItem[] {
     const live = [...ledger.live.known()];
-    // What expires gives its nonce up only where nothing above would stay.
+    // An expiring transaction gives up its nonce only if no transaction above would remain.
     const tx = chosen(pick % 5 === 4 ? live.slice(-1) : live.slice(0, 4), pick)?.[1];
     const found = tx === undefined ? null : ledger.transactions.get(tx);
     if (found === null) return [this.step(ledger, NOBODY, { more, amount, flag })];

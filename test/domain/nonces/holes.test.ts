@@ -61,7 +61,7 @@ describe("moving transactions down into holes", () => {
         // Bound exactly once, and to no nonce that another transaction holds.
         expect(new Set(after.map(({ nonce }) => nonce)).size).toBe(after.length);
         for (const { nonce } of after) expect(reserved).not.toContain(nonce);
-        // In order, and only downwards; no transaction passes a claimed one.
+        // In order, and only downwards; no transaction moves past a claimed one.
         const byBefore = [...after].sort((a, b) => a.before - b.before).map(({ nonce }) => nonce);
         expect(byBefore).toEqual([...byBefore].sort((a, b) => a - b));
         for (const { txId, from, to: target } of planned) {
@@ -69,7 +69,7 @@ describe("moving transactions down into holes", () => {
           expect(claimed.some((nonce) => nonce > target && nonce < from)).toBe(false);
           expect(holders.find((holder) => holder.txId === txId)?.movable).toBe(true);
         }
-        // What is still free lies above everything movable that could have taken it.
+        // A nonce that is still free is above every movable transaction that could have taken it.
         const taken = new Set(after.map(({ nonce }) => nonce));
         const open = [...free, ...holders.map(({ nonce }) => nonce)].filter((nonce) => !taken.has(nonce));
         for (const nonce of open) {

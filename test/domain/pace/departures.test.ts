@@ -44,7 +44,7 @@ it("an early departure does not delay the next one", () => {
 });
 
 describe("the flow of work", () => {
-  /** So many a second, one at a time, for five seconds. */
+  /** This many per second, one at a time, for five seconds. */
   function flowOf(perSecond: number): { readonly flow: Flow; readonly nowMs: number } {
     const flow = new Flow(1_000);
     const apartMs = 1_000 / perSecond;

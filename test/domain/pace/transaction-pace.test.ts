@@ -121,7 +121,7 @@ type Refusal = Exclude<SubmitAnswer, TakenAnswer>;
 const REFUSALS = SUBMIT_ANSWERS.filter((answer): answer is Refusal => !isTaken(answer));
 const ms = fc.nat(10_000);
 
-/** Everything that may happen to a transaction, at any time and in any order. */
+/** All events of a transaction, at any time and in any order. */
 const event: fc.Arbitrary<(pace: Pace) => Pace> = fc.oneof(
   fc.constantFrom(
     tx.takenInHand,

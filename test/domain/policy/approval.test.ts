@@ -7,7 +7,7 @@ import { policiesOf } from "../../support/policies.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Of a signer and a key with these bounds; null: without one. */
+/** Policy of a signer and a key with these bounds; null: without one. */
 function asked(signer: object | null, key: object | null, value: bigint, about: "payload" | "cost" = "payload") {
   const said = (bound: object | null) => (bound === null ? {} : { requireApproval: bound });
   const { keys } = policiesOf({ keys: { signer: said(signer), key: said(key) } });

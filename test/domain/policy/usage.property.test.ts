@@ -30,7 +30,7 @@ const steps = fc.array(
 
 interface NaiveTransaction {
   readonly txId: string;
-  /** What each hour was charged, worst cases alone, and what counts of it now. */
+  /** Charges of each hour, worst cases only, and the amount that counts now. */
   charged: Map<number, bigint>;
   counts: Map<number, bigint>;
   settled: boolean;

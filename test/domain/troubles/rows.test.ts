@@ -26,7 +26,7 @@ const txId = "019a4b7e-0000-7000-8000-000000000001";
 const head = { txId, nonce: 7, state: "STUCK", since: ago(60) } as const;
 const quiet = { lane, suspendedBy: null, decision: null, open: 3, head: null, hole: null } as const;
 
-/** The worst of everything at once: what an operator should see first stands first. */
+/** Everything wrong at once: the worst trouble comes first. */
 const EVERYTHING: readonly Trouble[] = [
   ofKill({ killId: "k", signer: null, actor: "operator:ada", reason: "key stolen?", at: ago(5) }),
   ofUnreachable(5, ago(90), 40),

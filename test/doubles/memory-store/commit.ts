@@ -30,7 +30,7 @@ export interface Work {
   readonly log: UndoLog;
   readonly now: Date;
   readonly policies: Policies | null;
-  /** What it did to lanes so far, write by write. */
+  /** Changes to lanes so far, write by write. */
   readonly changes: LaneChanges[];
 }
 
@@ -79,7 +79,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   const loaded = loadedFor(state, lane, write);
   const guard = guardOf(work, loaded);
   const { ledger, outcome, changes } = apply({ ...loaded, guard }, write, now);
-  // What was counted stays, also where this node has no policies.
+  // Charges stay, even if this node has no policies.
   log.assign(lane, { ledger: ledger.guard === null ? { ...ledger, guard: loaded.guard } : ledger });
   if (ledger.guard !== null) log.set(state.keyUse, ledger.lane.chainId, ledger.guard.keyUse);
   for (const change of changes) persist(work, write.fence, change);
@@ -87,7 +87,7 @@ function applyWrite(work: Work, write: LedgerWrite): WriteOutcome {
   return outcome;
 }
 
-/** What is not the lane's own, and changes without its lock, is looked up with each write: the epoch, the intake table. */
+/** State outside the lane's lock (the epoch, the intake table) is read with each write. */
 function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: LaneRow, write: LedgerWrite): Ledger {
   const rows = intakeIdsOf(write).map((intakeId) => [intakeId, waiting(state, lane, intakeId)] as const);
   return {
@@ -100,7 +100,7 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
   };
 }
 
-/** What a key has used is no lane's. */
+/** A key's use belongs to no lane. */
 function guardOf({ policies, state }: Work, { guard, lane }: Ledger): Guard | null {
   if (policies === null) return null;
   const { use, charges, keyUse } = guard ?? nothingUsed(policies, "all");

@@ -36,7 +36,7 @@ export function registerInstance(state: DatabaseState, registration: InstanceReg
   }
 }
 
-/** Every term ends with the history it was given in, and where commits may be lost, the lanes wait for an operator. */
+/** Every term ends with its database history; if commits may be lost, the lanes wait for an operator. */
 export function beginEpoch(state: DatabaseState, seenSeq: number): void {
   const { epoch, lastSeq } = state.feed;
   const start = epochStart([lastSeq, seenSeq], state.mayHaveLost);
@@ -184,7 +184,7 @@ export function listLeases(state: DatabaseState): readonly LeaseRecord[] {
   }));
 }
 
-/** Null where no node holds the lane, or the holder is dead: then it is free. */
+/** Null if no node holds the lane, or the holder is dead: then it is free. */
 export function ownerOf(state: DatabaseState, row: LaneRow): LaneOwner | null {
   const instance = row.owner === null ? undefined : state.instances.get(row.owner);
   if (instance === undefined || instance.dead) return null;

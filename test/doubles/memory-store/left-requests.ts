@@ -39,7 +39,7 @@ export function beginRequests(
   });
 }
 
-/** Only where it is still that instance's, and has no answer. */
+/** Only if it still belongs to that instance and has no answer. */
 export function changeBegun(
   { leftRequests }: DatabaseState,
   { leftId, instanceId }: { readonly leftId: string; readonly instanceId: string },

@@ -21,7 +21,7 @@ export interface NoticeEntry {
 
 type Occurrence = Pick<Notice, "kind" | "lane" | "nodeId" | "times"> & { readonly evidence: NoticeEvidence };
 
-/** Counted on the row that nobody acknowledged, or the first of a new one. */
+/** Counted on the open row, or the first of a new one. */
 export function occurred(state: DatabaseState, { evidence, ...what }: Occurrence): Notice {
   const { at } = evidence;
   const open = [...state.notices.values()].find(({ notice }) => isOpen(notice) && isAbout(notice, what))?.notice;

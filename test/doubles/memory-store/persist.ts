@@ -240,7 +240,7 @@ function historyAfter(
   return [...history, { ordinal: step, event, fromState, state: to, subState, count: 1, firstAt: at, ...seen }];
 }
 
-/** Without the key of its order, which the ledger keeps. */
+/** Without the idempotency key of its action, which the ledger keeps. */
 function shown({ actor, audit }: Decision): Decision {
   return { actor, audit };
 }

@@ -19,7 +19,7 @@ export interface PoolChoiceRow extends Lane {
   readonly requestId: string | null;
 }
 
-/** What waits in the double's own tables for a commit of this write: the pools' request ids that it is about. */
+/** Rows of the double's own tables for this write: the pools' request ids that it concerns. */
 export function pooledFor(state: DatabaseState, { chainId }: Lane, write: LedgerWrite) {
   const items = write.kind === "allocate" ? write.items : [];
   const rows = items.flatMap(({ intent }) => {

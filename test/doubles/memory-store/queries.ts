@@ -109,7 +109,7 @@ export function loadAllocated(
     });
 }
 
-/** Its caller's word, and what was made of it; and whether somebody holds it back. */
+/** The caller's deadline, its consequences, and whether an operator holds the transaction. */
 function timeOf({ validUntil, heldSince, expiredAt }: TransactionRow) {
   return {
     ...(validUntil !== null && { validUntil }),

@@ -32,7 +32,7 @@ export interface InstanceRow extends Omit<InstanceRegistration, "leaseDurationMs
   chains: readonly number[];
   draining: boolean;
   standsBack: boolean;
-  /** The key it told of. */
+  /** The public key that it published. */
   sessionLock: number | null;
 }
 
@@ -80,16 +80,16 @@ export interface StoredAttempt extends SignedAttempt {
   readonly firstSentAt: Date | null;
 }
 
-/** What is kept of a transaction beside what its ledger says of it. */
+/** State of a transaction beside its ledger. */
 export interface Document {
   readonly lane: Lane;
   readonly payload: Payload;
   readonly gas: bigint | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** What is signed instead of the payload. */
+  /** The payload that is signed instead of the caller's. */
   readonly change: QueuedChange | undefined;
   readonly history: readonly HistoryRecord[];
-  /** Of each attempt. */
+  /** Per attempt. */
   readonly bytes: readonly Pick<StoredAttempt, "rawTransaction" | "createdAt">[];
   readonly claim: { readonly token: number; readonly ordinal: number } | null;
   /** Its caller named its nonce. */
@@ -103,7 +103,7 @@ export type TransactionRow = Document &
   Omit<LedgerTransaction, "details" | "fingerprint" | "attempts" | "minedIn"> &
   TransactionDetails & { readonly fingerprint: Hex; readonly attempts: readonly StoredAttempt[] };
 
-/** Field by field: a long simulation walks these rows by the million, and they are quick to read where they look alike. */
+/** Field by field: a long simulation visits millions of these rows, and equal shapes are fast to read. */
 export function rowOf(tx: LedgerTransaction, document: Document): TransactionRow {
   const { details, fingerprint, attempts } = tx;
   if (details === undefined || fingerprint === undefined || attempts === undefined)
@@ -154,12 +154,12 @@ export interface IntakeEntry {
   readonly createdAt: Date;
   readonly aliasOf: string | null;
   readonly approval: Approval | null;
-  /** Absent: nobody holds it back. */
+  /** Absent: not held. */
   readonly heldSince?: Date;
   /** How often it was held back or let go. */
   readonly holds?: number;
   readonly unanswered: boolean;
-  /** Steps that were taken while it waited for approval; none where it never did. */
+  /** Steps while it waited for approval; empty if it never did. */
   readonly history: readonly HistoryRecord[];
 }
 
@@ -179,21 +179,21 @@ export class DatabaseState {
   poolChoices = new Map<string, PoolChoiceRow>();
   /** Why intents are gone, for those who left them. */
   declined = new Map<string, Problem>();
-  /** What nodes left for owners that they cannot ask. */
+  /** Requests for owners that a node cannot reach. */
   leftRequests = new Map<string, LeftRequestRow>();
   confirmations = new Map<number, ReadonlyMap<number, Hash>>();
   geneses = new Map<number, Hash>();
-  /** Where lanes stood when the feed's epoch began. */
+  /** Cursors of the lanes when the feed's epoch began. */
   epochFloors = new Map<LaneKey, number>();
-  /** What API keys have used, by chain. */
+  /** Use of API keys, by chain. */
   keyUse = new Map<number, Guard["keyUse"]>();
   policy: PolicyRecord = {
     ...{ version: 0, stamp: "0", document: null },
     ...{ changedAt: null, changedBy: null, reason: null },
   };
-  /** Of policy documents; no restore makes one again. */
+  /** Counter of policy documents; a restore does not repeat a value. */
   lastStamp = 0;
-  /** What instances alone know. */
+  /** Findings that only one instance can make. */
   reports = new Map<string, NodeReport>();
   /** Lanes that came from one node to another, the newest last. */
   takeovers: TakeoverRecord[] = [];
@@ -202,7 +202,7 @@ export class DatabaseState {
   lastIntakeId = 0;
   /** Which history this is; a restore or a failover gives another. */
   history = 1;
-  /** Whether that one is known to have everything that the one before had. */
+  /** Whether that server is known to have all commits of the one before. */
   mayHaveLost = false;
   /** The history that the feed's epoch belongs to, and whether it began because commits may have been lost. */
   epochHistory = 1;
@@ -237,7 +237,7 @@ export class DatabaseState {
     return this.lanes.get(laneKey(lane));
   }
 
-  /** Of every lane, ascending by nonce within one. */
+  /** Transactions of every lane, ascending by nonce within one. */
   holes(): readonly (Hole & { readonly lane: Lane })[] {
     return [...this.lanes.values()].flatMap(({ lane, ledger }) =>
       ledger.holes.every().map(([, hole]) => ({ ...hole, lane })),
@@ -265,7 +265,7 @@ export function isAlive(instance: InstanceRow | undefined, now: Date): boolean {
   return instance !== undefined && !instance.dead && instance.expiresAt > now;
 }
 
-/** Nobody has to approve it, or somebody has, or nobody did in time, or its caller's time is over; and nobody holds it back. */
+/** It needs no approval, or was approved, or its approval expired, or its deadline passed; and it is not held. */
 export function isDue({ approval, intent, heldSince }: IntakeEntry, now: Date): boolean {
   if (heldSince !== undefined) return false;
   return approval === null || approval.approved || approval.expiresAt <= now || isOver(intent, now);

@@ -19,7 +19,7 @@ interface Identity {
   readonly recoverSender: RecoverSender;
 }
 
-/** What a node finds out from the bytes alone. */
+/** Checks that a node makes from the bytes alone. */
 export function admit(raw: Hex, node: Identity): SimulatedTransaction | Refusal {
   const size = (raw.length - 2) / 2;
   if (size > MAX_TRANSACTION_BYTES) return refusals.oversized(size, MAX_TRANSACTION_BYTES);
@@ -30,7 +30,9 @@ export function admit(raw: Hex, node: Identity): SimulatedTransaction | Refusal 
   return from === null ? refusals.invalidSender() : signedBy(from, decoded);
 }
 
-/** What a node makes with a key of its own. The signature names its sender in plain, and is not verified. */
+/**
+ * A transaction that a node signs with its own key. The signature holds the sender in plain text, and is not verified.
+ */
 export function signedByNode(from: Address, unsigned: UnsignedTransaction): SimulatedTransaction {
   const raw = serialiseSigned(encodeTransaction(unsigned), { r: from.slice(2).padStart(64, "0"), s: "02", yParity: 0 });
   return signedBy(from, decodeTransaction(`0x${raw}`));

@@ -7,7 +7,7 @@ export interface Place {
   readonly index: number;
 }
 
-/** The canonical chain by height, every block that ever was by hash, and where each mined transaction lies. */
+/** The canonical chain by height, every block that ever existed by hash, and the place of each mined transaction. */
 export class BlockStore {
   readonly #canonical: SimulatedBlock[];
   readonly #byHash = new Map<Hash, SimulatedBlock>();
@@ -58,7 +58,7 @@ export class BlockStore {
     return removed;
   }
 
-  /** What the account was before `fromBlock`, if that block or a later one touched it. */
+  /** The account before `fromBlock`, if that block or a later one changed it. */
   accountBefore(address: Address, fromBlock: number): Account | null {
     for (let number = fromBlock; number < this.#canonical.length; number++) {
       const before = this.#canonical[number]?.undo.get(address);

@@ -24,7 +24,7 @@ export interface Executed {
   readonly effectiveGasPrice: bigint;
 }
 
-/** `salt` tells branches apart: two blocks of the same height, parent and content are still two blocks. */
+/** `salt` distinguishes branches: two blocks with the same height, parent and content are still two blocks. */
 export function blockHash(content: {
   readonly number: number;
   readonly parentHash: Hash;
@@ -35,7 +35,7 @@ export function blockHash(content: {
   return `0x${createHash("sha256").update(text).digest("hex")}`;
 }
 
-/** What the sender pays per unit of gas: EIP-1559 with the tip on top of the base fee, under the cap. */
+/** The sender's price per unit of gas: EIP-1559 with the tip on top of the base fee, under the cap. */
 export function effectiveGasPrice(transaction: SimulatedTransaction, baseFee: bigint | null): bigint {
   if (baseFee === null) return transaction.maxFeePerGas;
   const wished = baseFee + transaction.maxPriorityFeePerGas;
@@ -57,7 +57,7 @@ export function receiptOf(block: SimulatedBlock, index: number): Receipt {
   };
 }
 
-/** What a unit of blob gas costs here: half of what is offered for it. */
+/** Price of a unit of blob gas here: half of the offer. */
 export function blobPrice({ feeCap }: NonNullable<SimulatedTransaction["blobs"]>): bigint {
   return feeCap / 2n;
 }

@@ -37,7 +37,7 @@ import { ChainView } from "./view.ts";
 
 export interface DirectChainOptions {
   readonly faults?: Faults;
-  /** A second endpoint: another view of this chain (a lagging one, say), or of another chain (a lying one). */
+  /** A second endpoint: another view of this chain (a lagging one, for example), or of another chain (a lying one). */
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
   /** A chain whose blocks can be recomputed: a single endpoint that lies about a receipt contradicts itself. */
   readonly proves?: boolean;
@@ -101,7 +101,9 @@ export class DirectChain implements Chain {
     return null;
   }
 
-  /** What the endpoints show, and how many of them have ever shown such a block; the latest is the first one's to say. */
+  /**
+   * The block that the endpoints show, and how many of them have shown it; the first endpoint decides about the latest.
+   */
   async #tagged(tag: BlockTag): Promise<{ readonly shown: readonly Block[]; readonly voters: number }> {
     const here = await this.#answer("eth_getBlockByNumber", [tag], () => this.#toBlock(this.#view.tagged(tag)));
     const asksOne = this.#elsewhere === null || tag === "latest";
@@ -245,7 +247,7 @@ export class DirectChain implements Chain {
     }));
   }
 
-  /** Another chain behind the same URL, from now on: a reset, or a wrong one. Which it is, only `identity` tells. */
+  /** Another chain behind the same URL from now on: a reset, or a wrong one. Only `identity` shows which. */
   serve(chain: SimulatedChain): void {
     this.#chain = chain;
     this.#view = new ChainView(chain, this.faults);
@@ -476,7 +478,7 @@ function contradictsItself(view: ChainView, { hash }: BlockPlace): boolean {
   return view.receiptsIn(block).some((told, index) => inWords(told) !== inWords(receiptOf(block, index)));
 }
 
-/** What one endpoint says of a transaction in a block. */
+/** One endpoint's statement about a transaction in a block. */
 function wordOf(view: ChainView, block: BlockPlace, { txHash, sentBy }: Settling): Word {
   const shown = view.byNumber(block.number);
   if (shown === null) return "behind";

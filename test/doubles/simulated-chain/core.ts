@@ -45,7 +45,7 @@ export class SimulatedChain {
   readonly options: SimulatedChainOptions;
   readonly pool: TransactionPool;
   readonly witness: WitnessEntry[] = [];
-  /** What the node was asked to sign by itself, in order. */
+  /** Transactions that the node was asked to sign itself, in order. */
   readonly nodeSigned: Omit<WitnessEntry, "raw">[] = [];
   readonly blocks: BlockStore;
   readonly #ledger: Ledger;
@@ -76,7 +76,7 @@ export class SimulatedChain {
     return this.blocks.head;
   }
 
-  /** Of the block that comes next. */
+  /** Base fee of the next block. */
   get nextBaseFee(): bigint | null {
     return this.#baseFee;
   }
@@ -118,7 +118,7 @@ export class SimulatedChain {
     for (const address of addresses) this.#nodeKeys.add(address);
   }
 
-  /** The account as of a canonical block; `latest` where none is named. */
+  /** The account as of a canonical block; `latest` if none is named. */
   account(address: Address, atBlock?: number): Account {
     const current = this.#ledger.account(address);
     return atBlock === undefined ? current : (this.blocks.accountBefore(address, atBlock + 1) ?? current);
@@ -276,7 +276,10 @@ export class SimulatedChain {
     return this.#append(chosen);
   }
 
-  /** Executes what fits, in the order given; what does not fit or is not next in its line is left out. */
+  /**
+   * Executes the transactions that fit, in the given order; one that does not fit or is not next in its line is left
+   * out.
+   */
   #append(candidates: readonly SimulatedTransaction[]): SimulatedBlock {
     const block = this.#seal(candidates);
     this.blocks.append(block);

@@ -11,13 +11,13 @@ export type Fault =
   | { readonly kind: "hang"; readonly executed?: boolean }
   /** A proxy in between answers in HTML; nothing is executed. */
   | { readonly kind: "httpError"; readonly status: number; readonly retryAfterSeconds?: number }
-  /** Whatever error the node gives is wrapped as an internal one (−32603), with its words further in. */
+  /** Every error of the node is wrapped as an internal one (−32603), with its text further in. */
   | { readonly kind: "wrapErrors" }
   /** Another error instead of doing anything. */
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
 export interface FaultScope {
-  /** JSON-RPC method; all of them where absent. The direct face goes by the method it would have called. */
+  /** JSON-RPC method; all methods if absent. The direct interface uses the method that it would have called. */
   readonly method?: string;
   readonly times?: number;
   readonly when?: (params: readonly unknown[]) => boolean;
@@ -37,8 +37,8 @@ interface Injected {
   left: number;
 }
 
-/** What is wrong with one endpoint. Both faces of the simulated chain consult it before they answer. */
-/** What an endpoint says of prices: of every block's base fee (null: it has none), and of what a unit of gas costs. */
+/** Faults of one endpoint. Both interfaces of the simulated chain consult them before they answer. */
+/** Prices that an endpoint claims: every block's base fee (null: none), and the price of a unit of gas. */
 export interface FeeLie {
   readonly baseFee: bigint | null;
   readonly price: bigint;
@@ -73,7 +73,10 @@ export class Faults {
     this.#pinnedHead = blockNumber;
   }
 
-  /** So many blocks that no other endpoint has stand on top of the real ones, linked by hash; its tags move with them. */
+  /**
+   * This many blocks that no other endpoint has, on top of the real ones and linked by hash; the endpoint's tags move
+   * with them.
+   */
   inventBlocks(count: number): void {
     this.#invented = count;
   }
@@ -105,7 +108,7 @@ export class Faults {
     this.#nonceLie = lie;
   }
 
-  /** What this endpoint says a call would cost. */
+  /** Gas that this endpoint claims for a call. */
   lieAboutGas(lie: ((honest: bigint) => bigint) | null): void {
     this.#gasLie = lie;
   }
@@ -151,7 +154,7 @@ export class Faults {
     return this.#receiptLie === null ? honest : this.#receiptLie(honest);
   }
 
-  /** What this endpoint shows where it is asked for `safe` or `finalized`. */
+  /** This endpoint's block for `safe` or `finalized`. */
   lieAboutTags(lie: TagLie | null): void {
     this.#tagLie = lie;
   }

@@ -18,7 +18,10 @@ const REVERTING: Reverting = {
 const errorAbi = [{ type: "error", name: "Error", inputs: [{ name: "message", type: "string" }] }] as const;
 const panicAbi = [{ type: "error", name: "Panic", inputs: [{ name: "code", type: "uint256" }] }] as const;
 
-/** Makes a simulated chain (with `defaultBalance: 0n`), behind whichever face, what the Chain contract suite asks for. */
+/**
+ * Gives a simulated chain (with `defaultBalance: 0n`), behind either interface, the controls of the Chain contract
+ * suite.
+ */
 export function chainHarness(simulated: SimulatedChain, chain: Chain, close: () => Promise<void>): ChainHarness {
   const accounts = KEYS.map((privateKey) => {
     const address = privateKeyToAddress(privateKey).toLowerCase() as Address;

@@ -5,7 +5,7 @@ export interface Account {
   readonly balance: bigint;
 }
 
-/** What the accounts a block touched were before it. */
+/** State of the accounts that a block changed, before it. */
 export type Undo = ReadonlyMap<Address, Account>;
 
 /** Accounts, and a way back: every block leaves the undo record that a reorg needs. */

@@ -7,7 +7,7 @@ export interface SimulatedChainOptions {
   readonly chainId: number;
   readonly pool: Partial<PoolRules>;
   readonly recoverSender: RecoverSender;
-  /** What an account that was never touched holds. */
+  /** Balance of an account that was never changed. */
   readonly defaultBalance: bigint;
   readonly blockGasLimit: bigint;
   /** The most gas of one transaction (EIP-7825); null: as much as a block holds. */
@@ -17,9 +17,9 @@ export interface SimulatedChainOptions {
   /** A pool that refuses what the next block could not take, as anvil's does; geth keeps it. */
   readonly refuseUnderBaseFee: boolean;
   readonly minimumTip: bigint;
-  /** Blocks between `latest` and the tags; null where the node has none (no consensus layer). */
+  /** Blocks between `latest` and the tags; null if the node has none (no consensus layer). */
   readonly tagDepths: { readonly safe: number; readonly finalized: number } | null;
-  /** Tells the blocks of two chains apart. */
+  /** Distinguishes the blocks of two chains. */
   readonly seed: string;
   /** Seconds, for block headers; nothing decides by it. */
   readonly timestamp: (blockNumber: number) => number;
@@ -28,7 +28,7 @@ export interface SimulatedChainOptions {
 export interface ReorgOptions {
   /** Which of the displaced transactions the new branch leaves out; none by default. */
   readonly drop?: "all" | ((transaction: SimulatedTransaction) => boolean);
-  /** Whether what was left out goes back to the pool (geth, to depth 64) or is forgotten (anvil, EDR). */
+  /** Whether dropped transactions return to the pool (geth, to depth 64) or are forgotten (anvil, EDR). */
   readonly keepInPool?: boolean;
   /** Mined first on the new branch: a competing attempt, say. Taken without asking the pool. */
   readonly include?: readonly Hex[];

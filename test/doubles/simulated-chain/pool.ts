@@ -48,7 +48,7 @@ interface Line {
   readonly byNonce: Map<number, PoolEntry>;
   first: number;
   end: number;
-  /** What the executable ones can cost together. */
+  /** Maximum cost of all executable transactions together. */
   committed: bigint;
 }
 
@@ -228,7 +228,7 @@ export class TransactionPool {
     this.#extend(line);
   }
 
-  /** A sender with too many transactions loses those of the highest nonces, and is not told. */
+  /** A sender with too many transactions silently loses those with the highest nonces. */
   #trim(address: Address, line: Line): void {
     const { accountQueue, globalSlots, accountSlots } = this.#rules;
     const queued = line.byNonce.size - (line.end - line.first);

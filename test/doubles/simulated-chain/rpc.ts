@@ -232,7 +232,7 @@ function toCall(value: unknown): PricedCall {
   };
 }
 
-/** As a node with the key reads it, where every field is given. */
+/** As a node with the key reads it, if every field is given. */
 function toUnsigned(
   chainId: number,
   value: unknown,

@@ -7,8 +7,8 @@ interface Candidate extends PoolEntry {
 }
 
 /**
- * The order in which a miner takes transactions: best price first, earlier arrival first among equals, each sender's
- * in nonce order. A sender whose next one does not pay the base fee, or is skipped, is passed over whole.
+ * The order in which a miner takes transactions: best price first, earlier arrival first among equals, each sender's in
+ * nonce order. If a sender's next one does not pay the base fee, or is skipped, all of that sender's are skipped.
  */
 export class Selection {
   readonly #pool: TransactionPool;

@@ -3,14 +3,14 @@ import { keccak256 } from "viem/utils";
 import type { Address } from "../../../src/domain/lane.ts";
 import type { DecodedTransaction } from "./transaction.ts";
 
-/** The signer's address; null where the signature is none. */
+/** The signer's address; null if the signature is invalid. */
 export type RecoverSender = (transaction: DecodedTransaction) => Address | null;
 
 const secp256k1 = await instantiateSecp256k1();
 /** Half the group order: EIP-2 refuses the larger of the two possible `s`. */
 const HALF_ORDER = Buffer.from("7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0", "hex");
 
-/** What a real node does, at about 200 µs each. */
+/** A real node's way, at about 200 µs each. */
 export const recoverFromSignature: RecoverSender = ({ signature }) => {
   const { recoveryId } = signature;
   if (recoveryId !== 0 && recoveryId !== 1) return null;
@@ -25,7 +25,7 @@ export const recoverFromSignature: RecoverSender = ({ signature }) => {
 /** For benchmarks, in which every transaction is a transfer to oneself: no curve arithmetic at all. */
 export const senderIsRecipient: RecoverSender = ({ to }) => to;
 
-/** For `MemorySigner` with `signatures: "fake"`, which writes the address where `r` belongs. */
+/** For `MemorySigner` with `signatures: "fake"`, which writes the address in the place of `r`. */
 export const senderFromFakeSignature: RecoverSender = ({ signature }) =>
   `0x${padded(signature.r).subarray(12).toString("hex")}`;
 

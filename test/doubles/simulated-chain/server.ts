@@ -157,7 +157,7 @@ function plain(error: unknown): Json {
   return { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) };
 }
 
-/** What some gateways make of a node's error. */
+/** A node's error as some gateways pass it on. */
 function wrapped(error: unknown): Json {
   return { code: -32603, message: "Internal JSON-RPC error.", data: plain(error) };
 }

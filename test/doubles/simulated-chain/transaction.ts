@@ -3,7 +3,7 @@ import { keccak256 } from "../../../src/adapters/evm/threads/keccak.js";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import { listItems, type RlpItem, readItem } from "./rlp.ts";
 
-/** A transaction as a pool sees it: what it costs, what it needs, and where it stands in its sender's order. */
+/** A transaction as a pool sees it: its cost, its requirements, and its place in its sender's order. */
 export interface SimulatedTransaction {
   readonly hash: Hash;
   /** Null for foreign transactions, which are made up without a signature. */
@@ -19,7 +19,7 @@ export interface SimulatedTransaction {
   readonly maxFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
   readonly intrinsicGas: bigint;
-  /** Of type 3 alone. */
+  /** Type 3 only. */
   readonly blobs?: { readonly gas: bigint; readonly feeCap: bigint };
 }
 
@@ -36,13 +36,13 @@ export interface Signature {
   readonly r: Buffer;
   readonly s: Buffer;
   readonly recoveryId: number;
-  /** What was signed; a thunk because a chain that does not verify signatures never asks. */
+  /** The signed content; a thunk because a chain that does not verify signatures never needs it. */
   readonly signedHash: () => Uint8Array;
 }
 
 export class MalformedTransaction extends Error {}
 
-/** Positions of the fields in the RLP lists; -1 where the type has no such field. */
+/** Positions of the fields in the RLP lists; -1 if the type has no such field. */
 interface Layout {
   readonly fields: number;
   readonly nonce: number;

@@ -7,11 +7,11 @@ import type { Faults } from "./faults.ts";
 import type { Account } from "./ledger.ts";
 import type { SimulatedTransaction } from "./transaction.ts";
 
-/** The chain as one endpoint shows it: behind, or lying, where its faults say so. */
+/** The chain as one endpoint shows it: behind, or lying, if its faults say so. */
 export class ChainView {
   readonly #chain: SimulatedChain;
   readonly #faults: Faults;
-  /** What was made up on top of one real block, from the lowest on. */
+  /** Invented blocks on top of one real block, from the lowest on. */
   #invented: { readonly on: Hash | null; readonly blocks: SimulatedBlock[] } = { on: null, blocks: [] };
   readonly #sortedTips = new WeakMap<SimulatedBlock, readonly bigint[]>();
 
@@ -31,7 +31,7 @@ export class ChainView {
     return (behind === null ? null : this.#chain.blocks.byNumber(behind)) ?? this.#chain.head;
   }
 
-  /** Null where this node has no such tag. */
+  /** Null if this node has no such tag. */
   tagged(tag: "latest" | "safe" | "finalized"): SimulatedBlock | null {
     if (tag === "latest") return this.head;
     const depths = this.#chain.options.tagDepths;
@@ -72,7 +72,7 @@ export class ChainView {
     return receipt === null || receipt.blockNumber > this.head.number ? null : this.#faults.receipt(receipt);
   }
 
-  /** Of every transaction of the block, as this endpoint tells it; null where it denies one. */
+  /** Every transaction of the block, as this endpoint shows it; null if it denies one. */
   receiptsIn(block: SimulatedBlock): readonly (Receipt | null)[] {
     return block.transactions.map((_, index) => this.#faults.receipt(receiptOf(block, index)));
   }
@@ -97,7 +97,7 @@ export class ChainView {
     return this.#faults.nonce(honest, address, tag);
   }
 
-  /** As of a block; null where this endpoint no longer keeps that state. Past counts are lied about like the latest. */
+  /** As of a block; null if this endpoint no longer keeps that state. It lies about past counts as about the latest. */
   transactionCountAt(address: Address, blockNumber: number): number | null {
     if (blockNumber <= this.head.number - this.#faults.keptState) return null;
     return this.#faults.nonce(
@@ -118,7 +118,7 @@ export class ChainView {
     return pool.entry(address, nonce)?.transaction ?? null;
   }
 
-  /** Where a transaction is mined, as far as this endpoint has come. */
+  /** Block of a transaction, as far as this endpoint has synchronised. */
   placeOf(hash: Hash): Place | null {
     const place = this.#chain.blocks.placeOf(hash);
     return place === null || place.block.number > this.head.number ? null : place;

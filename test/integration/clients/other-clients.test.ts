@@ -24,10 +24,10 @@ const EXPECTED = {
   replaced: { ordered: 202, pending: true, another: true, status: 1 },
 };
 
-/** Of every answer of the chain: with as many connections as callers' reads have, 160 a second. */
+/** Delay of every answer of the chain: with as many connections as callers' reads have, 160 a second. */
 const SLOW_MS = 100;
 
-/** As many processes of `cast` as a machine with two cores bears. */
+/** As many processes of `cast` as a machine with two cores can run. */
 const AT_ONCE = 25;
 
 describe("as its only provider, a node's /rpc", () => {

@@ -85,7 +85,7 @@ describe("over a WebSocket, a node's /rpc", { timeout: TIMEOUT_MS }, () => {
     await edr.rpc("evm_setIntervalMining", [BLOCK_TIME_MS]);
     expect(await waiting).toMatchObject({ code: "TRANSACTION_REPLACED", receipt: { status: 1 } });
     await provider.removeAllListeners();
-    // It ends its subscriptions in the background, and reports it where that is cut short.
+    // It ends its subscriptions in the background, and reports an error if that is interrupted.
     await provider.send("eth_chainId", []);
     await provider.destroy();
     await untilSettled(database, AT_ONCE + 3);

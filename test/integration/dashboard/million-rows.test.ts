@@ -1,6 +1,6 @@
 /**
- * Years of work in a real database, ten thousand lanes and a million transactions, and a real node that serves the page of it to a
- * browser: no page is slow, no answer takes long, and nobody who looks makes the node ask its chain anything.
+ * Years of work in a real database, ten thousand lanes and a million transactions, and a real node that serves its page
+ * to a browser: no page is slow, no answer takes long, and no visitor makes the node call its chain.
  */
 import { type Stack, startFencepost } from "fencepost/testing";
 import { Client } from "pg";
@@ -30,7 +30,7 @@ const PAGES = [
   "#/policies",
 ];
 
-/** What each page asks, and what a person types or turns to. */
+/** The requests of each page, and what a person types or clicks. */
 const ASKED = [
   "/attention",
   "/overview",
@@ -48,7 +48,7 @@ const ASKED = [
   "/cluster/history?limit=50",
 ];
 
-/** Whatever happens, a node follows the head of its chain. */
+/** A node always follows the head of its chain. */
 const FOLLOWING = /eth_(blockNumber|getBlockByNumber|getBlockByHash|chainId)"/;
 
 describe("with ten thousand lanes and a million transactions", () => {
@@ -100,7 +100,7 @@ describe("with ten thousand lanes and a million transactions", () => {
     await page.locator(`main[data-path="${place.slice(1).split("?")[0]}"][aria-busy=false]`).waitFor();
   };
 
-  /** Of the node: how many questions were put to its chain, without those that follow the head. */
+  /** Calls of the node to its chain, without those that follow the head. */
   const asked = async () => {
     const metrics = await (await fetch(`${stack.url}/metrics`)).text();
     const lines = metrics.split("\n").filter((line) => line.startsWith("fencepost_rpc_requests_total"));

@@ -1,6 +1,6 @@
 /**
- * Somebody who has only the page, on a real node, a real database and a real chain: finds what is wrong, and repairs it. What the
- * test does beside the page is what causes the trouble, and what no page can do: sending funds.
+ * A person with only the page, on a real node, database and chain, finds what is wrong and repairs it. Beside the page
+ * the test only causes the trouble, and sends funds, which no page can do.
  */
 import { type Stack, startFencepost } from "fencepost/testing";
 import type { Browser, Page } from "playwright-core";
@@ -40,7 +40,7 @@ const transfer = (index: number, fees: object = {}) => ({
   payload: { to: RECIPIENT, value: "1000", ...fees },
 });
 
-/** As it stands on the page of what happens now. */
+/** As shown on the page Now. */
 const trouble = (index: number) =>
   page.locator(".trouble", { has: page.locator(`a[title="${signer(index)}"]`) }).first();
 
@@ -53,14 +53,14 @@ async function order(button: string, reason: string, fields: Readonly<Record<str
   await page.locator("#action-dialog[open]").waitFor({ state: "detached" });
 }
 
-/** Alerts stay for a while, for whoever was not listening; nothing of the lane waits for a person any more. */
+/** Alerts stay for a while, for late readers; nothing of the lane waits for a person any more. */
 const repaired = (index: number) =>
   page
     .locator(".trouble.error, .trouble.critical", { has: page.locator(`a[title="${signer(index)}"]`) })
     .first()
     .waitFor({ state: "detached", timeout: A_MINUTE });
 
-/** Whoever reads the page has a minute from its first look to the end. */
+/** A reader of the page has a minute from the first look to the end. */
 async function withinAMinute(work: () => Promise<void>): Promise<void> {
   const began = performance.now();
   await page.goto(`${stack.url}/#/`);
@@ -97,7 +97,7 @@ describe("somebody who has only the page", () => {
       await repaired(0);
     });
     expect(await stack.client.waitFor(txId, { timeoutMs: A_MINUTE })).toMatchObject({ state: "CONFIRMED" });
-    // What filled it did its work, and nothing red is left of it.
+    // The placeholder worked, and nothing red is left of it.
     await page.goto(`${stack.url}/#/tx?state=FAILED_FINAL`);
     await page.locator("tr[data-tx] .state.closed").waitFor();
     expect(await page.locator("tr[data-tx] .state.failed").count()).toBe(0);

@@ -1,4 +1,6 @@
-/** What docs/deployment.md has somebody type on a machine with systemd, as root of a tree of its own: `npm run test:docs`. */
+/**
+ * The commands of docs/deployment.md for a machine with systemd, run as root of a tree of its own: `npm run test:docs`.
+ */
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";

@@ -15,7 +15,7 @@ import { makeTemporaryDirectory, type TemporaryDirectory } from "../../support/t
 import { waitUntil } from "../../support/wait-until.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-/** Of the account that every page names, known to everybody. */
+/** Key of the account that every page names: publicly known. */
 const KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 
 describe("the pages about the database, in the order in which they are needed,", () => {

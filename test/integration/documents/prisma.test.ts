@@ -1,6 +1,6 @@
 /**
- * The snippet of docs/embed.md for Prisma, with a client that Prisma generated: `npm run test:docs`. Its command line fetches an engine
- * for migrations from a host of its own, which nothing here needs: a program that does nothing stands for it.
+ * The snippet of docs/embed.md for Prisma, with a client that Prisma generated: `npm run test:docs`. Its command line
+ * downloads a migration engine, which is not needed here: a program that does nothing replaces it.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -16,7 +16,7 @@ const TOKEN = {
   abi: [{ type: "constructor", inputs: [{ name: "name", type: "string" }], stateMutability: "nonpayable" }],
   bytecode: "0x6001600c60003960016000f300",
 };
-/** Where docs/cli.md says that there is a token. */
+/** Placeholder of the token in docs/cli.md. */
 const TOKEN_ADDRESS = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const TX_ID = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -61,7 +61,7 @@ const PAGES: readonly (readonly [page: string, said: RegExp])[] = [
 
 describe("the shell blocks", () => {
   it.each(PAGES)("of %s run as they are printed", async (page, said) => {
-    // What is printed waits for an outcome nowhere, so that the first page of the feed has one.
+    // The printed commands do not wait for an outcome, so a first one is made for the feed's first page.
     await run(HELLO, onStack());
     const [{ txId } = { txId: "" }] = (await stack.client.list({ requestId: "hello-1" })).items;
     await stack.client.waitFor(txId);

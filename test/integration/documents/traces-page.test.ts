@@ -1,4 +1,6 @@
-/** docs/traces.md as somebody does it: the package as npm would publish it, an SDK beside it, a node that records: `npm run test:docs`. */
+/**
+ * docs/traces.md as its reader does it: the packed package, an SDK beside it, a recording node: `npm run test:docs`.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startFencepost } from "fencepost/testing";

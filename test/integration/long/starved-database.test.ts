@@ -1,4 +1,4 @@
-/** A database that is there and cannot be written to: full, without a place for a connection, locked by somebody else. */
+/** A database that is up and cannot be written to: full, out of connections, or locked by another program. */
 import { Client } from "pg";
 import { describe, expect } from "vitest";
 import { migrate } from "../../../src/adapters/postgres/schema/migrate.ts";
@@ -9,7 +9,7 @@ import { PersistentCaller } from "../../support/persistent-caller.ts";
 import { range, transfer } from "../../support/transfers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
-/** What a server answers to an insert when its disk is full: small updates still find room in the pages that there are. */
+/** A server's answer to an insert when its disk is full: small updates still find room in existing pages. */
 const FILL_DISK = `
   CREATE FUNCTION public.disk_full() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN

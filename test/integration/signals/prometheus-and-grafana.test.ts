@@ -53,7 +53,7 @@ async function startPrometheus(program: readonly string[], nodeUrl: string): Pro
   return url;
 }
 
-/** As Grafana fills in what its menus hold. */
+/** Menu values as Grafana substitutes them. */
 function filledIn(expr: string): string {
   return expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", "fencepost");
 }

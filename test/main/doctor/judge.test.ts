@@ -66,7 +66,7 @@ const silent = {
 } as const;
 const far = { nodeId: "n-9", url: "http://10.0.0.9:3000", version: "1.2.3" };
 
-/** What is not as it should be: one thing each. */
+/** Faulty situations, one fault each. */
 const MISTAKES: readonly (readonly [string, Partial<Facts>, RegExp])[] = [
   ["NODE_VERSION", { nodeVersion: "20.18.3" }, /Node 20.18.3 is too old/],
   ["NODE_VERSION", { nodeVersion: "18.20.0" }, /too old/],

@@ -4,7 +4,7 @@ import { launch } from "../../../src/main/node/open-signing.ts";
 
 const PIPED = { stdio: ["ignore", "ignore", "inherit", "pipe"] } satisfies SpawnOptions;
 
-/** Where no file can be opened any more, Node gives out a child without streams, and tells the error a moment later. */
+/** If no file can be opened any more, Node returns a child without streams, and reports the error a moment later. */
 function withoutStreams(): ChildProcess {
   const child = new ChildProcess();
   process.nextTick(() => child.emit("error", new Error("spawn EMFILE")));

@@ -25,7 +25,7 @@ export function program(file: string, argv: readonly string[]): Promise<Output> 
   return run(file, [...argv], BUFFER);
 }
 
-/** Null, and loudly so, where it is not to be had. */
+/** Null, with a loud message, if it is not available. */
 export async function installed(name: string, install: () => Promise<string>): Promise<string | null> {
   try {
     return await install();
@@ -71,7 +71,7 @@ export async function bun(): Promise<string> {
   return binaryOf("bun", `@oven/bun-${process.platform}-${arch}`, "bin/bun", BUN);
 }
 
-/** Of the platform's own package: the one that chooses it needs an install script. */
+/** Name of the platform's own package: the one that chooses it needs an install script. */
 async function binaryOf(tool: string, name: string, path: string, version: string): Promise<string> {
   const directory = await directoryOf(tool);
   const binary = join(directory, "node_modules", name, path);

@@ -1,6 +1,6 @@
 /**
- * What must hold when a cluster has come to rest, whatever was done to it: the database, the chain and the word given to
- * callers are compared, and what was on record along the way is read.
+ * Invariants of a cluster at rest, whatever was done to it: compares the database, the chain and the answers to
+ * callers, and reads the records made along the way.
  */
 import { expect } from "vitest";
 import type { CreatedTransaction } from "../../../src/client/index.ts";
@@ -31,7 +31,7 @@ export async function auditCluster(cluster: Cluster, accepted: readonly CreatedT
   return found;
 }
 
-/** I4: what a caller was told is what is there. */
+/** I4: the answers to callers are true. */
 function checkAnswers(accepted: readonly CreatedTransaction[], { stored }: Audit): void {
   const byId = new Map(stored.map((row) => [row.tx_id, row]));
   const changed = accepted.filter(({ txId, nonce, requestId }) => {

@@ -1,5 +1,5 @@
-// Loaded into a node before anything else (`--import`): at SIGUSR2 its main loop stands still for as long as BLOCK_MS says,
-// as in an endless computation. The process is not stopped: whatever else runs in it goes on.
+// Loaded into a node before anything else (`--import`): at SIGUSR2 its main loop is blocked for BLOCK_MS, as by an
+// endless computation. The process is not stopped: its other threads go on.
 import { writeSync } from "node:fs";
 
 process.on("SIGUSR2", () => {

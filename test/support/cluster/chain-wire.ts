@@ -27,7 +27,7 @@ export interface ChainWireOptions {
 
 /**
  * The wire between one node and the chain. Each payload is looked up in the database at the instant it arrives, before
- * the chain hears of it (I6): it must be stored, byte by byte, and this node must have claimed it, under whatever term.
+ * the chain receives it (I6): it must be stored, byte by byte, and this node must have claimed it, under whatever term.
  */
 export class ChainWire {
   readonly url: string;
@@ -57,7 +57,7 @@ export class ChainWire {
     return this.packets.reduce((sum, { hashes }) => sum + hashes.length, 0);
   }
 
-  /** The node reaches the chain no more; connections that stand, end. */
+  /** The node cannot reach the chain any more; open connections end. */
   cut(): void {
     this.isCut = true;
     this.server.closeAllConnections();

@@ -135,7 +135,7 @@ export function countByNode(owners: Owners): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** What a node says of itself, summed over labels. */
+/** The node's own metrics, summed over labels. */
 export async function metric({ url }: NodeProcess, name: string): Promise<number> {
   const { samples } = parseExposition(await (await fetch(`${url}/metrics`)).text());
   return samples.filter((sample) => sample.name === name).reduce((sum, { value }) => sum + value, 0);

@@ -4,7 +4,7 @@ import { SIGNERS } from "./cluster.ts";
 
 const GWEI = 1_000_000_000n;
 
-/** The n-th create: each on its signer's lane, told apart by its value, and in need of nothing from the chain. */
+/** The n-th create: each on its signer's lane, distinguished by its value, and independent of the chain. */
 export function createOn(signers: readonly string[], prefix = "request"): (index: number) => CreateTransaction {
   return (index) => ({
     signer: signers[index % signers.length] as string,

@@ -13,7 +13,7 @@ const FOLDERS = ["x86_64", "aarch64"].map((machine) => `/usr/lib/${machine}-linu
 const folder = FOLDERS.find((path) => existsSync(path));
 export const NO_LIBFAKETIME = "no libfaketime is installed: machines whose clock jumps stay untested";
 
-/** Of one machine. Timers and the monotonic clock run on, as they do where somebody sets the time of day. */
+/** Clock of one machine. Timers and the monotonic clock go on, as if somebody set the time of day. */
 export class FakeClock {
   /** For a process of several threads. */
   readonly variables: Variables;
@@ -32,7 +32,7 @@ export class FakeClock {
     return clock;
   }
 
-  /** So far from the true time, from the next look at the clock on. */
+  /** Offset from the true time, from the next read of the clock on. */
   async set(offByMs: number): Promise<void> {
     await writeFile(`${this.file}.new`, `${offByMs < 0 ? "" : "+"}${offByMs / 1_000}\n`);
     await rename(`${this.file}.new`, this.file);

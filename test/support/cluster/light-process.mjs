@@ -1,8 +1,9 @@
-// Run by tests: `node light-process.mjs <role> <database> <signer> <lease>` is no node, only an instance with a heartbeat
-// and the store's own ports. SIGUSR2 tells it to do what its role is; each thing it did is a line on standard output.
+// Run by tests: `node light-process.mjs <role> <database> <signer> <lease>` is no node, only an instance with a
+// heartbeat and the store's own ports. SIGUSR2 makes it act in its role; it prints a line for each action.
 //
-//   claimant  claims the lane once per signal, after having declared dead whoever has expired
-//   writer    takes the lane and writes to it over many connections, for ever; the signal stops its heart, not its hands
+//   claimant  claims the lane once per signal, after declaring expired instances dead
+//   writer    takes the lane and writes to it over many connections, for ever; the signal stops its heartbeat, not its
+// writes
 import { randomUUID } from "node:crypto";
 import { writeSync } from "node:fs";
 import { openPostgresStore } from "../../../dist/adapters/postgres/store.js";
@@ -31,7 +32,7 @@ async function beat() {
   if (beating) await patiently(() => store.renewInstance(instanceId, leaseDurationMs));
 }
 
-/** Whoever waited too long, for a lock or a processor, has changed nothing, and may try again. */
+/** A call that waited too long, for a lock or a processor, has changed nothing, and may be retried. */
 async function patiently(work) {
   for (;;) {
     try {
@@ -59,7 +60,7 @@ async function write(to, fence) {
       } = await to.commit([{ kind: "suspend", fence, suspended: false }]);
       fenced = outcome.status === "fenced";
     } catch {
-      // Somebody's lock; the next one comes at once.
+      // Another session's lock; the next attempt follows at once.
     }
   }
 }

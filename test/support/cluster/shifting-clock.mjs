@@ -1,5 +1,5 @@
-// Loaded into a node before anything else (`--import`): from SIGUSR2 on, its wall clock is wrong by as much as
-// CLOCK_JUMP_MS says. As when somebody sets a machine's clock: the monotonic one and timers know nothing of it.
+// Loaded into a node before anything else (`--import`): from SIGUSR2 on, its wall clock is wrong by CLOCK_JUMP_MS, as
+// when somebody sets a machine's clock: the monotonic clock and timers are not affected.
 import { writeSync } from "node:fs";
 
 const RealDate = Date;

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Whatever becomes of the test, a busy loop ends by itself after this. */
+/** A busy loop ends by itself after this time, however the test ends. */
 const BUSY_AT_MOST_S = 90;
 
 /**
@@ -36,7 +36,7 @@ export interface Share {
   readonly wantedMs: number;
 }
 
-/** Of a process, since it began (Documentation/scheduler/sched-stats.rst). */
+/** Waiting time of a process since it began (Documentation/scheduler/sched-stats.rst). */
 export function shareOf(pid: number): Share {
   const [ran, waited] = statOf(`/proc/${pid}/schedstat`);
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => statOf(`/proc/${pid}/task/${thread}/schedstat`)[0]);

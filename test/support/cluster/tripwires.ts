@@ -8,7 +8,7 @@ export interface Term {
   readonly node_id: string;
 }
 
-/** Whatever the nodes do to this database from now on is on record, and judged at each COMMIT. */
+/** Every change of the nodes to this database is recorded from now on, and checked at each COMMIT. */
 export async function layTripwires(database: Database): Promise<void> {
   await database.query(await readFile(new URL("tripwires.sql", import.meta.url), "utf8"));
 }

@@ -1,4 +1,4 @@
-/** As much of Express as the example uses: the package itself is installed by `npm run test:examples` alone. */
+/** The part of Express that the example uses: only `npm run test:examples` installs the package itself. */
 declare module "express" {
   import type { Server } from "node:http";
 

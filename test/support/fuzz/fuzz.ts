@@ -94,7 +94,7 @@ async function stock(url: string, signer: string): Promise<readonly string[]> {
   ]);
 }
 
-/** What answers have named: the newest of each kind. */
+/** Ids from answers: the newest of each kind. */
 class Ids {
   private readonly byName = new Map<string, string[]>();
 
@@ -132,14 +132,16 @@ function operationAt(operations: readonly Documented[], { method, path }: FuzzRe
   return fits.find((each) => each.method === method);
 }
 
-/** As the router has it, a parameter may be empty: `/signers//suspend` suspends nobody, and is judged as what suspends. */
+/**
+ * For the router a parameter may be empty: `/signers//suspend` suspends nothing, and is still checked as that route.
+ */
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]*")}$`);
 }
 
 type Judge = (operation: Documented | undefined, request: FuzzRequest, answer: Answer) => string | null;
 
-/** What nothing documented was asked for, or not in HTTP's own terms, is answered with. */
+/** Answers to requests of undocumented routes, or to invalid HTTP. */
 const ELSEWHERE = [204, 400, 403, 404, 405];
 
 function judgeBy(document: OpenApiDocument, operations: readonly Documented[]): Judge {

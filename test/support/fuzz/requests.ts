@@ -11,7 +11,7 @@ export interface FuzzRequest {
   readonly body: string | Buffer | null;
 }
 
-/** Ids that answers have named, by the name they stand under; `pick` chooses one of them. */
+/** Ids from answers, by their member's name; `pick` chooses one of them. */
 export type Known = (name: string, pick: number) => string | undefined;
 
 export interface Documented {
@@ -84,7 +84,7 @@ export function requestsFor(
       body,
     })
     .map(({ segments, query, extra, headers, ...rest }) => {
-      // Of what takes no body, none is announced: a type without a body is a mistake by itself.
+      // A route without a body gets no content type: a type without a body is an error by itself.
       const { "content-type": type = "", ...others } = headers;
       const isBare = schema === undefined && rest.body === null && type === JSON_TYPE;
       const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segments[name] ?? "");
@@ -122,7 +122,7 @@ function usually<T>(value: T, other: Arbitrary<T>): Arbitrary<T> {
   return fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: other });
 }
 
-/** An id that an answer has named, where there is one yet. */
+/** An id from an answer, if there is one yet. */
 function segment(name: string, schema: object, known: Known): Arbitrary<string> {
   const sound = fc.tuple(fitting(schema), fc.nat()).map(([value, pick]) => known(name, pick) ?? encodeText(value));
   return fc.oneof(

@@ -21,7 +21,7 @@ interface Schema {
 /** Small enough that a run does not spend its time on length. */
 const LONGEST = 40;
 
-/** Fits the schema. Half of the time, where the schema has examples, one of them: those lead somewhere. */
+/** A value that fits the schema. Half of the time one of the schema's examples, if it has any: those reach further. */
 export function fitting(schema: Schema): Arbitrary<unknown> {
   const own = fittingAny(schema);
   return schema.examples === undefined ? own : fc.oneof(fc.constantFrom(...schema.examples), own);
@@ -59,7 +59,7 @@ function texts({ pattern, format, minLength = 0, maxLength = LONGEST }: Schema):
   return fc.string({ minLength, maxLength: Math.min(maxLength, LONGEST), unit: "grapheme" });
 }
 
-/** What programs trip over. */
+/** Values that programs often handle wrongly. */
 const STUMBLING = fc.constantFrom<unknown>(
   ...[null, true, 0, -1, 1.5, 2 ** 53, -(2 ** 63), 1e308, [], {}, [[]], { toString: 1 }, [null], { length: -1 }],
   ...["", " ", "0", "-1", "1e3", "1.5", "0x", "0x0", "0xg", "null", "NaN", "Infinity", "undefined", "__proto__"],

@@ -19,7 +19,7 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await makeTemporaryDirectory();
   const file = join(directory.path, "simulation.mjs");
-  // Loaded from where it is installed; its `expect` works in any process.
+  // Loaded from its installed path; its `expect` works in any process.
   const vitest = new URL("dist/index.js", pathToFileURL(createRequire(import.meta.url).resolve("vitest/package.json")));
   const bundle = await rolldown({
     input: fileURLToPath(new URL("./process-main.ts", import.meta.url)),

@@ -11,7 +11,7 @@ import type { Dice } from "./dice.ts";
 /** Any of the signers. */
 export const POOL = "everybody";
 
-/** What a caller asked for; the value tells payloads apart. */
+/** A caller's request; the value distinguishes payloads. */
 export interface Wish {
   readonly signer: Address | typeof POOL;
   readonly requestId: string | null;
@@ -36,7 +36,7 @@ const PATIENCE = 40;
  */
 export class Callers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
-  /** Without a request id, and told that nothing was accepted. */
+  /** Without a request id, and answered that nothing was accepted. */
   readonly refused: Wish[] = [];
   readonly intake: { readonly txId: string; readonly wish: Wish }[] = [];
   unknown = 0;
@@ -61,10 +61,10 @@ export class Callers extends Actor {
     for (const batch of calls) this.begin(this.follow(batch));
   }
 
-  /** What a caller's own transaction writes when it commits. */
+  /** The rows that a caller's own transaction writes when it commits. */
   writeIntake(): void {
     const { signer, ...rest } = this.wish();
-    // Nobody chooses a signer for what a caller writes into the database.
+    // No signer is chosen for an intent that a caller writes into the database.
     const wish = { ...rest, signer: signer === POOL ? (SIGNERS[0] as Address) : signer, poison: false };
     const ports = { codec: createCodec(), entropy: this.entropy, chainIds: [CHAIN_ID] };
     const intent = normalise(ports, requestOf(wish));
@@ -87,7 +87,7 @@ export class Callers extends Actor {
     return wish;
   }
 
-  /** Some want it soon or not at all; for some of these it is too late when a node hears of it. */
+  /** Some have a short deadline; for some of these it is over when a node receives them. */
   private time(): Pick<Wish, "validUntil"> {
     if (!this.timeDice.chance(0.2)) return {};
     const ms = this.timeDice.pick([1, 300, 2_000, 8_000, 30_000, 120_000]);
@@ -117,7 +117,7 @@ export class Callers extends Actor {
     }
   }
 
-  /** True where it is worth asking again. */
+  /** True if a repeat makes sense. */
   private note(wish: Wish, answer: Created | FencepostError | undefined): boolean {
     const again = wish.requestId !== null;
     if (answer === undefined) {
@@ -152,10 +152,12 @@ export const FURNACE: Address = `0x${"f".repeat(40)}`;
 export const TRANSACTION_GAS_CAP = 2_000_000n;
 export const FURNACE_GAS = 1_700_000n;
 
-/** An endpoint lies about gas for a while, or the ceiling of this world is for transfers alone: such a create is refused. */
+/**
+ * An endpoint lies about gas for a while, or the ceiling of this world is for transfers only: such a create is refused.
+ */
 const TOO_MUCH_GAS: ReadonlySet<string> = new Set(["GAS_OVER_BLOCK", "FEE_OVER_CEILING"]);
 
-/** By its value, so that a repeat is the same payload: most bring their gas, some leave it to the chain's word. */
+/** By its value, so that a repeat has the same payload: most bring their gas, some leave it to the chain's estimate. */
 function receiverOf(value: number): { readonly to: Address; readonly gas?: number } {
   if (value % 8 === 1) return { to: FURNACE };
   return value % 8 === 5 ? { to: TO } : { to: TO, gas: 21_000 };

@@ -36,7 +36,7 @@ export function checkSimulation(simulation: Simulation): void {
   checkTimes(simulation);
 }
 
-/** What ended by its caller's word ended in its time, and nothing of it ran; and nobody is left held back. */
+/** A transaction that expired did so in its time, and nothing of it ran; and none is left held. */
 function checkTimes({ world }: Simulation): void {
   const rows = world.rows();
   const expired = rows.filter(({ subState }) => subState === "EXPIRED");
@@ -84,7 +84,7 @@ function checkPromises({ world, callers, reservers }: Simulation): void {
   for (const { value } of callers.refused) expect(values.has(BigInt(value)), `${value} was refused`).toBe(false);
 }
 
-/** What an operator was told is done was decided, and is kept; and the payload that was mined decides the outcome. */
+/** An action reported as done was decided, and is kept; and the payload that was mined decides the outcome. */
 function checkOrders({ world, operators }: Simulation): void {
   const { state } = world.database;
   for (const { action, txId, reason } of operators.obeyed) {
@@ -92,7 +92,7 @@ function checkOrders({ world, operators }: Simulation): void {
     const steps = history.filter((step) => step.decision?.actor === "operator:sim");
     // The same verdict again is answered, and not kept again.
     if (action === "resolve") continue;
-    // So is a cancel of what is nothing already, whoever made it so.
+    // So is a cancel of what has no effect already, whoever caused that.
     const attempts = findTransaction(state, txId)?.attempts ?? [];
     const stands = action === "cancel" && attempts.some(({ kind }) => kind === "cancel" || kind === "placeholder");
     const kept = stands || steps.some((step) => step.reason === reason);
@@ -100,14 +100,17 @@ function checkOrders({ world, operators }: Simulation): void {
   }
 }
 
-/** The one it was promised; or a lower one, or none, where the history tells that it moved down or gave it up. */
+/** The promised nonce; or a lower one, or none, if the history shows that it moved down or gave it up. */
 function mayHave(history: readonly HistoryRecord[], promised: number, nonce: number | null): boolean {
   const events = new Set(history.map(({ event }) => event));
   if (nonce === null) return events.has("giveUp") || events.has("expire");
   return nonce === promised || (nonce < promised && events.has("shiftDown"));
 }
 
-/** What is on the chain is ours, once, and all of it. Nonces that were given and are held by no transaction lie above everything. */
+/**
+ * Transactions on the chain are ours, each once, and all of them. Given nonces without a transaction are above
+ * everything.
+ */
 function checkChain({ world }: Simulation): void {
   for (const signer of SIGNERS) {
     const rows = world.rows().filter(({ lane, nonce }) => lane.signer === signer && nonce !== null);

@@ -3,7 +3,7 @@ import type { CompletionRecord } from "../../../src/ports/query-store.ts";
 import type { World, WorldNode } from "../world.ts";
 import type { Dice } from "./dice.ts";
 
-/** Follows the feed while everything breaks, at whichever node answers: each number once, in order, none missing. */
+/** Follows the feed while everything breaks, at any node that answers: each number once, in order, none missing. */
 export class Consumer {
   readonly seen: CompletionRecord[] = [];
   readonly violations: string[] = [];

@@ -19,7 +19,7 @@ interface Member {
   /** Until then nothing this node asked for goes out or comes back: SIGSTOP, or a very long collection of garbage. */
   frozenUntilMs: number;
   lied: boolean;
-  /** Its second endpoint, where it has one. */
+  /** Its second endpoint, if it has one. */
   readonly elsewhere: Faults | null;
 }
 
@@ -86,7 +86,9 @@ const RARE: readonly Failpoint[] = [
   "withdraw.committed",
 ];
 
-/** Passed only where a reorg meets what is mined and not final, or a caller gives a nonce back: not left to luck. */
+/**
+ * Ensured, not left to chance: a reorg that meets mined and not final transactions, or a caller that releases a nonce.
+ */
 const RAREST: readonly Failpoint[] = (["withdraw.committed", "release.committed"] as const).flatMap((name) =>
   Array.from({ length: 8 }, () => name),
 );
@@ -233,7 +235,7 @@ export class Crew {
     });
   }
 
-  /** A frozen network, or a process that stands still, for longer than the lease now and then. */
+  /** A frozen network, or a stalled process, sometimes for longer than the lease. */
   pauseStore(mostMs: number): void {
     this.withMember(({ entry }) => {
       entry.store.pause();
@@ -293,7 +295,7 @@ export class Crew {
     });
   }
 
-  /** One count too high, which a second look does not confirm. Once per node: two lies that agree are a proof. */
+  /** One count too high, which a second read does not confirm. Once per node: two lies that agree are a proof. */
   lieAboutNonce(): void {
     this.withMember((member) => {
       if (member.lied) return;
@@ -345,7 +347,7 @@ export class Crew {
     if (candidates.length === 0) return;
     const { entry, elsewhere } = dice.pick(candidates);
     const endpoints = [entry.faults, elsewhere ?? entry.faults];
-    // One at a time: where both claim the same, no node can know better.
+    // One at a time: if both endpoints claim the same, no node can know better.
     for (const each of endpoints) each.inventBlocks(0);
     const faults = dice.pick(endpoints);
     faults.inventBlocks(dice.int(1, 12));
@@ -353,7 +355,7 @@ export class Crew {
     this.count("invented blocks");
   }
 
-  /** Whatever an endpoint shows on top of the real chain. */
+  /** Blocks that an endpoint invents on top of the real chain. */
   private watchDepth(write: LaneWrite): void {
     const { finality, confirmations } = this.world.settings;
     if (write.kind !== "transition" || finality !== "confirmations") return;
@@ -374,7 +376,7 @@ export class Crew {
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
     const lie = dice.pick(RECEIPT_LIES);
-    // Two that tell the same lie agree on it, and no node could know. Two different ones must decide nothing.
+    // Two endpoints with the same lie agree, and no node could know. Two different lies must decide nothing.
     if (other !== null && this.receiptLies.get(other) === lie) return;
     faults.lieAboutReceipts(lie);
     this.receiptLies.set(faults, lie);
@@ -394,7 +396,7 @@ export class Crew {
     });
   }
 
-  /** The session of its lock ends while it lives, and it may not even hear of that. */
+  /** The session of its lock ends while it lives, possibly without a notification. */
   loseSession(): void {
     this.withMember(({ entry: { lock } }) => {
       if (this.dice.chance(0.5)) lock?.vanish();
@@ -403,7 +405,7 @@ export class Crew {
     });
   }
 
-  /** As a restart of the server does, and some processes take long to come back. */
+  /** Like a restart of the server, with processes that reconnect slowly. */
   endSessions(): void {
     this.world.database.restarted();
     for (const member of this.members) {
@@ -480,8 +482,8 @@ export class Crew {
   }
 
   /**
-   * Tokens of accepted writes only grow (I2). And poison, which stands for whatever a database cannot hold and the doors
-   * of the API let in: one item that fails its whole batch.
+   * Tokens of accepted writes only grow (I2). And poison: a value that a database cannot store although the API accepts
+   * it, which fails its whole batch.
    */
   private watchCommits({ store }: WorldNode): void {
     const commit = store.commit.bind(store);

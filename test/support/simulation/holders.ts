@@ -30,7 +30,7 @@ export class Holders extends Actor {
     const isDone = await this.order("suspend", txId);
     if (isDone === "done") this.stops.answered(`transaction ${txId}`);
     await this.world.clock.sleep(this.dice.int(100, 8_000));
-    // An order without an answer may be carried out late, and must not come after the order that ends it.
+    // An action without an answer may be carried out late, and must not come after the action that ends it.
     if (isDone === null) await this.world.clock.sleep(LATE_MS);
     this.stops.lift(`transaction ${txId}`);
     while ((await this.order("resume", txId)) === null) {

@@ -8,7 +8,7 @@ const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
 const LATER: readonly string[] = ["NOT_LEADER", "UNAVAILABLE"];
 
-/** People who stop everything, or one signer, on whichever node they reach, and end that after a while. */
+/** People who stop everything, or one signer, on any node they reach, and end that after a while. */
 export class Killers extends Actor {
   private readonly stops: Stops;
   private isKilling = false;

@@ -9,12 +9,12 @@ import type { Stops } from "./stops.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const LATE_MS = 20_000;
-/** Far from what callers and reservers send, so that a payload tells whose it is. */
+/** Values far from those of callers and reservers, so that a payload shows its sender. */
 const FIRST_VALUE = 50_000_000;
 /** Refusals that an operator may be given though no node made a mistake. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "SUBMISSION_REJECTED", "INVALID_REQUEST"];
 
-/** People who act on what they see, on whichever node they reach, and believe what they are told. */
+/** People who act on what they see, on any node they reach, and trust its answers. */
 export class Operators extends Actor {
   /** Orders that were answered: each must be in the history. */
   readonly obeyed: { readonly action: TransactionAction; readonly txId: string; readonly reason: string }[] = [];
@@ -26,7 +26,7 @@ export class Operators extends Actor {
     this.stops = stops;
   }
 
-  /** One order about one transaction that is not final, as far as the operator can see. */
+  /** One action on one transaction that is not final, as far as the operator can see. */
   order(): void {
     const rows = [...this.world.database.state.transactions.values()].filter((row) => !isSettled(row.state));
     if (rows.length > 0) this.begin(this.give(this.dice.pick(rows)));
@@ -38,7 +38,7 @@ export class Operators extends Actor {
   }
 
   private async give({ txId }: TransactionRow): Promise<void> {
-    // What an operator orders about a held transaction is carried out, once.
+    // An operator's action on a held transaction is carried out, once.
     this.stops.lift(`transaction ${txId}`);
     const reason = `order ${++this.serial}`;
     const { action, fields } = this.deed();
@@ -67,7 +67,7 @@ export class Operators extends Actor {
     const isDone = (await order("suspend")) !== null;
     if (isDone) this.stops.answered(subject);
     await this.world.clock.sleep(this.dice.int(100, 5_000));
-    // An order without an answer may be carried out late, and must not come after the order that ends it.
+    // An action without an answer may be carried out late, and must not come after the action that ends it.
     if (!isDone) await this.world.clock.sleep(LATE_MS);
     // The first may or may not have been carried out; the second must be.
     this.stops.lift(subject);

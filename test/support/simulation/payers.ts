@@ -4,7 +4,7 @@ import { SIGNERS, TO, type WorldNode } from "../world.ts";
 import { Actor } from "./actor.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
-/** Far from what the others send, so that a payload tells whose it is. */
+/** Values far from those of the others, so that a payload shows its sender. */
 const FIRST_VALUE = 70_000_000;
 /** Refusals that any of them may be given though no node made a mistake. */
 const EXPECTED: readonly string[] = ["CONFLICT", "NOT_LEADER", "UNAVAILABLE", "QUEUE_FULL"];
@@ -14,7 +14,7 @@ export class Payers extends Actor {
   refused = 0;
   private serial = 0;
 
-  /** Whatever the market asks for. */
+  /** Any price that the market asks for. */
   trust(): void {
     this.start(({ node }) => node.api.create(this.request({})), ["SUBMISSION_REJECTED"]);
   }

@@ -1,7 +1,7 @@
 import { checkSimulation } from "./check.ts";
 import { type Simulation, simulate } from "./simulate.ts";
 
-/** What a number of seeds came to. */
+/** Results of a number of seeds. */
 export interface Played {
   readonly failures: readonly string[];
   /** How often each trouble was met. */
@@ -16,7 +16,7 @@ export async function play(seed: number): Promise<Simulation> {
   return simulation;
 }
 
-/** A seed that fails is told with the command that plays it again; the others are played all the same. */
+/** A failing seed is reported with the command that replays it; the others are played all the same. */
 export async function playSeeds(first: number, count: number): Promise<Played> {
   const failures: string[] = [];
   const counts: Record<string, number> = {};

@@ -1,6 +1,6 @@
 import { playSeeds } from "./play.ts";
 
-/** A process that plays seeds: from which one, and how many. Its parent is told what they came to. */
+/** A process that plays seeds: the first one, and their number. Its parent receives the results. */
 const [first, count] = process.argv.slice(2).map(Number);
 if (first === undefined || count === undefined || process.send === undefined) throw new Error("started by a test only");
 // A run that is broken off takes its processes along.

@@ -13,9 +13,9 @@ const COUNT = Math.ceil(Number(process.env.FENCEPOST_SIM_SEEDS ?? 1_000) / 4);
 const ENOUGH = 200;
 
 /**
- * A simulation runs wide code for a short time: at its usual budget V8 spends a third of the processor time on optimising
- * functions that are soon over, and a fifth of the rest on a young generation that is too small. A stack is read where a
- * seed is played again, and there it is taken.
+ * A simulation runs much code for a short time: with its usual budget V8 spends a third of the processor time on
+ * optimising functions that are soon over, and a fifth of the rest on a young generation that is too small. Stacks are
+ * recorded only when a seed is replayed.
  */
 const V8_OPTIONS = ["--interrupt-budget=1000000", "--max-semi-space-size=64", "--stack-trace-limit=0"];
 
@@ -34,7 +34,7 @@ export function playQuarter(quarter: 1 | 2 | 3 | 4): void {
   );
 }
 
-/** Whichever quarter ends last has the counts of all of them; null before that, or where not all are played. */
+/** The quarter that ends last has the counts of all; null before that, or if not all are played. */
 async function sumOfQuarters(quarter: number, counts: Played["counts"]): Promise<Played["counts"] | null> {
   const fileOf = (each: number) => join(dirname(inject("simulation")), `quarter-${each}.json`);
   await writeFile(`${fileOf(quarter)}.new`, JSON.stringify(counts));

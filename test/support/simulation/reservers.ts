@@ -8,13 +8,13 @@ import type { Acknowledged } from "./callers.ts";
 
 const CLIENT_TIMEOUT_MS = 3_000;
 const PATIENCE = 40;
-/** Far from what the others send, so that a payload tells whose it is. */
+/** Values far from those of the others, so that a payload shows its sender. */
 const FIRST_VALUE = 1_000_000;
 
 /** Callers that sign themselves: they reserve, and then hand in, give back, forget, or send without a word. */
 export class Reservers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
-  /** Given back by a caller who was told so: free for another caller. */
+  /** Released, as its caller was told: free for another caller. */
   readonly released: Reservation[] = [];
   private readonly signer = new FakeSigner(SIGNERS);
   /** How many were sent without a word. */
@@ -57,7 +57,7 @@ export class Reservers extends Actor {
     this.hidden++;
   }
 
-  /** Late, mostly: taken where nothing stands at the nonce, else refused. */
+  /** Late, mostly: accepted if nothing has the nonce, else refused. */
   private async hideAndTell(reservation: Reservation, serial: number): Promise<void> {
     await this.hide(reservation, serial);
     await this.world.clock.sleep(this.dice.int(0, 8_000));
@@ -81,7 +81,7 @@ export class Reservers extends Actor {
     return made?.rawTransaction as Hex;
   }
 
-  /** Repeated until it is answered for good. "over": too late, or done by an earlier telling. Null: patience ran out. */
+  /** Repeated until it has a final answer. "over": too late, or done by an earlier request. Null: patience ran out. */
   private async surely<T>(ask: (node: WorldNode) => Promise<T>): Promise<T | "over" | null> {
     for (let attempt = 0; attempt < PATIENCE; attempt++) {
       if (attempt > 0) await this.world.clock.sleep(this.dice.int(50, 800));

@@ -42,7 +42,8 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Dice of their own: lies about prices, receipts and heads, times and holds shift nothing else in the story of a seed.
+  // Separate dice: lies about prices, receipts and heads, deadlines and holds change nothing else in the story of a
+  // seed.
   const feeDice = new Dice(seed + FEE_SEEDS);
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const headDice = new Dice(seed + HEAD_SEEDS);
@@ -104,7 +105,7 @@ function makeWorld(seed: number, dice: Dice): World {
       nonceStateTimeoutMs: dice.pick([0, 1_000, 30_000]),
       blockQueueLength: dice.pick([1, 1_000]),
       fetchReceiptUponEntry: dice.chance(0.2),
-      // All above what callers offer, some below where the market goes.
+      // All above the callers' offers, some below the market's peak.
       maxFeeWei: feeDice.pick([null, null, 25n * GWEI, 120n * GWEI]),
       maxGasCostWei: feeDice.pick([null, null, 21_000n * 40n * GWEI]),
       // Reservations expire, and no node is up to repair the holes that they leave.
@@ -196,8 +197,8 @@ function moveMarket(world: World, crew: Crew, dice: Dice): void {
 }
 
 /**
- * A failover. Where nothing can have been lost, the nodes go on by themselves; where commits may be, an operator looks at
- * it for a while, resumes the lanes, and starts the nodes again.
+ * A failover. If nothing can have been lost, the nodes go on by themselves; if commits may be lost, an operator looks
+ * at it for a while, resumes the lanes, and restarts the nodes.
  */
 function changeHistory({ world, crew, stops }: Simulation, mayHaveLost: boolean): void {
   world.database.changeHistory(mayHaveLost);
@@ -228,7 +229,7 @@ function isAtRest(simulation: Simulation): boolean {
   return unrest(simulation).length === 0;
 }
 
-/** What is not at rest yet; empty when everything is. */
+/** Everything that is not at rest yet; empty at rest. */
 function unrest(simulation: Simulation): readonly string[] {
   const { world, callers, reservers, operators, payers, holders, killers, consumer } = simulation;
   const { state } = world.database;

@@ -55,7 +55,7 @@ export class Stops {
     this.lifted.set(subject, this.world.clock.monotonicMs());
   }
 
-  /** Somebody resumes everything, past the nodes. */
+  /** Resumes everything, directly in the database. */
   liftAll(): void {
     for (const subject of this.inForce.keys()) this.lift(subject);
   }

@@ -10,8 +10,8 @@ import type { Explanation, Transaction } from "../../../src/contract/schemas/tra
 import type { Asked } from "./staged-node.ts";
 
 /**
- * A night with troubles of every kind, as a node would tell it: for pictures, and for what is about the page alone. Each answer is
- * one of the contract; a test validates them.
+ * A night with troubles of every kind, as a node would report it: for pictures, and for tests of the page alone. Each
+ * answer is one of the contract; a test validates them.
  */
 
 const SIGNERS = [
@@ -379,7 +379,7 @@ function transaction({ at, words }: Staged, n: number): Transaction {
   };
 }
 
-/** A token's transfer, and an event that nobody knows, with what a contract wrote. */
+/** A token's transfer, and an unknown event with a contract's text. */
 function onChain({ at, words }: Staged): NonNullable<Transaction["onChain"]> {
   const word = (value: number) => value.toString(16).padStart(64, "0");
   const token = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
@@ -501,7 +501,7 @@ function explanation({ words }: Staged): Explanation {
   };
 }
 
-/** Of any number of lanes. */
+/** For any number of lanes. */
 export function signerOf(n: number): string {
   return SIGNERS[n] ?? `0x${(n * 7_919 + 0x1000).toString(16).padStart(40, "a")}`;
 }

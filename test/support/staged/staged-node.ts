@@ -12,7 +12,7 @@ export interface Asked {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** What a scene answers with; null: 404. A promise holds the answer open. */
+/** A scene's answer; null: 404. A promise holds the answer open. */
 export type Scene = (asked: Asked) => unknown;
 
 /** Thrown by a scene: a problem document, as a node would send it. */

@@ -162,7 +162,7 @@ export const LIES: readonly Trouble[] = [
       await scene.payAll(0, 1, 2);
       await scene.untilAre("CONFIRMED", 0, 1, 2);
       const late = lagging(scene.spare, scene, { blocks: 1 });
-      // No block that would let it catch up with where the lie was told.
+      // No block that would let it catch up with the lie.
       await scene.chain.pause();
       const lie = scene.proxy.rule({ methods: [COUNT] }, raised(40));
       const asked = scene.pay(3);
@@ -231,7 +231,7 @@ function heightOf(asked: unknown, head: string): unknown {
   return asked === "latest" || asked === "pending" ? head : asked;
 }
 
-/** What lies above a machine's head it does not have. */
+/** An endpoint has no blocks above its head. */
 function past<T extends { readonly result: unknown } | { readonly error: unknown }>(reply: T, head: number) {
   if (!("result" in reply)) return reply;
   const [first] = Array.isArray(reply.result) ? reply.result : [reply.result];
@@ -272,7 +272,7 @@ export const RECEIPTS: readonly Trouble[] = [
       await scene.untilTaken(0, 1, 2);
       await scene.chain.mine(8);
       await scene.untilStruck(down, 5);
-      // What the node says meanwhile must not be taken for an outcome.
+      // The node's answers meanwhile must not be taken for an outcome.
       scene.chain.resume();
       await scene.until(() => scene.proxy.calls.filter(({ method }) => method === SEND).length >= 3, "sent");
       await scene.untilStruck(down, 12);

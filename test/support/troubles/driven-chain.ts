@@ -3,7 +3,7 @@ import type { Hex } from "../../../src/domain/lane.ts";
 import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 
 export interface ReorgOptions {
-  /** What the other branch holds: block by block from its first on. Empty blocks where nothing is said. */
+  /** The other branch, block by block from its first one. Empty blocks by default. */
   readonly branch?: readonly (readonly Hex[])[];
   /** Runs on the old state, before the first block of the other branch. */
   readonly before?: () => Promise<void>;

@@ -7,7 +7,7 @@ import { COUNT, type Scene } from "./scene.ts";
 import type { Trouble } from "./trouble.ts";
 
 const TAKEN = "FAILED_FINAL/NONCE_CONSUMED_EXTERNALLY";
-/** Of another mnemonic: another first block, the same chain id. */
+/** From another mnemonic: another first block, the same chain id. */
 const OTHER_MNEMONIC = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
 async function usurp(scene: Scene, nonce: number): Promise<void> {

@@ -1,4 +1,4 @@
-/** What a pool does to what it took, what blocks cost, and what an account can pay. */
+/** Behaviour of a pool with accepted transactions, block prices, and account balances. */
 import { expect } from "vitest";
 import { SIGNER } from "../integration.ts";
 import { refuseWith } from "../rpc-proxy.ts";

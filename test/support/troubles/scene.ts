@@ -103,8 +103,8 @@ export class Scene {
   }
 
   /**
-   * Has payload `number` executed: on the chain it counts under that number. Asked for like a good caller does: again
-   * under the same request id, where the answer is that the outcome is unknown.
+   * Has payload `number` executed: the chain counts it under that number. Requested like a good caller: again under the
+   * same request id if the outcome is unknown.
    */
   async pay(number: number, { gas = 100_000n, fees = {} }: PayOptions = {}): Promise<SentTransaction> {
     const price = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, ...fees };
@@ -131,7 +131,7 @@ export class Scene {
     return txId;
   }
 
-  /** The bytes of an attempt, from the database; the first where none is named. */
+  /** The bytes of an attempt, from the database; the first one if none is named. */
   async bytesOf(number: number, ordinal = 1): Promise<Hex> {
     const [row] = await this.database.query<{ raw: string }>(
       "SELECT '0x' || encode(raw_transaction, 'hex') AS raw FROM fencepost.attempt WHERE tx_id = $1 AND ordinal = $2",
@@ -156,7 +156,7 @@ export class Scene {
     await this.until(() => numbers.every((number) => taken(this.txIdOf(number))), `${numbers.join(", ")} are taken`);
   }
 
-  /** What nodes said to sends, oldest first. */
+  /** Answers of nodes to sends, oldest first. */
   get answers() {
     return this.events.filter((event) => event.type === "submit.answered");
   }
@@ -169,7 +169,7 @@ export class Scene {
     await this.until(look, `${numbers.join(", ")} are mined`);
   }
 
-  /** A state that lasts: final ones, and STUCK where nothing moves. */
+  /** A lasting state: a final one, or STUCK if nothing moves. */
   async untilAre(state: string, ...numbers: readonly number[]): Promise<void> {
     const look = async () => {
       const views = await Promise.all(numbers.map((number) => this.view(number)));
@@ -193,7 +193,7 @@ export class Scene {
     await this.until(() => this.events.some((event) => event.type === "alert" && event.code === code), `alert ${code}`);
   }
 
-  /** What happens to sends of this payload, at every price, through every endpoint. */
+  /** Result of sends of this payload, at every price, through every endpoint. */
   onSendOf(number: number, treatment: Treatment, times?: number): Rule {
     // With the byte that says how long it is: zeros before a number's own would make it another.
     const mark = `a0${payloadData(number).slice(2)}`;

@@ -1,7 +1,7 @@
 import type { Address, Hex } from "../../../src/domain/lane.ts";
 import type { DevChain } from "../../../src/main/dev/embedded/start-chain.ts";
 
-/** Where the contract stands. */
+/** Address of the contract. */
 export const TALLY: Address = `0x${"7a".repeat(20)}`;
 
 /**

@@ -5,20 +5,20 @@ import { SIGNER } from "../integration.ts";
 import type { PayOptions, Policy, Scene, Setting } from "./scene.ts";
 import { executions } from "./tally.ts";
 
-/** What becomes of payloads, by number: `CONFIRMED` where nothing is said. */
+/** Outcomes of payloads, by number: `CONFIRMED` by default. */
 export type Ends = Readonly<Record<number, string>>;
 
 export interface Trouble {
   readonly name: string;
   readonly setting?: Setting;
-  /** Both where none is named: then the policy must make no difference. */
+  /** Both if none is named: then the policy must make no difference. */
   readonly policies?: readonly Policy[];
   /** Sends payloads, brings the trouble about, and takes its cause away. What it has done is still to be repaired. */
   strike(scene: Scene): Promise<unknown>;
   readonly ends?: Ends;
-  /** Of the payload that is sent when all is over. */
+  /** Outcome of the payload that is sent at the end. */
   readonly afterwards?: PayOptions;
-  /** Where `move` leaves the head STUCK: the reason it must give, the one action that repairs it, and what comes of that. */
+  /** If `move` leaves the head STUCK: the reason it must give, the one action that repairs it, and its result. */
   readonly stuck?: {
     readonly payload: number;
     readonly reason: RegExp;
@@ -91,7 +91,7 @@ async function settledPayloads({ database }: Scene): Promise<number> {
   return rows.length;
 }
 
-/** Once where it is reported as confirmed, never where it is reported as failed: by the chain's own count. */
+/** Once if reported as confirmed, never if reported as failed: by the chain's own count. */
 async function expectEnd(scene: Scene, number: number, end: string): Promise<void> {
   const view = await scene.view(number);
   expect(inWords(view), `payload ${number}`).toBe(end);

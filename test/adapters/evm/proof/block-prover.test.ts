@@ -1,4 +1,4 @@
-/** What a single endpoint says of receipts, held against the hash of their block; on a real EVM behind a proxy. */
+/** Receipts from a single endpoint, checked against the hash of their block; on a real EVM behind a proxy. */
 import { afterEach, describe, expect, it } from "vitest";
 import { BlockProver } from "../../../../src/adapters/evm/proof/block-prover.ts";
 import { Endpoint } from "../../../../src/adapters/evm/rpc/endpoint.ts";

@@ -1,4 +1,4 @@
-/** The price of gas by one and by two endpoints of a real chain, where any of them may change what it passes on. */
+/** The price of gas from one and from two endpoints of a real chain; each may alter its answers. */
 import { afterEach, describe, expect, it } from "vitest";
 import {
   type Json,

@@ -82,7 +82,7 @@ describe("a caller's forwarded JSON-RPC request", () => {
       await clock.advance(10_000);
       expect(await late).toBeInstanceOf(ChainUnavailable);
     }
-    // What took all its time once is not put to the next one too.
+    // A request that timed out once is not sent to the next endpoint as well.
     expect(second.calls("eth_who")).toEqual([]);
     first.on("eth_getLogs", () => "0".repeat(9 * 1024 * 1024));
     for (let asked = 0; asked < 5; asked++)

@@ -13,7 +13,7 @@ const log = (given: object = {}) => ({ address: TOKEN, topics: [TRANSFER, FROM, 
 const receipt = (logs: unknown, given: object = {}) => ({ transactionHash: TX, blockHash: BLOCK, logs, ...given });
 const result = (value: unknown): PassedAnswer => ({ kind: "result", result: value });
 
-/** What an endpoint answers, by method; `asked` keeps the questions. */
+/** The endpoint's answers by method; `asked` records the requests. */
 function endpoint(answers: Readonly<Record<string, PassedAnswer>>) {
   const asked: unknown[] = [];
   const ask = async (method: string, params: unknown): Promise<PassedAnswer> => {

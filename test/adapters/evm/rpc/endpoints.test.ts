@@ -188,7 +188,7 @@ describe("the health of endpoints", () => {
     });
     for (let times = 0; times < 5; times++) expect(await b.endpoints.read(who)).toBe(1);
     expect(server(b, 0).calls("who")).toHaveLength(3);
-    // What was proved before it was put aside is proved again: a probe that asked nothing would take any endpoint back.
+    // An endpoint that was put aside is proved again: a probe that checked nothing would take any endpoint back.
     server(b, 0).on("eth_chainId", () => "0x1");
     const asked = server(b, 0).requests.length;
     await b.clock.advance(1_000);
@@ -360,7 +360,7 @@ describe("an endpoint that falls behind", () => {
     gasLimit: "0x1c9c380",
   });
 
-  /** All on one chain, each where `heads` says, which may be changed. */
+  /** Endpoints of one chain, each at its block in `heads`, which may be changed. */
   async function racing(heads: readonly number[]): Promise<Bench> {
     const b = await bench(...heads.map(() => CHAIN));
     for (const index of heads.keys()) {

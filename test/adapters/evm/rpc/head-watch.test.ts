@@ -52,7 +52,7 @@ function bench(...endpoints: readonly Fake[]) {
     },
     onBehind: (endpoint, { head, ahead }) => found.push(`${endpoints.indexOf(endpoint)} ${head} ${ahead}`),
   });
-  /** So many looks; before each but the first, something happens. */
+  /** This many polls; an event happens before each but the first. */
   const looks = async (count: number, between: (look: number) => void = () => undefined): Promise<void> => {
     for (let look = 0; look < count; look++) {
       between(look);
@@ -213,7 +213,7 @@ describe("an endpoint that claims a false height", () => {
     const [honest, liar] = [new Fake(100), new Fake(100)];
     const { looks } = bench(honest, liar);
     await looks(10 * MINUTE, (look) => {
-      // A block every other look: in between the honest one stands still.
+      // A block every second poll: in between the honest endpoint has no new block.
       honest.go(100 + Math.floor(look / 2));
       Object.assign(liar, { real: honest.head, head: honest.head + 1_000, fork: forkAt(look) });
       expect(honest.behind, String(look)).toBe(false);

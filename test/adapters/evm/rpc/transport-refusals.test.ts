@@ -26,7 +26,7 @@ describe("endpoints that refuse batches", () => {
     const ordered = rpc.readInOrder(echoes(2));
     const others = values(await rpc.batch(echoes(2)));
     expect(server.requests[0]?.calls).toHaveLength(4);
-    // The cut meets the first of those in order, or one of the others where that arrives earlier: never all.
+    // The cut hits the first request in order, or another one if that arrives earlier: never all of them.
     expect(others.some((value) => typeof value === "number")).toBe(true);
     expect(await ordered).toHaveLength(2);
   });

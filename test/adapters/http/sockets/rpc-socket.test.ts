@@ -17,7 +17,7 @@ class FakeSocket implements WebSocketLike {
   readonly ends: (number | "terminated")[] = [];
   private readonly listeners = new Map<string, (data: Buffer, isBinary: boolean) => void>();
 
-  /** Of what was sent, to be called when the other side has taken it. */
+  /** Callbacks of sent messages, to be called when the other side has received them. */
   readonly taken: (() => void)[] = [];
 
   readonly send = (text: string, left: () => void) => {

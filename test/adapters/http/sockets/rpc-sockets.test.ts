@@ -1,4 +1,4 @@
-/** WebSockets at `/rpc`: who may open one, what it is answered, what it is told, and how it ends. */
+/** WebSockets at `/rpc`: who may open one, its answers, its subscriptions, and how it ends. */
 import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:net";
@@ -35,7 +35,7 @@ class Blocks {
     this.latest = block;
   }
 
-  /** Of a block, what its logs are; null: it does not say. */
+  /** The logs of a block; null: the endpoint does not answer. */
   logsOf: (hash: string) => readonly object[] | null = () => [];
   readonly filters: Readonly<Record<string, unknown>>[] = [];
 
@@ -57,7 +57,7 @@ class Blocks {
   }
 }
 
-/** A log as the tests tell it apart. */
+/** The parts of a log that the tests compare. */
 const log = (hash: string, at: number) => ({ blockHash: hash, logIndex: at, removed: false });
 
 const key = (name: string, more: Partial<ApiKey> = {}): ApiKey => ({
@@ -93,7 +93,7 @@ async function raw(url: string, bytes: string): Promise<string> {
   return String(answer);
 }
 
-/** What a request that asks for a WebSocket is told instead of one. */
+/** The answer to a refused request for a WebSocket. */
 async function refusal(url: string, headers: Readonly<Record<string, string>> = {}) {
   const upgrade = {
     ...{ connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" },

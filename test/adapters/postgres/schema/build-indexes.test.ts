@@ -24,7 +24,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-/** As a node of any release writes it. */
+/** Inserts as a node of any version does. */
 function insert(by: Client, state: "ALLOCATED" | "CONFIRMED", nonce: number, signer = SIGNER) {
   return by.query(
     `INSERT INTO fencepost.transaction (tx_id, chain_id, signer, nonce, state, history_count, last_event, created_at, updated_at)

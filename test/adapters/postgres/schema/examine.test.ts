@@ -1,4 +1,4 @@
-/** What the doctor is told of a database, by a real one. */
+/** The doctor's findings about a real database. */
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";

@@ -83,7 +83,8 @@ describe("a session lock of PostgreSQL", () => {
     const store = await two.connect();
     const instance = anInstance();
     await store.registerInstance(instance);
-    // A direct address that leads elsewhere: told of, every other node would take this instance for dead.
+    // A direct address that leads to another server: if it were published, every other node would consider this
+    // instance dead.
     expect(await store.tellLock(instance.instanceId, lock.held)).toBe("unseen");
     await Promise.all([lock.close(), store.close()]);
     await Promise.all([one.close(), two.close()]);

@@ -9,12 +9,12 @@ import { createPostgresSubject, type PostgresSubject } from "../postgres-subject
 
 const LANES = 300;
 const SIZE = { final: 60_000, waiting: 20_000, lanes: LANES };
-/** The tables have thousands of pages; whoever walks one of them has more than this. */
+/** The tables have thousands of pages; a scan of one exceeds this number. */
 const FEW = 250;
 /** Pages of the lanes' own table: so many rows of it are in one, and each lane has one row. */
 const LANES_TABLE = LANES / 10;
 
-/** What looking at everything at once costs on large tables, planned as a store plans it. */
+/** Cost of the overview on large tables, planned as a store plans it. */
 describe("on large tables, looking at everything at once", () => {
   let subject: PostgresSubject;
 

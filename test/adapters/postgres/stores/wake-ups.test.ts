@@ -16,7 +16,7 @@ function open(directUrl: string, telemetry = recordTelemetry()): PostgresWakeUps
   return new PostgresWakeUps({ directUrl, clock: systemClock, entropy: createEntropy(systemClock), telemetry });
 }
 
-/** A listener is told of every kind of hint once when it begins: it may have missed some. */
+/** A new listener gets every kind of hint once: it may have missed some. */
 async function listening(wakeUps: PostgresWakeUps): Promise<PostgresWakeUps> {
   const heard = new Set<string>();
   wakeUps.hear((wakeUp) => heard.add(wakeUp));

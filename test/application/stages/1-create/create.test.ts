@@ -208,7 +208,8 @@ describe("a request id that exists", () => {
       },
     });
     const withGas = (requestId: string) => transfer({ requestId, payload: { to: TO, value: 1, gas: 60_000 } });
-    // Nothing stands before the first, so it is simulated, and looked up before that; the second comes meanwhile.
+    // The first create has no predecessor, so it is simulated, after a look-up of its request id; the second arrives
+    // meanwhile.
     const first = create(made.creates, [withGas("a")]);
     const second = create(made.creates, [withGas("b")]);
     await made.clock.advance(100);
@@ -219,7 +220,7 @@ describe("a request id that exists", () => {
     const items = made.writes.flatMap((write) => (write.kind === "allocate" ? write.items : []));
     expect(items.map(({ intent }) => intent.requestId)).toEqual(["a", "b"]);
     expect(looks).toEqual([["a", "b"]]);
-    // From here on something always stands before: no look, and a repeat is found under the lane's lock.
+    // From here on there is always a predecessor: no look-up, and a repeat is found under the lane's lock.
     const duplicate = { fate: "duplicate", existing: existing("a", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 102 });
     expect(await ask(made, withGas("a"))).toMatchObject([{ outcome: "existing", txId: "the first" }]);

@@ -148,7 +148,7 @@ describe("an estimate that one endpoint lies about", () => {
     expect((await prepareWith(bench, { value: 1 })).gas).toBe(37_200n);
   });
 
-  /** Gas is cheap enough for this ceiling where it is in proportion, and not where it is not. */
+  /** Gas is cheap enough for this ceiling in proportion, and too expensive otherwise. */
   const bounded = { endpoints: 2, chain: { chainId: ARBITRUM }, settings: { maxGasCostWei: 10n ** 15n } } as const;
 
   it("is not worth a second question where it costs no more than a transaction may", async () => {

@@ -66,7 +66,7 @@ it("creates that keep coming, one a millisecond, cost a query every ten", async 
   const { requestIds, queries, clock } = scripted();
   let before = 0;
   for (let n = 0; n < 1_500; n++) {
-    // What is steady is known as such after a few tenths of a second.
+    // A steady rate is recognised after a few tenths of a second.
     if (n === 500) before = queries.length;
     void requestIds.find({ chainId: n, signer: SIGNER }, ["a"]);
     await clock.advance(1);

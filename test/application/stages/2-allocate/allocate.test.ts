@@ -26,7 +26,7 @@ async function run(bench: StageBench, count = 2): Promise<unknown> {
   return asked;
 }
 
-/** Questions for the count hang until they are released; `rpc` tells how many were asked. */
+/** Requests for the count hang until they are released; `rpc` counts them. */
 function hangCounts({ chain }: StageBench) {
   const count = chain.transactionCount.bind(chain);
   const gate = deferred();

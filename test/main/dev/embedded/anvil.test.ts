@@ -7,7 +7,7 @@ import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import type { DevChain } from "../../../../src/main/dev/embedded/start-chain.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
 
-/** Stands in for the binary, which the machine may not have: writes down how it was called and answers like a node. */
+/** Replaces the binary, which the machine may not have: records its arguments and answers like a node. */
 const STAND_IN = `#!${process.execPath}
 const fs = require("node:fs");
 fs.writeFileSync(__dirname + "/called.json", JSON.stringify({ args: process.argv.slice(2), pid: process.pid }));

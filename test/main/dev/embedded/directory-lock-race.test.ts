@@ -5,7 +5,7 @@ import { lockDirectory } from "../../../../src/main/dev/embedded/directory-lock.
 import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import { makeTemporaryDirectory, type TemporaryDirectory } from "../../../support/temporary-directory.ts";
 
-/** What others do between a claimant's look at the directory and its claim. */
+/** Changes by others between a claimant's look at the directory and its claim. */
 let meanwhile: (() => Promise<void>) | null = null;
 
 vi.mock("node:fs/promises", async (importOriginal) => {

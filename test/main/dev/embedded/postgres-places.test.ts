@@ -172,7 +172,7 @@ if (isRoot() && process.platform === "linux") {
 const sources = dirname(fileURLToPath(import.meta.url));
 const readable = await run(process.execPath, ["-e", `fs.readdirSync(${JSON.stringify(sources)})`], NOBODY);
 
-/** Where the suite is not run as root, all of it runs as an ordinary user. */
+/** If the suite is not run as root, all of it runs as an ordinary user. */
 if (isRoot() && readable.code === 0) {
   test("as an ordinary user, in a process of its own", async () => {
     await chown(temporary.path, NOBODY.uid, NOBODY.gid);

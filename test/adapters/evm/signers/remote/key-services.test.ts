@@ -196,7 +196,7 @@ describe("AWS credentials", () => {
     return { service, environment };
   }
 
-  /** What gives credentials, and what it was asked. */
+  /** A source of credentials that records its requests. */
   async function provider(body: unknown, status = 200) {
     const service = await startServiceServer(() => ({ status, body }));
     onTestFinished(() => service.close());
