@@ -1,14 +1,33 @@
 /** `fencepost/testing`: a node, a database and a chain for the duration of a test. */
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createClient, type FencepostClient } from "../../client/index.ts";
+import type { Control } from "../dev/embedded/chain/block-maker.ts";
+import { startDevChain } from "../dev/embedded/chain/child.ts";
 import { assertInstalled, type Part } from "../dev/embedded/needed-packages.ts";
-import type { DevAccount } from "../dev/embedded/start-chain.ts";
-import { type ChainInHand, type ChainProcess, startChainProcess } from "./chain-process.ts";
+import { endChild, release } from "../dev/embedded/processes.ts";
+import type { DevAccount, DevChain } from "../dev/embedded/start-chain.ts";
+import { startNode, type Variables } from "../dev/node-process.ts";
 import { createTestDatabase, type TestDatabase } from "./test-databases.ts";
-import { startTestNode, type Variables } from "./test-node.ts";
 
 export type { FencepostClient } from "../../client/index.ts";
 export type { DevAccount } from "../dev/embedded/start-chain.ts";
-export type { ChainInHand } from "./chain-process.ts";
+
+/** Controls of a test's chain. */
+export interface ChainInHand extends Pick<DevChain, "rpc"> {
+  /** Makes blocks now, also while mining is paused. */
+  mine(blocks?: number): Promise<void>;
+  /**
+   * Replaces the last blocks, up to 64, by a branch that is one block longer. Their transactions are removed from
+   * chain and pool.
+   */
+  reorg(depth: number): Promise<void>;
+  /** Stops the block timer. Resolves when the block in progress is made. */
+  pauseMining(): Promise<void>;
+  resumeMining(): Promise<void>;
+  /** Sets the base fee of every block from the next one on; null: the chain's own rule again. */
+  setBaseFee(wei: bigint | null): Promise<void>;
+}
 
 export interface StackOptions {
   /** Number of funded accounts that the node signs for; default 3. */
@@ -72,7 +91,11 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
   const undo = new Undo();
   try {
     const [chain, database] = await both(
-      startChainProcess({ blockTimeMs, chainId, accounts: signers + STRANGERS }).then(undo.keep((up) => up.stop())),
+      // In a process of its own: a test's fake timers do not stop its blocks.
+      startDevChain(
+        { blockTimeMs, chainId, accounts: signers + STRANGERS, controlled: true },
+        "the chain of the test",
+      ).then(undo.keep((up) => up.stop())),
       createTestDatabase(databaseUrl).then(undo.keep((made) => made.drop())),
     );
     const variables = {
@@ -89,7 +112,7 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
 }
 
 interface Parts {
-  readonly chain: ChainProcess;
+  readonly chain: DevChain;
   readonly database: TestDatabase;
   readonly signers: number;
   readonly variables: Variables;
@@ -117,7 +140,7 @@ async function assemble({ chain, database, signers, variables, undo }: Parts): P
     signers: chain.accounts.slice(0, signers).map(({ address }) => address),
     strangers: chain.accounts.slice(signers),
     databaseUrl: database.url,
-    chain: chain.inHand,
+    chain: controlsOf(chain),
     restartNode: (how = "drain") => {
       const done = restarting.catch(() => undefined).then(() => restart(how));
       restarting = done;
@@ -128,7 +151,32 @@ async function assemble({ chain, database, signers, variables, undo }: Parts): P
   };
 }
 
-function variablesOf(chain: ChainProcess, database: TestDatabase, signers: number): Variables {
+function controlsOf({ rpc }: DevChain): ChainInHand {
+  const control = async (name: Control, ...params: readonly unknown[]) => void (await rpc(`fencepost_${name}`, params));
+  return {
+    mine: (blocks = 1) => control("mine", blocks),
+    reorg: (depth) => control("reorg", depth),
+    pauseMining: () => control("pause"),
+    resumeMining: () => control("resume"),
+    setBaseFee: (wei) => control("setBaseFee", wei === null ? null : `0x${wei.toString(16)}`),
+    rpc,
+  };
+}
+
+/** src/ and dist/ have the same depth. */
+const LAUNCHER = join(fileURLToPath(new URL("../../../", import.meta.url)), "bin", "fencepost.js");
+const DRAIN_MS = 15_000;
+
+/** It ends with this process. */
+async function startTestNode(variables: Variables) {
+  const { child, url } = await startNode("the node of the test", [LAUNCHER], { variables });
+  release(child);
+  /** `kill` is kill -9: nothing is handed over, and the next node recovers from the database. */
+  const stop = (how: "drain" | "kill") => endChild(child, how === "kill" ? [] : [["SIGTERM", DRAIN_MS]]);
+  return { url, stop };
+}
+
+function variablesOf(chain: DevChain, database: TestDatabase, signers: number): Variables {
   const keys = chain.accounts.slice(0, signers).map(({ privateKey }) => privateKey);
   return {
     FENCEPOST_DATABASE_URL: database.url,
@@ -148,7 +196,7 @@ function variablesOf(chain: ChainProcess, database: TestDatabase, signers: numbe
   };
 }
 
-function poolsOf(pools: NonNullable<StackOptions["pools"]>, { accounts }: ChainProcess): Variables {
+function poolsOf(pools: NonNullable<StackOptions["pools"]>, { accounts }: DevChain): Variables {
   const written = Object.entries(pools).map(
     ([name, members]) => `${name}=${members.map((place) => accounts[place]?.address).join("+")}`,
   );

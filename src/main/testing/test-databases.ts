@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { migrate } from "../../adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { systemCode } from "../dev/embedded/embedded-error.ts";
+import { codeOf } from "../../domain/text/thrown.ts";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../dev/embedded/postgres.ts";
 
 export interface TestDatabase {
@@ -100,7 +100,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return systemCode(error) !== "ESRCH";
+    return codeOf(error) !== "ESRCH";
   }
 }
 

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { EmbeddedError, systemCode } from "./embedded-error.ts";
+import { codeOf } from "../../../domain/text/thrown.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { findProcess } from "./processes.ts";
 
 const PREFIX = "supervisor.";
@@ -34,7 +35,7 @@ async function claim(directory: string, term: number, holder: string): Promise<b
     await symlink(holder, pathOf(directory, term));
     return true;
   } catch (error) {
-    if (systemCode(error) === "EEXIST") return false;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
 }
@@ -57,7 +58,7 @@ async function release(directory: string, term: number): Promise<void> {
     await rename(draft, pathOf(directory, term));
   } catch (error) {
     // The directory may have been deleted: then there is nothing to release.
-    if (systemCode(error) !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
   }
 }
 

@@ -1,8 +1,12 @@
 import { execFile, type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, readlink } from "node:fs/promises";
 import { Socket } from "node:net";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { systemClock } from "../../../adapters/system/clock.ts";
+import { codeOf } from "../../../domain/text/thrown.ts";
 import { type Clock, within } from "../../../ports/clock.ts";
-import { systemCode } from "./embedded-error.ts";
 
 /** User of a child process. */
 export interface Account {
@@ -91,7 +95,7 @@ export async function waitForExit(clock: Clock, pid: number, timeoutMs: number):
 }
 
 /** True when `promise` settles within `ms`. */
-export function settlesWithin(clock: Clock, promise: Promise<unknown>, ms: number): Promise<boolean> {
+export function settlesWithin(promise: Promise<unknown>, ms: number, clock = systemClock): Promise<boolean> {
   const settled = () => true;
   return within(clock, promise.then(settled, settled), { ms, late: () => false });
 }
@@ -101,7 +105,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (systemCode(error) !== "ESRCH") throw error;
+    if (codeOf(error) !== "ESRCH") throw error;
   }
 }
 
@@ -142,15 +146,30 @@ export function launch(command: readonly string[], options: SpawnOptions, lastSi
   return { handle, ended };
 }
 
+/** Parses the first line of a child's standard output. Throws `failure` if it ends before. */
+export async function readyLine<T>({ handle, ended }: Child, failure: (ending: Ending) => Error): Promise<T> {
+  const first = once(createInterface({ input: handle.stdout as Readable }), "line") as Promise<[string]>;
+  const ready = await Promise.race([first, ended]);
+  if ("how" in ready) throw failure(ready);
+  return JSON.parse(ready[0]) as T;
+}
+
+/** Lets this process end although the child runs. The child ends with it. */
+export function release({ handle }: Child): void {
+  handle.unref();
+  for (const pipe of [handle.stdout, handle.stderr]) if (pipe instanceof Socket) pipe.unref();
+}
+
 /** Sends one signal after the other, each with its time to take effect, then SIGKILL. */
 export async function endChild(
   { handle, ended }: Child,
-  clock: Clock,
   signals: readonly (readonly [NodeJS.Signals, withinMs: number])[],
+  clock = systemClock,
 ): Promise<void> {
+  handle.ref();
   for (const [signal, withinMs] of signals) {
     handle.kill(signal);
-    if (await settlesWithin(clock, ended, withinMs)) return;
+    if (await settlesWithin(ended, withinMs, clock)) return;
   }
   handle.kill("SIGKILL");
   await ended;

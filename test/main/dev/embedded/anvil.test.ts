@@ -1,7 +1,6 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../../../src/adapters/system/clock.ts";
 import { type AnvilOptions, startAnvil } from "../../../../src/main/dev/embedded/chain/child.ts";
 import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import type { DevChain } from "../../../../src/main/dev/embedded/start-chain.ts";
@@ -70,7 +69,7 @@ describe("anvil, where one is on PATH", () => {
 
 describe("anvil refuses in one line", () => {
   test("if it is not installed", async () => {
-    await expect(startAnvil({ clock: systemClock, command: "no-such-anvil" })).rejects.toMatchObject({
+    await expect(startAnvil({ command: "no-such-anvil" })).rejects.toMatchObject({
       code: "NOT_INSTALLED",
       message: "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain",
     });
@@ -92,11 +91,11 @@ describe("anvil refuses in one line", () => {
   });
 });
 
-async function start(script: string, options: Omit<AnvilOptions, "clock">): Promise<DevChain> {
+async function start(script: string, options: AnvilOptions): Promise<DevChain> {
   const command = join(temporary.path, "anvil");
   await writeFile(command, script);
   await chmod(command, 0o755);
-  return startAnvil({ clock: systemClock, command, ...options });
+  return startAnvil({ command, ...options });
 }
 
 async function called(): Promise<string[]> {

@@ -3,3 +3,4 @@ import { type ChainOptions, startEmbeddedChain } from "../start-chain.ts";
 
 const chain = await startEmbeddedChain(JSON.parse(process.argv[2] ?? "{}") as ChainOptions);
 process.once("SIGTERM", () => void chain.stop().finally(() => process.exit(0)));
+process.stdout.write(`${JSON.stringify(chain)}\n`);

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { messageOf } from "../../../../domain/text/thrown.ts";
-import { systemCode } from "../embedded-error.ts";
+import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
 import { LOOPBACK, portOf, portTaken } from "../loopback-port.ts";
 import { type Answer, fault, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
 
@@ -18,7 +17,7 @@ export async function serveRpc(handle: Handle, port: number) {
   });
   server.listen(port, LOOPBACK);
   await once(server, "listening").catch((error: unknown) => {
-    throw systemCode(error) === "EADDRINUSE" ? portTaken(port) : error;
+    throw codeOf(error) === "EADDRINUSE" ? portTaken(port) : error;
   });
   // A failed connection does not stop the chain.
   server.on("error", () => undefined);

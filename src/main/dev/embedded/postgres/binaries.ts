@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, cp, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { messageOf } from "../../../../domain/text/thrown.ts";
-import { EmbeddedError, systemCode } from "../embedded-error.ts";
+import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import { run } from "../processes.ts";
 import type { Place } from "./place.ts";
 
@@ -116,7 +116,7 @@ async function readEntries(native: string): Promise<LinkEntry[]> {
     return (JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")) as unknown[]).filter(isLinkEntry);
   } catch (error) {
     // A server that is not from npm has its libraries already.
-    if (systemCode(error) === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   }
 }
