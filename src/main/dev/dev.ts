@@ -3,7 +3,7 @@ import { dropSchema } from "../../adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
-import type { Config, ConfigFor } from "../config/config.ts";
+import { type Config, type ConfigFor, keySourcesIn } from "../config/config.ts";
 import { startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
@@ -222,5 +222,5 @@ function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof c
 }
 
 function hasOwnKeys({ signers }: Pick<Config, "signers">): boolean {
-  return Object.values(signers).some((source) => (Array.isArray(source) ? source.length > 0 : source !== null));
+  return keySourcesIn(signers).length > 0;
 }
