@@ -1,7 +1,9 @@
 /** The terminal of `dev`: prompts and key presses. */
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { DevKeys, type KeyActions } from "./keys.ts";
+import { createClient } from "../../client/index.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
+import { devKeys, type KeyActions } from "./keys.ts";
 
 export interface DevTerminal {
   readonly ask: (question: string) => Promise<string>;
@@ -39,14 +41,14 @@ export function openTerminal(): DevTerminal | null {
 
 /** Handles keys until the returned function is called. */
 export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSession): () => Promise<void> {
-  const keys = new DevKeys({ ...actions, send: () => sendTransfer(node) });
+  const keys = devKeys({ ...actions, send: () => sendTransfer(node) });
   const stop = new AbortController();
   const silent = terminal.onKey((key) => {
     // In raw mode the terminal sends no SIGINT for Ctrl-C.
     if (key === CTRL_C || key === "q") process.kill(process.pid, "SIGINT");
     else void keys.press(key);
   });
-  const snapshots = takeSnapshots(keys, stop.signal);
+  const snapshots = takeSnapshots(keys.remember, stop.signal);
   actions.say(keys.help);
   return async () => {
     silent();
@@ -55,19 +57,17 @@ export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSessi
   };
 }
 
-async function takeSnapshots(keys: DevKeys, signal: AbortSignal): Promise<void> {
+async function takeSnapshots(remember: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await keys.remember().catch(() => undefined);
+    await remember().catch(() => undefined);
     await systemClock.sleep(REMEMBER_EVERY_MS, signal).catch(() => undefined);
   }
 }
 
-async function sendTransfer({ url, signers: [signer, to = signer] }: DevSession["node"]): Promise<string> {
-  const response = await fetch(`${url}/api/v1/tx`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ signer, payload: { to, value: "1" } }),
-  });
-  const { txId, nonce, detail } = (await response.json()) as { txId?: string; nonce?: number; detail?: string };
-  return txId === undefined ? `not sent: ${detail}` : `sent ${txId} with nonce ${nonce}`;
+async function sendTransfer({ url, signers: [signer = "", to = signer] }: DevSession["node"]): Promise<string> {
+  const sending = createClient({ url, repeat: false }).send({ signer, payload: { to, value: "1" } });
+  return sending.then(
+    ({ txId, nonce }) => `sent ${txId} with nonce ${nonce}`,
+    (error: unknown) => `not sent: ${messageOf(error)}`,
+  );
 }
