@@ -10,6 +10,8 @@ import { createMask } from "../domain/text/mask.ts";
 import { version } from "./node/version.ts";
 
 export interface ProcessOutput extends CliIo {
+  /** Prints one line of progress on standard error. */
+  say(line: string): void;
   /** Masks these texts in all later error output: an error may quote its input. */
   hide(secrets: readonly string[]): void;
 }
@@ -22,10 +24,12 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   process.stdout.on("error", () => {
     readerLeft = true;
   });
+  const stderr = (text: string) => void process.stderr.write(mask(text));
   return {
     version,
     stdout: (text) => void process.stdout.write(text),
-    stderr: (text) => void process.stderr.write(mask(text)),
+    stderr,
+    say: (line) => stderr(`${line}\n`),
     screen: () => screenOf(process.stdout, variables),
     readerLeft: () => readerLeft,
     now: () => systemClock.now(),
