@@ -182,7 +182,7 @@ async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) 
 
 async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChain> {
   const startChain = request.chain === "anvil" ? startAnvil : startDevChain;
-  const chain = await startChain({ blockTimeMs: BLOCK_TIME_MS });
+  const chain = await startChain({ blockTimeMs: BLOCK_TIME_MS, clock: systemClock });
   undo.push(() => chain.stop());
   request.say(
     `${request.chain === "anvil" ? "anvil" : "EVM"} chain ${chain.chainId} at ${chain.url}, a block every ${BLOCK_TIME_MS} ms`,

@@ -1,5 +1,6 @@
 /** Nodes in processes of their own. They end with this process. */
 import type { ReadyNode as ReadyLine } from "../../adapters/cli/present.ts";
+import { systemClock } from "../../adapters/system/clock.ts";
 import type { Service } from "../service.ts";
 import { EmbeddedError } from "./embedded/embedded-error.ts";
 import { endChild, launch, readyLine } from "./embedded/processes.ts";
@@ -54,9 +55,9 @@ export async function startNodeProcess({ argv, variables, ...options }: NodeProc
   const command = [process.execPath, ...inherited(process.execArgv), ...argv, "--port", String(port)];
   const child = launch(command, { env: variables, stdio: ["ignore", "ignore", "inherit", "ipc"] }, "TERM");
   let isWanted = true;
-  const end = (...signals: Parameters<typeof endChild>[1]) => {
+  const end = (...signals: Parameters<typeof endChild>[2]) => {
     isWanted = false;
-    return endChild(child, signals);
+    return endChild(child, systemClock, signals);
   };
   const ready = new Promise<ReadyNode>((resolve) =>
     child.handle.once("message", (message) => resolve(message as ReadyNode)),

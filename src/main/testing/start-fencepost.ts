@@ -1,6 +1,7 @@
 /** `fencepost/testing`: a node, a database and a chain for the duration of a test. */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { systemClock } from "../../adapters/system/clock.ts";
 import { createClient, type FencepostClient } from "../../client/index.ts";
 import type { Control } from "../dev/embedded/chain/block-maker.ts";
 import { startDevChain } from "../dev/embedded/chain/child.ts";
@@ -88,16 +89,18 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
   }
   const parts: Part[] = databaseUrl === undefined ? ["chain", "database"] : ["chain"];
   assertInstalled({ who: "fencepost/testing", parts, instead: INSTEAD });
-  const undo = new Undo();
+  const undo = undoStack();
   try {
-    const [chain, database] = await both(
+    const starting = startDevChain(
       // In a process of its own: a test's fake timers do not stop its blocks.
-      startDevChain(
-        { blockTimeMs, chainId, accounts: signers + STRANGERS, controlled: true },
-        "the chain of the test",
-      ).then(undo.keep((up) => up.stop())),
-      createTestDatabase(databaseUrl).then(undo.keep((made) => made.drop())),
+      { blockTimeMs, chainId, accounts: signers + STRANGERS, controlled: true, clock: systemClock },
+      "the chain of the test",
     );
+    const creating = createTestDatabase(databaseUrl);
+    // If one of them fails, the other one is awaited and removed.
+    undo.add(() => starting.then((chain) => chain.stop(), ignore));
+    undo.add(() => creating.then((database) => database.drop(), ignore));
+    const [chain, database] = await Promise.all([starting, creating]);
     const variables = {
       ...variablesOf(chain, database, signers),
       ...poolsOf(pools, chain),
@@ -116,14 +119,14 @@ interface Parts {
   readonly database: TestDatabase;
   readonly signers: number;
   readonly variables: Variables;
-  readonly undo: Undo;
+  readonly undo: ReturnType<typeof undoStack>;
 }
 
 async function assemble({ chain, database, signers, variables, undo }: Parts): Promise<Stack> {
   let node = await startTestNode(variables);
   let restarting: Promise<unknown> = Promise.resolve();
   undo.add(async () => {
-    await restarting.catch(() => undefined);
+    await restarting.catch(ignore);
     await node.stop("drain");
   });
   const { url } = node;
@@ -172,7 +175,7 @@ async function startTestNode(variables: Variables) {
   const { child, url } = await startNode("the node of the test", [LAUNCHER], { variables });
   release(child);
   /** `kill` is kill -9: nothing is handed over, and the next node recovers from the database. */
-  const stop = (how: "drain" | "kill") => endChild(child, how === "kill" ? [] : [["SIGTERM", DRAIN_MS]]);
+  const stop = (how: "drain" | "kill") => endChild(child, systemClock, how === "kill" ? [] : [["SIGTERM", DRAIN_MS]]);
   return { url, stop };
 }
 
@@ -203,36 +206,24 @@ function poolsOf(pools: NonNullable<StackOptions["pools"]>, { accounts }: DevCha
   return written.length === 0 ? {} : { FENCEPOST_POOLS: written.join(",") };
 }
 
-/** Runs the clean-up steps once, the last one first; a failure does not stop the rest. */
-class Undo {
-  private readonly steps: (() => Promise<unknown>)[] = [];
-  private running: Promise<void> | null = null;
+type Step = () => Promise<unknown>;
 
-  add(step: () => Promise<unknown>): void {
-    this.steps.unshift(step);
-  }
+const ignore = () => undefined;
 
-  keep<T>(step: (made: T) => Promise<unknown>): (made: T) => T {
-    return (made) => {
-      this.add(() => step(made));
-      return made;
-    };
-  }
-
-  all(): Promise<void> {
-    this.running ??= this.run();
-    return this.running;
-  }
-
-  private async run(): Promise<void> {
+/** Clean-up steps, run once, the last one first. A failure does not stop the rest. */
+function undoStack() {
+  const steps: Step[] = [];
+  let running: Promise<void> | null = null;
+  const run = async (): Promise<void> => {
     const failures: unknown[] = [];
-    for (const step of this.steps) await step().catch((error: unknown) => failures.push(error));
+    for (const step of steps) await step().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
-  }
-}
-
-/** Waits for both, also if one fails: the other one must be there to be cleaned up. */
-async function both<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
-  await Promise.allSettled([first, second]);
-  return Promise.all([first, second]);
+  };
+  return {
+    add: (step: Step) => void steps.unshift(step),
+    all: () => {
+      running ??= run();
+      return running;
+    },
+  };
 }

@@ -111,7 +111,7 @@ async function startNodeChild(name: string, variables: Variables, directory: str
     },
     stop: async () => {
       signal("SIGCONT");
-      if (alive()) await endChild(child, [["SIGTERM", DRAIN_MS]]);
+      if (alive()) await endChild(child, systemClock, [["SIGTERM", DRAIN_MS]]);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { defined } from "../../../domain/defined.ts";
-import { controlledBlocks, makeBlocks } from "./chain/block-maker.ts";
+import { controlledBlocks } from "./chain/block-maker.ts";
 import { type ChainSettings, createEngine, DEFAULTS, type DevAccount } from "./chain/edr.ts";
 import { guardEdr } from "./chain/guard-edr.ts";
 import { resultOf } from "./chain/json-rpc.ts";
@@ -43,7 +43,7 @@ export async function startEmbeddedChain({ port, controlled, ...options }: Chain
   const stopMining = () => engine("evm_setIntervalMining", [0]);
   const rpc = async (method: string, params: readonly unknown[] = []) => resultOf(method, await handle(method, params));
   const mine = async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`]));
-  const served = controlled ? controlledBlocks(handle, makeBlocks({ rpc, mine }, settings.blockTimeMs)) : handle;
+  const served = controlled ? controlledBlocks(handle, settings.blockTimeMs) : handle;
   const server = await serveRpc(served, port ?? 0).catch(async (error: unknown) => {
     await stopMining();
     throw error;

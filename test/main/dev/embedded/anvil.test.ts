@@ -1,6 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../../../src/adapters/system/clock.ts";
 import { type AnvilOptions, startAnvil } from "../../../../src/main/dev/embedded/chain/child.ts";
 import { findProcess } from "../../../../src/main/dev/embedded/processes.ts";
 import type { DevChain } from "../../../../src/main/dev/embedded/start-chain.ts";
@@ -69,7 +70,7 @@ describe("anvil, where one is on PATH", () => {
 
 describe("anvil refuses in one line", () => {
   test("if it is not installed", async () => {
-    await expect(startAnvil({ command: "no-such-anvil" })).rejects.toMatchObject({
+    await expect(startAnvil({ clock: systemClock, command: "no-such-anvil" })).rejects.toMatchObject({
       code: "NOT_INSTALLED",
       message: "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain",
     });
@@ -91,11 +92,11 @@ describe("anvil refuses in one line", () => {
   });
 });
 
-async function start(script: string, options: AnvilOptions): Promise<DevChain> {
+async function start(script: string, options: Omit<AnvilOptions, "clock">): Promise<DevChain> {
   const command = join(temporary.path, "anvil");
   await writeFile(command, script);
   await chmod(command, 0o755);
-  return startAnvil({ command, ...options });
+  return startAnvil({ clock: systemClock, command, ...options });
 }
 
 async function called(): Promise<string[]> {

@@ -1,6 +1,4 @@
-import { systemClock } from "../../../../adapters/system/clock.ts";
-import type { DevChain } from "../start-chain.ts";
-import type { Handle } from "./json-rpc.ts";
+import { type Handle, resultOf } from "./json-rpc.ts";
 
 /** Deepest reorg of a test; each level costs the chain a snapshot. */
 const MOST_DEPTH = 64;
@@ -8,8 +6,13 @@ const CONTROLS = ["mine", "reorg", "pause", "resume", "setBaseFee"] as const;
 
 export type Control = (typeof CONTROLS)[number];
 
-/** Adds the calls `fencepost_mine`, `fencepost_reorg` and so on, which control the blocks. */
-export function controlledBlocks(handle: Handle, blocks: ReturnType<typeof makeBlocks>): Handle {
+/**
+ * Makes the blocks of a chain without mining of its own, and answers the calls that control them: `fencepost_mine`,
+ * `fencepost_reorg` and so on.
+ */
+export function controlledBlocks(handle: Handle, blockTimeMs: number | null): Handle {
+  const rpc = async (method: string, ...params: readonly unknown[]) => resultOf(method, await handle(method, params));
+  const blocks = makeBlocks(rpc, blockTimeMs);
   return async (method, params) => {
     const control = CONTROLS.find((each) => method === `fencepost_${each}`);
     if (control === undefined) return handle(method, params);
@@ -18,15 +21,17 @@ export function controlledBlocks(handle: Handle, blocks: ReturnType<typeof makeB
   };
 }
 
-/** Makes the blocks of a chain without mining of its own, each after a snapshot that a reorg can return to. */
-export function makeBlocks(chain: Pick<DevChain, "rpc" | "mine">, blockTimeMs: number | null) {
+type Rpc = (method: string, ...params: readonly unknown[]) => Promise<unknown>;
+
+/** Each block is made after a snapshot that a reorg can return to. */
+function makeBlocks(rpc: Rpc, blockTimeMs: number | null) {
   /** `number`: the head at the snapshot. */
   let snapshots: { readonly number: number; readonly id: unknown }[] = [];
   let baseFee: string | null = null;
   let branches = 0;
   /** Increases with every timer and every pause: only the latest timer sets the next. */
   let beats = 0;
-  let cancelBeat = () => {};
+  let timer: NodeJS.Timeout | undefined;
   /** Serialises blocks and reorgs. */
   let turn: Promise<unknown> = Promise.resolve();
 
@@ -35,11 +40,11 @@ export function makeBlocks(chain: Pick<DevChain, "rpc" | "mine">, blockTimeMs: n
     turn = done.catch(() => undefined);
     return done;
   };
-  const head = async () => Number(await chain.rpc("eth_blockNumber"));
+  const head = async () => Number(await rpc("eth_blockNumber"));
   const mineOne = async (): Promise<void> => {
-    snapshots = [...snapshots, { number: await head(), id: await chain.rpc("evm_snapshot") }].slice(-MOST_DEPTH);
-    if (baseFee !== null) await chain.rpc("hardhat_setNextBlockBaseFeePerGas", [baseFee]);
-    await chain.mine();
+    snapshots = [...snapshots, { number: await head(), id: await rpc("evm_snapshot") }].slice(-MOST_DEPTH);
+    if (baseFee !== null) await rpc("hardhat_setNextBlockBaseFeePerGas", baseFee);
+    await rpc("hardhat_mine", "0x1");
   };
   const mineMany = async (blocks: number): Promise<void> => {
     for (let mined = 0; mined < blocks; mined++) await mineOne();
@@ -49,12 +54,12 @@ export function makeBlocks(chain: Pick<DevChain, "rpc" | "mine">, blockTimeMs: n
     const own = ++beats;
     // A failed block does not stop the timer.
     const next = () => void (beats === own && beat());
-    cancelBeat = systemClock.after(blockTimeMs, () => void inTurn(mineOne).then(next, next));
+    timer = setTimeout(() => void inTurn(mineOne).then(next, next), blockTimeMs);
   };
   const pause = () =>
     inTurn(async () => {
       beats++;
-      cancelBeat();
+      clearTimeout(timer);
     });
   beat();
   return {
@@ -75,18 +80,18 @@ export function makeBlocks(chain: Pick<DevChain, "rpc" | "mine">, blockTimeMs: n
         if (depth < 1 || snapshot === undefined) {
           throw new RangeError(`reorg(${depth}): the last 1 to ${snapshots.length} blocks can be replaced`);
         }
-        await chain.rpc("evm_revert", [snapshot.id]);
+        await rpc("evm_revert", snapshot.id);
         snapshots = snapshots.filter(({ number }) => number < target);
-        await dropPool(chain);
+        await dropPool(rpc);
         // Another coinbase: the new empty blocks must not have the hashes of the old ones.
-        await chain.rpc("hardhat_setCoinbase", [`0x${(++branches).toString(16).padStart(40, "c")}`]);
+        await rpc("hardhat_setCoinbase", `0x${(++branches).toString(16).padStart(40, "c")}`);
         await mineMany(depth + 1);
       }),
   };
 }
 
 /** A snapshot restores its transaction pool too. */
-async function dropPool(chain: Pick<DevChain, "rpc">): Promise<void> {
-  const pending = (await chain.rpc("eth_pendingTransactions")) as readonly { readonly hash: string }[];
-  for (const { hash } of pending) await chain.rpc("hardhat_dropTransaction", [hash]);
+async function dropPool(rpc: Rpc): Promise<void> {
+  const pending = (await rpc("eth_pendingTransactions")) as readonly { readonly hash: string }[];
+  for (const { hash } of pending) await rpc("hardhat_dropTransaction", hash);
 }

@@ -1,13 +1,14 @@
 /** Chains in a process of their own. They end with this process, and report when they end. */
 import { fileURLToPath } from "node:url";
-import { systemClock } from "../../../../adapters/system/clock.ts";
 import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
+import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError } from "../embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "../loopback-port.ts";
 import { type Child, type Ending, endChild, launch, readyLine, release, settlesWithin } from "../processes.ts";
 import { type ChainOptions, type ChainSettings, chainSettings, type DevChain, deriveAccounts } from "../start-chain.ts";
 import { ChainRpcError, callChain } from "./json-rpc.ts";
 
+type ChildOptions = ChainOptions & { readonly clock: Clock };
 type Ready = Pick<DevChain, "url" | "port" | "chainId" | "accounts">;
 
 const READY_POLL_MS = 50;
@@ -16,18 +17,18 @@ const STOP_MS = 5_000;
 /** Time between the end of a chain's last connection and the end of its process. */
 const ENDING_MS = 1_000;
 
-function chainIn(child: Child, ready: Ready, mineMethod: "anvil_mine" | "hardhat_mine"): DevChain {
+function chainIn(child: Child, clock: Clock, ready: Ready, mineMethod: "anvil_mine" | "hardhat_mine"): DevChain {
   const ended = child.ended.then(causeOf);
   const rpc = async (method: string, params: readonly unknown[] = []) => {
     try {
       return await callChain(ready.url, method, params);
     } catch (error) {
-      if (error instanceof ChainRpcError || !(await settlesWithin(ended, ENDING_MS))) throw error;
+      if (error instanceof ChainRpcError || !(await settlesWithin(clock, ended, ENDING_MS))) throw error;
       throw new EmbeddedError("ENDED", `the chain ended: ${await ended}`, { cause: error });
     }
   };
   const mine = async (blocks = 1) => void (await rpc(mineMethod, [`0x${blocks.toString(16)}`]));
-  return { ...ready, ended, rpc, mine, stop: () => endChild(child, [["SIGTERM", STOP_MS]]) };
+  return { ...ready, ended, rpc, mine, stop: () => endChild(child, clock, [["SIGTERM", STOP_MS]]) };
 }
 
 /**
@@ -47,22 +48,25 @@ export function causeOf({ how, stderr }: Pick<Ending, "how" | "stderr">): string
 const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
 /** The embedded chain in its own process: a contract can make EDR panic, which ends the process that runs EDR. */
-export async function startDevChain(options: ChainOptions, name = "the embedded chain"): Promise<DevChain> {
+export async function startDevChain(
+  { clock, ...options }: ChildOptions,
+  name = "the embedded chain",
+): Promise<DevChain> {
   const command = [process.execPath, MAIN, JSON.stringify(options)];
   const child = launch(command, { stdio: ["ignore", "pipe", "pipe"] }, "TERM");
   const ready = await readyLine<Ready>(child, (ending) => notStarted(name, causeOf(ending)));
   // A controlled chain is a test's, which may forget to stop it.
   if (options.controlled) release(child);
-  return chainIn(child, ready, "hardhat_mine");
+  return chainIn(child, clock, ready, "hardhat_mine");
 }
 
-export type AnvilOptions = ChainOptions & {
+export type AnvilOptions = ChildOptions & {
   /** Command name, looked up on PATH, or a path. */
   readonly command?: string | undefined;
 };
 
 /** Foundry's anvil instead of the embedded chain. */
-export async function startAnvil({ command = "anvil", ...options }: AnvilOptions): Promise<DevChain> {
+export async function startAnvil({ command = "anvil", clock, ...options }: AnvilOptions): Promise<DevChain> {
   if (options.port !== undefined) await assertPortFree(options.port);
   const port = options.port ?? (await freePort());
   const settings = chainSettings(options);
@@ -73,25 +77,25 @@ export async function startAnvil({ command = "anvil", ...options }: AnvilOptions
     accounts: await deriveAccounts(settings),
   };
   const child = launch([command, ...commandLine(settings, port)], { stdio: ["ignore", "ignore", "pipe"] }, "TERM");
-  const chain = chainIn(child, ready, "anvil_mine");
-  await waitForAnvil(child, ready.url).catch(async (error: unknown) => {
+  const chain = chainIn(child, clock, ready, "anvil_mine");
+  await waitForAnvil(child, clock, ready.url).catch(async (error: unknown) => {
     await chain.stop();
     throw error;
   });
   return chain;
 }
 
-async function waitForAnvil({ ended }: Child, url: string): Promise<void> {
-  const deadlineMs = systemClock.monotonicMs() + READY_TIMEOUT_MS;
+async function waitForAnvil({ ended }: Child, clock: Clock, url: string): Promise<void> {
+  const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
   let problem = "it does not answer";
-  while (systemClock.monotonicMs() < deadlineMs) {
+  while (clock.monotonicMs() < deadlineMs) {
     try {
       await callChain(url, "eth_chainId", []);
       return;
     } catch (error) {
       problem = messageOf(error);
     }
-    if (!(await settlesWithin(ended, READY_POLL_MS))) continue;
+    if (!(await settlesWithin(clock, ended, READY_POLL_MS))) continue;
     const ending = await ended;
     if (codeOf(ending.error) === "ENOENT") throw new EmbeddedError("NOT_INSTALLED", ANVIL_MISSING);
     problem = causeOf(ending);

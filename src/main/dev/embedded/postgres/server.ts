@@ -36,7 +36,7 @@ export async function startServer(request: ServerRequest) {
   const child = await launchServer(request);
   /** Resolves with how it ended, also if we did not end it. */
   const exited = child.ended.then(({ how }) => how);
-  const stop = (mode: StopMode) => endChild(child, STOP_SIGNALS[mode], request.clock);
+  const stop = (mode: StopMode) => endChild(child, request.clock, STOP_SIGNALS[mode]);
   const server = { pid: child.handle.pid ?? 0, exited, stop };
   const outcome = await waitUntilReady(server, request);
   if (request.keepsProcess === false) child.handle.unref();
@@ -64,7 +64,7 @@ async function waitUntilReady(server: RunningServer, request: ServerRequest): Pr
   while (clock.monotonicMs() < deadlineMs && !signal?.aborted) {
     const file = await readPostmasterFile(cluster.data);
     if (file?.pid === server.pid && file.ready) return "ready";
-    if (await settlesWithin(server.exited, READY_POLL_MS, clock)) return "failed";
+    if (await settlesWithin(clock, server.exited, READY_POLL_MS)) return "failed";
   }
   return "failed";
 }
