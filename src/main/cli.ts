@@ -20,7 +20,7 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
-import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
+import { createOutput, misuse, type ProcessOutput, screenOf } from "./process-output.ts";
 import { remoteActions } from "./remote/node-to-ask.ts";
 import { profileFileOf, profilesIn } from "./remote/profile-file.ts";
 
@@ -172,10 +172,7 @@ function createKeyActions(
 function keystoreOf({ signers: { keystore } }: Config): KeystoreSource {
   if (keystore !== null) return keystore;
   const variables = "FENCEPOST_KEYSTORE_DIR and FENCEPOST_KEYSTORE_PASSWORD_FILE";
-  throw new CommandFailed(
-    [`${variables} must name the directory of the keys and the file of their password`],
-    EXIT_CODES.misused,
-  );
+  throw misuse(`${variables} must name the directory of the keys and the file of their password`);
 }
 
 type Variables = Environment["variables"];

@@ -55,6 +55,11 @@ async function readText(path: string): Promise<string> {
   if (path === "-") return text(process.stdin);
   return readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === "ENOENT" ? "there is no such file" : `it cannot be read (${cause.code})`;
-    throw new CommandFailed([`${path}: ${why}`], EXIT_CODES.misused, { cause });
+    throw misuse(`${path}: ${why}`, { cause });
   });
+}
+
+/** A failure that the command's user can correct. */
+export function misuse(line: string, options?: ErrorOptions): CommandFailed {
+  return new CommandFailed([line], EXIT_CODES.misused, options);
 }

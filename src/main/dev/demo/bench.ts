@@ -1,8 +1,8 @@
 /** `fencepost bench`: creates per second and their latency, of an embedded node or of a named one. */
 import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
-import { CommandFailed, EXIT_CODES } from "../../../adapters/cli/failure.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { FencepostClient } from "../../../client/index.ts";
+import { misuse } from "../../process-output.ts";
 import { inParallel } from "./audited-load.ts";
 import { type NodeChild, withCluster } from "./embedded-cluster.ts";
 
@@ -31,10 +31,7 @@ export async function bench(options: BenchOptions, ports: BenchPorts): Promise<B
   const name = url ?? profile;
   if (name !== undefined) {
     if (signer === undefined) {
-      throw new CommandFailed(
-        ["--signer is missing: name the signer that pays for the gas of the measured transactions"],
-        EXIT_CODES.misused,
-      );
+      throw misuse("--signer is missing: name the signer that pays for the gas of the measured transactions");
     }
     return measure({ name, client: await ports.connect(), signers: [signer], to: to ?? signer }, options, ports);
   }
