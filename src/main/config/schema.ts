@@ -39,7 +39,6 @@ import {
   text,
   wei,
 } from "./parsers.ts";
-import { pools, showPools } from "./pool-setting.ts";
 import {
   ageOr,
   BY_CHAIN_ID,
@@ -263,7 +262,7 @@ export const SETTINGS = {
     /** The same document inside the configuration. */
     policies: optional(document, { show: () => "set" }),
     /** Named groups of signers. Each transaction for a pool gets one of its signers. */
-    pools: optional(pools, { show: showPools }),
+    pools: optional(credentials.pools, { show: credentials.showPools }),
     mode: oneOf("worker-queue", "basic"),
     /** Longer in `dev`, so that a busy laptop keeps its lease; production takes over sooner. */
     leaseDuration: { ...time(10_000, 500), devFallback: 60_000 },

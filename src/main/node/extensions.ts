@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { createEntropy } from "../../adapters/system/entropy.ts";
-import type { TelemetrySink } from "../../adapters/system/telemetry.ts";
-import { openTracing, type Tracing } from "../../adapters/telemetry/open-tracing.ts";
+import { openTracing } from "../../adapters/telemetry/open-tracing.ts";
 import { createAlertSink } from "../../adapters/webhooks/alert-sink.ts";
 import { guardedFetch } from "../../adapters/webhooks/guarded-fetch.ts";
 import { createHttpStuckHook } from "../../adapters/webhooks/http-stuck-hook.ts";
@@ -17,14 +16,7 @@ import { SETTINGS } from "../config/schema.ts";
 import { version } from "./version.ts";
 
 /** Extensions of an installation: the stuck hook, a repricing strategy, and the targets of alerts and traces. */
-export interface Extensions {
-  readonly sinks: readonly TelemetrySink[];
-  readonly stuckHook?: StuckResolutionHook;
-  readonly repricing?: RepricingStrategy;
-  /** Absent: OpenTelemetry's API is not installed. */
-  readonly tracing?: Tracing;
-  close(): Promise<void>;
-}
+export type Extensions = Awaited<ReturnType<typeof openExtensions>>;
 
 export interface ExtensionOptions {
   readonly config: Pick<Config, "nodeId" | "stuckHook" | "repricingModule" | "alertWebhook" | "hookNetworks">;
@@ -34,7 +26,7 @@ export interface ExtensionOptions {
 
 const ports = { clock: systemClock, entropy: createEntropy(systemClock) };
 
-export async function openExtensions(options: ExtensionOptions): Promise<Extensions> {
+export async function openExtensions(options: ExtensionOptions) {
   const posting = { ...ports, fetch: guardedFetch(options.config.hookNetworks) };
   const stuckHook = await openHook(options.config.stuckHook, posting);
   const repricing = await openRepricing(options.config.repricingModule);
@@ -42,6 +34,7 @@ export async function openExtensions(options: ExtensionOptions): Promise<Extensi
   const tracing = await openTracing({ clock: systemClock, version });
   return {
     sinks: [alerts?.sink ?? [], tracing?.sink ?? []].flat(),
+    /** Absent: OpenTelemetry's API is not installed. */
     ...(tracing && { tracing }),
     ...(stuckHook && { stuckHook }),
     ...(repricing && { repricing }),

@@ -76,17 +76,7 @@ const INSTEAD = { database: "give startFencepost the databaseUrl of a server of 
 export async function startFencepost(options: StackOptions = {}): Promise<Stack> {
   const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl } = options;
   const { pools = {}, settings = {} } = options;
-  if (!Number.isInteger(signers) || signers < 1 || signers > MOST_SIGNERS) {
-    throw new RangeError(`startFencepost: signers must be a whole number from 1 to ${MOST_SIGNERS}, not ${signers}`);
-  }
-  if (blockTimeMs !== null && !(blockTimeMs >= 1)) {
-    throw new RangeError(`startFencepost: blockTimeMs must be at least 1, or null, not ${blockTimeMs}`);
-  }
-  for (const [name, members] of Object.entries(pools)) {
-    const stray = members.find((place) => !Number.isInteger(place) || place < 0 || place >= signers);
-    if (stray !== undefined)
-      throw new RangeError(`startFencepost: pool ${name}: there are signers 0 to ${signers - 1}, and no ${stray}`);
-  }
+  assertPossible({ signers, blockTimeMs, pools });
   const parts: Part[] = databaseUrl === undefined ? ["chain", "database"] : ["chain"];
   assertInstalled({ who: "fencepost/testing", parts, instead: INSTEAD });
   const undo = undoStack();
@@ -107,22 +97,38 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
       FENCEPOST_CONFIRMATIONS: `${confirmations}`,
       ...settings,
     };
-    return await assemble({ chain, database, signers, variables, undo });
+    return await stackOn(chain, database, { signers, variables, undo });
   } catch (error) {
     await undo.all();
     throw error;
   }
 }
 
+function assertPossible({
+  signers,
+  blockTimeMs,
+  pools,
+}: Required<Pick<StackOptions, "signers" | "blockTimeMs" | "pools">>) {
+  if (!Number.isInteger(signers) || signers < 1 || signers > MOST_SIGNERS) {
+    throw new RangeError(`startFencepost: signers must be a whole number from 1 to ${MOST_SIGNERS}, not ${signers}`);
+  }
+  if (blockTimeMs !== null && !(blockTimeMs >= 1)) {
+    throw new RangeError(`startFencepost: blockTimeMs must be at least 1, or null, not ${blockTimeMs}`);
+  }
+  for (const [name, members] of Object.entries(pools)) {
+    const stray = members.find((place) => !Number.isInteger(place) || place < 0 || place >= signers);
+    if (stray !== undefined)
+      throw new RangeError(`startFencepost: pool ${name}: there are signers 0 to ${signers - 1}, and no ${stray}`);
+  }
+}
+
 interface Parts {
-  readonly chain: DevChain;
-  readonly database: TestDatabase;
   readonly signers: number;
   readonly variables: Variables;
   readonly undo: ReturnType<typeof undoStack>;
 }
 
-async function assemble({ chain, database, signers, variables, undo }: Parts): Promise<Stack> {
+async function stackOn(chain: DevChain, database: TestDatabase, { signers, variables, undo }: Parts): Promise<Stack> {
   let node = await startTestNode(variables);
   let restarting: Promise<unknown> = Promise.resolve();
   undo.add(async () => {

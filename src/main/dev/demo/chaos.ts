@@ -3,9 +3,8 @@
  * its lease and resumed. Finally database and chain are compared, as in `demo`.
  */
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
-import { auditedLoad } from "./audited-load.ts";
+import { auditedLoad, createProgress, type Progress, type ProgressOutput } from "./audited-load.ts";
 import { type EmbeddedCluster, type NodeChild, withCluster } from "./embedded-cluster.ts";
-import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
 
 export interface ChaosPlan {
   readonly transactions: number;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DevChain, startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
-import { devKeys } from "../../../src/main/dev/keys.ts";
+import { devKeys } from "../../../src/main/dev/terminal.ts";
 
 let chain: DevChain;
 beforeAll(async () => {
