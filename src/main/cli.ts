@@ -20,7 +20,8 @@ import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
-import { createOutput, misuse, type ProcessOutput, screenOf } from "./process-output.ts";
+import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
+import { misuse } from "./remote/misuse.ts";
 import { remoteActions } from "./remote/node-to-ask.ts";
 import { profileFileOf, profilesIn } from "./remote/profile-file.ts";
 

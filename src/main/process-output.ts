@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import type { CliIo, Screen } from "../adapters/cli/terminal.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Environment } from "../adapters/system/environment.ts";
 import { createMask } from "../domain/text/mask.ts";
 import { version } from "./node/version.ts";
+import { misuse } from "./remote/misuse.ts";
 
 export interface ProcessOutput extends CliIo {
   /** Prints one line of progress on standard error. */
@@ -57,9 +57,4 @@ async function readText(path: string): Promise<string> {
     const why = cause.code === "ENOENT" ? "there is no such file" : `it cannot be read (${cause.code})`;
     throw misuse(`${path}: ${why}`, { cause });
   });
-}
-
-/** A failure that the command's user can correct. */
-export function misuse(line: string, options?: ErrorOptions): CommandFailed {
-  return new CommandFailed([line], EXIT_CODES.misused, options);
 }

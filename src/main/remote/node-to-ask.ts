@@ -12,7 +12,7 @@ import type { ApiKey } from "../config/credentials.ts";
 import type { Resolution } from "../config/resolve.ts";
 import type { SettingKey } from "../config/schema.ts";
 import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
-import { misuse } from "../process-output.ts";
+import { misuse } from "./misuse.ts";
 import { NO_PROFILES } from "./profile-file.ts";
 
 interface Loaded {

@@ -3,7 +3,7 @@ import { mkdir, open } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { PROFILE_NAME, type Profile, type ProfileActions, type Profiles } from "../../adapters/cli/profiles.ts";
 import type { Environment } from "../../adapters/system/environment.ts";
-import { misuse } from "../process-output.ts";
+import { misuse } from "./misuse.ts";
 
 /** Any permission of group or others. */
 const OPEN_TO_OTHERS = 0o077;

@@ -2,7 +2,7 @@
 import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { FencepostClient } from "../../../client/index.ts";
-import { misuse } from "../../process-output.ts";
+import { misuse } from "../../remote/misuse.ts";
 import { inParallel } from "./audited-load.ts";
 import { type NodeChild, withCluster } from "./embedded-cluster.ts";
 

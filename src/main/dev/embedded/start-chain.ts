@@ -1,4 +1,5 @@
 import { defined } from "../../../domain/defined.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import { controlledBlocks } from "./chain/block-maker.ts";
 import { type ChainSettings, createEngine, DEFAULTS, type DevAccount } from "./chain/edr.ts";
 import { guardEdr } from "./chain/guard-edr.ts";
@@ -34,16 +35,22 @@ export function chainSettings(options: ChainOptions): ChainSettings {
   return { ...DEFAULTS, ...defined(options) };
 }
 
-/** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. */
-export async function startEmbeddedChain({ port, controlled, ...options }: ChainOptions = {}): Promise<DevChain> {
+/**
+ * A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. `after` is the
+ * timer of controlled blocks.
+ */
+export async function startEmbeddedChain(
+  { port, controlled, ...options }: ChainOptions = {},
+  after?: Clock["after"],
+): Promise<DevChain> {
   const settings = chainSettings(options);
   const accounts = await deriveAccounts(settings);
-  const engine = await createEngine(controlled ? { ...settings, blockTimeMs: null } : settings, accounts);
+  const engine = await createEngine(controlled && after ? { ...settings, blockTimeMs: null } : settings, accounts);
   const handle = answerLikeNodes(guardEdr(engine));
   const stopMining = () => engine("evm_setIntervalMining", [0]);
   const rpc = async (method: string, params: readonly unknown[] = []) => resultOf(method, await handle(method, params));
   const mine = async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`]));
-  const served = controlled ? controlledBlocks(handle, settings.blockTimeMs) : handle;
+  const served = controlled && after ? controlledBlocks(handle, settings.blockTimeMs, after) : handle;
   const server = await serveRpc(served, port ?? 0).catch(async (error: unknown) => {
     await stopMining();
     throw error;

@@ -1,3 +1,4 @@
+import type { Clock } from "../../../../ports/clock.ts";
 import { type Handle, resultOf } from "./json-rpc.ts";
 
 /** Deepest reorg of a test; each level costs the chain a snapshot. */
@@ -10,9 +11,9 @@ export type Control = (typeof CONTROLS)[number];
  * Makes the blocks of a chain without mining of its own, and answers the calls that control them: `fencepost_mine`,
  * `fencepost_reorg` and so on.
  */
-export function controlledBlocks(handle: Handle, blockTimeMs: number | null): Handle {
+export function controlledBlocks(handle: Handle, blockTimeMs: number | null, after: Clock["after"]): Handle {
   const rpc = async (method: string, ...params: readonly unknown[]) => resultOf(method, await handle(method, params));
-  const blocks = makeBlocks(rpc, blockTimeMs);
+  const blocks = makeBlocks(rpc, blockTimeMs, after);
   return async (method, params) => {
     const control = CONTROLS.find((each) => method === `fencepost_${each}`);
     if (control === undefined) return handle(method, params);
@@ -24,14 +25,14 @@ export function controlledBlocks(handle: Handle, blockTimeMs: number | null): Ha
 type Rpc = (method: string, ...params: readonly unknown[]) => Promise<unknown>;
 
 /** Each block is made after a snapshot that a reorg can return to. */
-function makeBlocks(rpc: Rpc, blockTimeMs: number | null) {
+function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"]) {
   /** `number`: the head at the snapshot. */
   let snapshots: { readonly number: number; readonly id: unknown }[] = [];
   let baseFee: string | null = null;
   let branches = 0;
   /** Increases with every timer and every pause: only the latest timer sets the next. */
   let beats = 0;
-  let timer: NodeJS.Timeout | undefined;
+  let cancelBeat = () => {};
   /** Serialises blocks and reorgs. */
   let turn: Promise<unknown> = Promise.resolve();
 
@@ -54,12 +55,12 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null) {
     const own = ++beats;
     // A failed block does not stop the timer.
     const next = () => void (beats === own && beat());
-    timer = setTimeout(() => void inTurn(mineOne).then(next, next), blockTimeMs);
+    cancelBeat = after(blockTimeMs, () => void inTurn(mineOne).then(next, next));
   };
   const pause = () =>
     inTurn(async () => {
       beats++;
-      clearTimeout(timer);
+      cancelBeat();
     });
   beat();
   return {

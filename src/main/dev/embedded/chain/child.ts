@@ -53,9 +53,11 @@ export async function startDevChain(
   name = "the embedded chain",
 ): Promise<DevChain> {
   const command = [process.execPath, MAIN, JSON.stringify(options)];
-  const child = launch(command, { stdio: ["ignore", "pipe", "pipe"] }, "TERM");
+  // A controlled chain is a test's: options for the test runner's Node are not for the chain.
+  const env = options.controlled && { env: {} };
+  const child = launch(command, { ...env, stdio: ["ignore", "pipe", "pipe"] }, "TERM");
   const ready = await readyLine<Ready>(child, (ending) => notStarted(name, causeOf(ending)));
-  // A controlled chain is a test's, which may forget to stop it.
+  // A test may forget to stop it.
   if (options.controlled) release(child);
   return chainIn(child, clock, ready, "hardhat_mine");
 }
