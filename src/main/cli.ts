@@ -4,9 +4,7 @@
  * ids.
  */
 import { randomBytes, randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { text } from "node:stream/consumers";
 import type { CommandOptions } from "../adapters/cli/answer.ts";
 import type { DiagnosticActions } from "../adapters/cli/diagnose.ts";
 import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
@@ -21,9 +19,9 @@ import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
 import { loadConfig } from "./config/load.ts";
-import type { Resolution } from "./config/resolve.ts";
 import { secretsOfVariables } from "./config/secrets.ts";
 import { createOutput, type ProcessOutput, screenOf } from "./process-output.ts";
+import { misuse } from "./remote/misuse.ts";
 import { remoteActions } from "./remote/node-to-ask.ts";
 import { profileFileOf, profilesIn } from "./remote/profile-file.ts";
 
@@ -48,25 +46,26 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
   };
   const load = <C extends Command>(command: C, options: ServeOptions) =>
     loadRaw(command, options).catch(explainMistakes);
+  const loadWithLogger = async <C extends "dev" | "start">(command: C, options: ServeOptions) => {
+    const { config, warnings } = await load(command, options);
+    const logger = await createNodeLogger(config, options, variables);
+    for (const line of warnings) logger.log("warn", {}, line);
+    return { config, logger };
+  };
   const profiles = profilesIn(profileFileOf(environment));
   const remote = remoteActions({ load: (options) => load("config", options), ...profiles }, output.hide);
   return {
     async dev(options, ready) {
-      const { config, warnings } = await load("dev", options);
-      const logger = await createNodeLogger(config, options, variables);
-      for (const line of warnings) logger.log("warn", {}, line);
+      const { config, logger } = await loadWithLogger("dev", options);
       const [{ dev }, { openTerminal }] = await Promise.all([import("./dev/dev.ts"), import("./dev/terminal.ts")]);
       const terminal = options.json === true ? null : openTerminal();
       const directory = resolve(workingDirectory, options.dataDir);
-      const say = (line: string) => output.stderr(`${line}\n`);
       const needsKey = config.apiKeys !== "none";
-      const request = { config, logger, chain: options.chain, directory, say, terminal, workingDirectory };
+      const request = { config, logger, chain: options.chain, directory, say: output.say, terminal, workingDirectory };
       await dev(request, (node) => ready({ ...node, needsKey })).finally(logger.flush);
     },
     async start(options, ready) {
-      const { config, warnings } = await load("start", options);
-      const logger = await createNodeLogger(config, options, variables);
-      for (const line of warnings) logger.log("warn", {}, line);
+      const { config, logger } = await loadWithLogger("start", options);
       const { reportReady, startWorkers, workerSlot } = await import("./workers.ts");
       const slot = workerSlot(variables);
       const count = options.workers ?? 1;
@@ -81,34 +80,25 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
       const say = slot === null ? ready : reportReady;
       await start(request, ({ url, adminUrl, nodeId }) => say({ url, adminUrl, nodeId })).finally(logger.flush);
     },
-    async demo(options) {
-      const { demo } = await import("./dev/demo/demo.ts");
-      return demo(options.transactions, progressOn(output, options));
-    },
-    async migrate(options) {
-      const { config } = await load("migrate", options);
+    async migrate({ grant, afterRestore = false, ...options }) {
+      const { databaseUrl, databaseSchema: schema } = (await load("migrate", options)).config;
       const { migrate } = await import("../adapters/postgres/schema/migrate.ts");
-      const { grant, afterRestore = false } = options;
-      const { databaseUrl, databaseSchema: schema } = config;
-      return migrate({ databaseUrl, schema, afterRestore, ...(grant === undefined ? {} : { grant }) });
+      return migrate({ databaseUrl, schema, afterRestore, ...(grant !== undefined && { grant }) });
     },
     async config(options) {
       const { config, resolution } = await load("config", options);
       await refuseBadPolicies(config);
-      return showEffective(resolution);
+      const { effectiveValues, reportedIds } = await import("./config/effective.ts");
+      return effectiveValues(resolution, await reportedIds(resolution.chains));
     },
     ...profiles,
     ...remote,
-    ...createDiagnostics({ output, workingDirectory, connect: remote.connect }, async (command, options) => {
-      return (await loadRaw(command, options)).config;
+    ...createDiagnostics(environment, output, {
+      connect: remote.connect,
+      load: async (command, options) => (await loadRaw(command, options)).config,
     }),
-    ...createKeyActions(async (options) => keystoreOf((await load("config", options)).config)),
+    ...createKeyActions(output, async (options) => keystoreOf((await load("config", options)).config)),
   };
-}
-
-async function showEffective(resolution: Resolution) {
-  const { effectiveValues, reportedIds } = await import("./config/effective.ts");
-  return effectiveValues(resolution, await reportedIds(resolution.chains));
 }
 
 /** Reports mistakes in the policies that would prevent a start. */
@@ -118,34 +108,34 @@ async function refuseBadPolicies({ policies }: Config): Promise<void> {
   await loadPolicies({ policies }).catch(explainMistakes);
 }
 
-interface DiagnosticPorts extends Pick<CliActions, "connect"> {
-  readonly output: ProcessOutput;
-  readonly workingDirectory: string;
-}
-
-/** Progress bars on a terminal. With `--json`, standard output carries the result only. */
-function progressOn(output: ProcessOutput, { json }: CommandOptions) {
-  const isTerminal = output.screen() !== null && json !== true;
-  return { isTerminal, write: json === true ? output.stderr : output.stdout };
-}
-
 function createDiagnostics(
-  { output, workingDirectory, connect }: DiagnosticPorts,
-  load: (command: "start" | "config", options: CommandOptions) => Promise<Config>,
-): DiagnosticActions {
+  { workingDirectory }: Environment,
+  output: ProcessOutput,
+  {
+    connect,
+    load,
+  }: Pick<CliActions, "connect"> & { load(command: "start" | "config", options: CommandOptions): Promise<Config> },
+): DiagnosticActions & Pick<CliActions, "demo"> {
+  /** Progress bars on a terminal. With `--json`, standard output carries the result only. */
+  const progressOn = ({ json = false }: CommandOptions) => {
+    return { isTerminal: output.screen() !== null && !json, write: json ? output.stderr : output.stdout };
+  };
   return {
+    async demo(options) {
+      const { demo } = await import("./dev/demo/demo.ts");
+      return demo(options.transactions, progressOn(options));
+    },
     async doctor(options) {
       const { doctor } = await import("./doctor/doctor.ts");
       return doctor((command) => load(command, options));
     },
     async bench(options) {
       const { bench } = await import("./dev/demo/bench.ts");
-      const say = (line: string) => output.stderr(`${line}\n`);
-      return bench(options, { connect: () => connect(options), say, newId: randomUUID });
+      return bench(options, { connect: () => connect(options), say: output.say, newId: randomUUID });
     },
     async chaos(options) {
       const { chaos } = await import("./dev/demo/chaos.ts");
-      return chaos(options, progressOn(output, options));
+      return chaos(options, progressOn(options));
     },
     async init({ config }) {
       const { writeConfig } = await import("./remote/write-config.ts");
@@ -154,7 +144,10 @@ function createDiagnostics(
   };
 }
 
-function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreSource>): KeyActions {
+function createKeyActions(
+  { read }: ProcessOutput,
+  source: (options: CommandOptions) => Promise<KeystoreSource>,
+): KeyActions {
   const files = () => import("../adapters/evm/signers/keystore-files.ts");
   const shown = async ({ address, file }: StoredKey) => {
     const { createCodec } = await import("../adapters/evm/codec/codec.ts");
@@ -168,8 +161,7 @@ function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreS
     async importKey(options) {
       const { importKey } = await files();
       const into = await source(options);
-      const hex = options.from === "-" ? await text(process.stdin) : await readFile(options.from, "utf8");
-      return shown(await importKey(into, hex, systemClock.now()));
+      return shown(await importKey(into, await read(options.from), systemClock.now()));
     },
     async listKeyFiles(options) {
       const { listKeyFiles } = await files();
@@ -181,10 +173,7 @@ function createKeyActions(source: (options: CommandOptions) => Promise<KeystoreS
 function keystoreOf({ signers: { keystore } }: Config): KeystoreSource {
   if (keystore !== null) return keystore;
   const variables = "FENCEPOST_KEYSTORE_DIR and FENCEPOST_KEYSTORE_PASSWORD_FILE";
-  throw new CommandFailed(
-    [`${variables} must name the directory of the keys and the file of their password`],
-    EXIT_CODES.misused,
-  );
+  throw misuse(`${variables} must name the directory of the keys and the file of their password`);
 }
 
 type Variables = Environment["variables"];

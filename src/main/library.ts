@@ -90,8 +90,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
     url: "",
     extensions: typeof stuckHook === "object" ? { ...extensions, stuckHook } : extensions,
     sinks: onEvent === undefined ? [] : [onEvent],
-    // The embedding program decides whether to wait for its database.
-    patience: null,
+    // No patience: the embedding program decides whether to wait for its database.
   });
   await composed.node.settlingIn.whenOver();
   return embedded(composed, config);

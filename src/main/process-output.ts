@@ -2,14 +2,16 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import type { CliIo, Screen } from "../adapters/cli/terminal.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Environment } from "../adapters/system/environment.ts";
 import { createMask } from "../domain/text/mask.ts";
 import { version } from "./node/version.ts";
+import { misuse } from "./remote/misuse.ts";
 
 export interface ProcessOutput extends CliIo {
+  /** Prints one line of progress on standard error. */
+  say(line: string): void;
   /** Masks these texts in all later error output: an error may quote its input. */
   hide(secrets: readonly string[]): void;
 }
@@ -22,10 +24,12 @@ export function createOutput({ variables }: Pick<Environment, "variables">): Pro
   process.stdout.on("error", () => {
     readerLeft = true;
   });
+  const stderr = (text: string) => void process.stderr.write(mask(text));
   return {
     version,
     stdout: (text) => void process.stdout.write(text),
-    stderr: (text) => void process.stderr.write(mask(text)),
+    stderr,
+    say: (line) => stderr(`${line}\n`),
     screen: () => screenOf(process.stdout, variables),
     readerLeft: () => readerLeft,
     now: () => systemClock.now(),
@@ -51,6 +55,6 @@ async function readText(path: string): Promise<string> {
   if (path === "-") return text(process.stdin);
   return readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === "ENOENT" ? "there is no such file" : `it cannot be read (${cause.code})`;
-    throw new CommandFailed([`${path}: ${why}`], EXIT_CODES.misused, { cause });
+    throw misuse(`${path}: ${why}`, { cause });
   });
 }

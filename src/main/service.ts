@@ -15,7 +15,6 @@ import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
 import { LiveKeys } from "../application/live-keys.ts";
-import type { FencepostNode } from "../application/loops/node.ts";
 import type { Reception } from "../application/loops/reception.ts";
 import type { FencepostApi } from "../application/operations/calls.ts";
 import { defined } from "../domain/defined.ts";
@@ -25,9 +24,8 @@ import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type Config, type ConfigFor, ConfigurationError } from "./config/config.ts";
 import { advertisedUrl, literalHost } from "./node/advertised-url.ts";
-import type { Patience } from "./node/await-database.ts";
 import { clusterReading } from "./node/cluster-reading.ts";
-import { type BuiltParts, type ComposedNode, composeNode } from "./node/compose-node.ts";
+import { composeNode } from "./node/compose-node.ts";
 import { openExtensions } from "./node/extensions.ts";
 import { version } from "./node/version.ts";
 
@@ -68,8 +66,8 @@ export async function startService(options: ServiceOptions) {
   const onAlertLost = (reason: string) =>
     logger.log("warn", { reason }, "an alert could not be delivered to the webhook");
   const extensions = await openExtensions({ config, checksum, onAlertLost });
-  const handlers = new Handlers(config);
-  handlers.api.current = { readiness: async () => ({ ready: false, database: false, chains: [], draining: false }) };
+  const say = (line: string, reason?: string) => logger.log("warn", defined({ reason }), line);
+  const handlers = createHandlers(config);
   const serving = serve(options, { handlers, metrics, checksum, ...defined({ within: extensions.tracing?.within }) });
   try {
     const composed = await composeNode({
@@ -77,19 +75,24 @@ export async function startService(options: ServiceOptions) {
       url: serving.then(({ own }) => allowed(config, ownAddress(config, own, sharesPort))),
       extensions,
       sinks: [metrics.sink, createLogSink({ log: logger, nodeId: config.nodeId, checksum, clock: systemClock })],
-      patience: waitUntil === undefined ? null : patienceOf(logger, waitUntil),
+      ...(waitUntil && { patience: { clock: systemClock, signal: waitUntil, say } }),
       onBuilt: (node, { gate, store }) => {
-        handlers.peer.current = peerReceiver(node, gate);
+        handlers.peer.current = {
+          admit: (route, authorization) => gate.admit(route, authorization),
+          create: (creates, repeat) => node.create(creates, { repeat }),
+          act: (lane, request) => node.actions.receive(lane, request),
+          kill: async (kill) => node.kills.receive(kill),
+        };
         if (config.apiKeys !== "none") handlers.keys.start(store);
       },
-      ...(failpoint === undefined ? {} : { failpoint }),
+      ...(failpoint && { failpoint }),
     });
     const { http, url, own } = await serving;
-    handlers.api.current = composed.node.api;
-    handlers.reception = composed.node.reception;
     const { node, store } = composed;
+    handlers.api.current = node.api;
+    handlers.reception = node.reception;
     metrics.connect({ gauge: (name) => node.gauges()[name], cluster: clusterReading(store, systemClock) });
-    await composed.node.settlingIn.whenOver();
+    await node.settlingIn.whenOver();
     const shared = sharesPort ? await listenTogether(http, config) : null;
     return {
       /** URL for callers: the shared port if this process is one of several workers. */
@@ -103,35 +106,34 @@ export async function startService(options: ServiceOptions) {
       /** Drains, releases the lanes and closes. Safe to call twice. */
       stop: once(async () => {
         await handlers.keys.stop();
-        await stop(http, composed);
+        node.drain();
+        http.drain();
+        await composed.close();
+        // Open requests cannot succeed any more: give their error answers a moment to be sent.
+        await http.close(LAST_ANSWERS_MS);
       }),
     };
   } catch (error) {
-    await serving.then(
-      ({ http }) => http.close(0),
-      () => undefined,
-    );
+    await serving.then(({ http }) => http.close(0)).catch(() => undefined);
     throw error;
   }
 }
 
 /** Handlers of the HTTP server while the node behind them is still starting. */
-class Handlers {
-  readonly api = new Deferred<FencepostApi>();
-  readonly peer = new Deferred<PeerReceiver>();
-  readonly keys: LiveKeys;
-  reception: Receiving = { admittance: (): Admittance => OPEN, waiting: 0 };
-
-  constructor({ lease, keyQuotas: quotas }: Config) {
-    this.keys = new LiveKeys({ clock: systemClock, trustedMs: lease.durationMs, quotas });
-  }
+function createHandlers({ lease, keyQuotas: quotas }: Config) {
+  const starting = async () => ({ ready: false, database: false, chains: [], draining: false });
+  return {
+    api: new Deferred<FencepostApi>({ readiness: starting }),
+    peer: new Deferred<PeerReceiver>({}),
+    keys: new LiveKeys({ clock: systemClock, trustedMs: lease.durationMs, quotas }),
+    reception: { admittance: (): Admittance => OPEN, waiting: 0 } as Pick<Reception, "admittance" | "waiting">,
+  };
 }
 
-interface Shown {
-  readonly handlers: Handlers;
+interface Shown extends Pick<HttpServerOptions, "within"> {
+  readonly handlers: ReturnType<typeof createHandlers>;
   readonly metrics: Metrics;
   readonly checksum: (address: Address) => string;
-  readonly within?: HttpServerOptions["within"];
 }
 
 /** Starts the HTTP server. `own` is the URL by which other nodes reach this process. */
@@ -159,7 +161,15 @@ async function serve({ config, logger, sharesPort = false, isDev = false }: Serv
     ...defined({ within: shown.within }),
     wire: { hosts: hostsOf(config), origins: [config.advertiseUrl ?? [], config.allowedOrigins].flat() },
     rpc: config.rpc,
-    admission: admissionOf({ config, logger, reception: () => handlers.reception }),
+    admission: {
+      admittance: () => handlers.reception.admittance(),
+      turnMs: config.lease.durationMs / TURNS_PER_LEASE,
+      limit: config.queueLimit,
+      onRefused: (report) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
+      onWaiting: (count) => {
+        handlers.reception.waiting = count;
+      },
+    },
   });
   const { host, port, admin } = config;
   if (admin === null) {
@@ -183,29 +193,6 @@ function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): 
   if (apiKeys !== "none") return "any";
   const advertised = new URL(advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}`)).hostname;
   return { own: [literalHost(host), literalHost(admin?.host ?? host), advertised] };
-}
-
-type Receiving = Pick<Reception, "admittance" | "waiting">;
-
-function admissionOf({
-  config,
-  logger,
-  reception,
-}: Pick<ServiceOptions, "config" | "logger"> & { reception(): Receiving }) {
-  return {
-    admittance: () => reception().admittance(),
-    turnMs: config.lease.durationMs / TURNS_PER_LEASE,
-    limit: config.queueLimit,
-    onRefused: (report: object) => logger.log("warn", { ...report }, "overloaded: requests were refused unread"),
-    onWaiting: (count: number) => {
-      reception().waiting = count;
-    },
-  };
-}
-
-function patienceOf(logger: Logger, signal: AbortSignal): Patience {
-  const say = (line: string, reason?: string) => logger.log("warn", reason === undefined ? {} : { reason }, line);
-  return { clock: systemClock, signal, say };
 }
 
 /**
@@ -236,7 +223,12 @@ function allowed({ peerUrlPatterns }: Config, url: string): string {
  * because the server reads its handlers once.
  */
 class Deferred<T extends object> {
-  current: Partial<T> = {};
+  current: Partial<T>;
+
+  constructor(current: Partial<T>) {
+    this.current = current;
+  }
+
   readonly proxy = new Proxy({} as T, {
     get:
       (_, method) =>
@@ -246,23 +238,6 @@ class Deferred<T extends object> {
         return Promise.reject(unavailable("this node is starting"));
       },
   });
-}
-
-function peerReceiver(node: FencepostNode, gate: BuiltParts["gate"]): PeerReceiver {
-  return {
-    admit: (route, authorization) => gate.admit(route, authorization),
-    create: (creates, repeat) => node.create(creates, { repeat }),
-    act: (lane, request) => node.actions.receive(lane, request),
-    kill: async (kill) => node.kills.receive(kill),
-  };
-}
-
-async function stop(http: HttpServer, composed: ComposedNode): Promise<void> {
-  composed.node.drain();
-  http.drain();
-  await composed.close();
-  // Open requests cannot succeed any more: give their error answers a moment to be sent.
-  await http.close(LAST_ANSWERS_MS);
 }
 
 function once(work: () => Promise<void>): () => Promise<void> {

@@ -7,6 +7,7 @@
  * accept by themselves would give most connections of a burst to one of them.
  */
 import cluster, { type Worker } from "node:cluster";
+import { once } from "node:events";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { backoffMs } from "../domain/pace/backoff.ts";
@@ -43,9 +44,9 @@ export function reportReady(ready: Ready): void {
 
 export async function startWorkers(request: WorkersRequest, ready: (node: Ready) => void): Promise<void> {
   const stop = listenForStop();
-  const pool = new WorkerPool(request);
+  const pool = startPool(request);
   try {
-    const readies = await Promise.race([pool.start(), stop.received.then(() => null)]);
+    const readies = await Promise.race([pool.ready, stop.received.then(() => null)]);
     if (readies !== null) {
       const { url, adminUrl } = readies[0] as Ready;
       ready({ url, adminUrl, nodeId: request.nodeId });
@@ -57,52 +58,41 @@ export async function startWorkers(request: WorkersRequest, ready: (node: Ready)
   }
 }
 
-class WorkerPool {
-  private readonly request: WorkersRequest;
-  private readonly workers = new Map<number, Worker>();
-  private stopping = false;
+/** `ready` resolves when every worker is ready, and rejects if one ends before. */
+function startPool({ count, nodeId, argv, logger, drainTimeoutMs }: WorkersRequest) {
+  const workers = new Map<number, Worker>();
+  let isStopping = false;
+  cluster.setupPrimary({ args: [...argv] });
 
-  constructor(request: WorkersRequest) {
-    this.request = request;
-    cluster.setupPrimary({ args: [...request.argv] });
-  }
-
-  /** Resolves when every worker is ready. Rejects if one ends before. */
-  start(): Promise<readonly Ready[]> {
-    return Promise.all(Array.from({ length: this.request.count }, (_, slot) => this.launch(slot, 0)));
-  }
-
-  async stop(): Promise<void> {
-    this.stopping = true;
-    await Promise.all([...this.workers.values()].map((worker) => this.end(worker)));
-  }
-
-  private launch(slot: number, failures: number): Promise<Ready> {
-    const worker = cluster.fork({ [SLOT]: String(slot + 1), FENCEPOST_NODE_ID: this.request.nodeId });
+  const launch = (slot: number, failures: number): Promise<Ready> => {
+    const worker = cluster.fork({ [SLOT]: String(slot + 1), FENCEPOST_NODE_ID: nodeId });
     const startedMs = systemClock.monotonicMs();
-    this.workers.set(slot, worker);
+    workers.set(slot, worker);
     return new Promise((resolve, reject) => {
       worker.once("message", resolve);
       worker.once("exit", (code, signal) => {
-        this.workers.delete(slot);
+        workers.delete(slot);
         reject(new Error(`worker ${slot + 1} ended before it was ready (${signal ?? code})`));
-        if (this.stopping) return;
+        if (isStopping) return;
         const lasted = systemClock.monotonicMs() - startedMs;
-        this.request.logger.log("error", { worker: slot + 1, code, signal }, "a worker ended; starting another");
-        void this.launchAgain(slot, lasted > LONG_ENOUGH_MS ? 1 : failures + 1);
+        logger.log("error", { worker: slot + 1, code, signal }, "a worker ended; starting another");
+        void launchAgain(slot, lasted > LONG_ENOUGH_MS ? 1 : failures + 1);
       });
     });
-  }
-
-  private async launchAgain(slot: number, failures: number): Promise<void> {
+  };
+  const launchAgain = async (slot: number, failures: number): Promise<void> => {
     await systemClock.sleep(backoffMs(START_AGAIN, failures, 1));
-    if (!this.stopping) await this.launch(slot, failures).catch(() => undefined);
-  }
-
-  private async end(worker: Worker): Promise<void> {
-    const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+    if (!isStopping) await launch(slot, failures).catch(() => undefined);
+  };
+  const end = async (worker: Worker): Promise<void> => {
+    const ended = once(worker, "exit");
     worker.process.kill("SIGTERM");
-    await bounded(systemClock, ended, systemClock.monotonicMs() + this.request.drainTimeoutMs + 4_000);
+    await bounded(systemClock, ended, systemClock.monotonicMs() + drainTimeoutMs + 4_000);
     worker.process.kill("SIGKILL");
-  }
+  };
+  const stop = async (): Promise<void> => {
+    isStopping = true;
+    await Promise.all([...workers.values()].map(end));
+  };
+  return { ready: Promise.all(Array.from({ length: count }, (_, slot) => launch(slot, 0))), stop };
 }

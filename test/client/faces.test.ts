@@ -290,7 +290,7 @@ describe("the library and the SDK", () => {
     expect(shared.filter((name) => !(name in CALLS))).toEqual(["waitFor"]);
   });
 
-  // protects [The SDK and the library] src/main/library/contract-shape.ts, src/main/library/asking.ts
+  // protects [The SDK and the library] src/main/library/embedded-face.ts
   it.each(Object.keys(CALLS))("return the same answers, with only the members of the contract: %s", async (name) => {
     Object.assign(script, everything);
     const call = CALLS[name] as (typeof CALLS)[string];
@@ -301,7 +301,7 @@ describe("the library and the SDK", () => {
   });
 
   it.each(Object.keys(CALLS).filter((name) => !["sendMany"].includes(name)))(
-    // protects [The SDK and the library] src/main/library/contract-shape.ts, src/main/library/asking.ts
+    // protects [The SDK and the library] src/main/library/embedded-face.ts
     "fail alike, with the same class and members: %s",
     async (name) => {
       const failing = () =>

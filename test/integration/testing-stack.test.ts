@@ -148,7 +148,7 @@ const SCRIPT = (end: string) => `
 `;
 
 describe("the processes and files of a stack", () => {
-  // protects [Wallet libraries, and tests of callers] src/main/testing/chain-process.ts, src/main/testing/test-node.ts, src/main/testing/test-databases.ts
+  // protects [Wallet libraries, and tests of callers] src/main/dev/embedded/chain/child.ts, src/main/testing/start-fencepost.ts, src/main/testing/test-databases.ts
   it("are gone when the process that started it is, killed or not", async () => {
     const start = async (end: string) => {
       const child = spawnScript(["--input-type=module", "-e", SCRIPT(end)]);

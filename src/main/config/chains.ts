@@ -1,11 +1,10 @@
 import { rpcUrls } from "./credentials.ts";
 import { secretsOfRpcUrls } from "./masking.ts";
-import { integer } from "./parsers.ts";
+import { chainId } from "./parsers.ts";
 import type { ChainSettingKey, ChainValues, SettingKey, Values } from "./schema.ts";
 import { CHAIN_SETTING_KEYS, CHAIN_SETTINGS, SETTINGS } from "./schema.ts";
 import type { Setting } from "./setting.ts";
-import { type ConfigFile, type Entry, type Mistakes, type Origin, quote } from "./sources.ts";
-import { refuseUnknownKeys } from "./unknown-names.ts";
+import { type ConfigFile, type Entry, type Mistakes, type Origin, quote, refuseUnknownKeys } from "./sources.ts";
 
 export interface ResolvedChain {
   /** Its name in messages. */
@@ -25,7 +24,7 @@ export interface ForAllChains {
   readonly mistakes: Mistakes;
 }
 
-const CHAIN_ID = { parse: integer(1, Number.MAX_SAFE_INTEGER) };
+const CHAIN_ID = { parse: chainId };
 const CHAIN_RPC = { parse: rpcUrls, secrets: secretsOfRpcUrls };
 const CHAIN_KEYS = ["id", "rpc", ...CHAIN_SETTING_KEYS];
 

@@ -11,14 +11,57 @@ import type { Mistakes, Origin } from "./sources.ts";
 
 const STRENGTH: readonly Origin[] = ["default", "file", "chain", "environment", "flag"];
 
+type Contradiction = readonly [key: SettingKey, isWrong: (resolution: Resolution) => boolean, mistake: string];
+
+/** The first of each pair is required if the second is set. */
+const REQUIRED_WITH = [
+  ["keystorePasswordFile", "keystoreDir"],
+  ["keystoreDir", "keystorePasswordFile"],
+  ["remoteSignerUrl", "remoteSignerAddresses"],
+  ["remoteSignerUrl", "remoteSignerCaFile"],
+  ["remoteSignerCertFile", "remoteSignerKeyFile"],
+  ["remoteSignerKeyFile", "remoteSignerCertFile"],
+  ["remoteSignerUrl", "remoteSignerCertFile"],
+] as const satisfies readonly (readonly SettingKey[])[];
+
+const CONTRADICTIONS: readonly Contradiction[] = [
+  ...REQUIRED_WITH.map(([missing, given]): Contradiction => {
+    const isWrong = (all: Resolution) => isMissing(all, missing) && !isMissing(all, given);
+    return [missing, isWrong, `is required with ${SETTINGS[given].variable}`];
+  }),
+  [
+    "auth",
+    (all) => all.values.auth === "none" && !isMissing(all, "apiKeys"),
+    `"none" contradicts ${SETTINGS.apiKeys.variable}; set one of them`,
+  ],
+  [
+    "apiKeys",
+    (all) => all.values.auth === "keys" && isMissing(all, "apiKeys"),
+    `is required with ${SETTINGS.auth.variable}=keys`,
+  ],
+  [
+    "policyFile",
+    (all) => !isMissing(all, "policyFile") && !isMissing(all, "policies"),
+    `contradicts ${SETTINGS.policies.variable}; set one of them`,
+  ],
+  [
+    "adminHost",
+    (all) => all.values.adminPort === null && !isMissing(all, "adminHost"),
+    `has no effect without ${SETTINGS.adminPort.variable}`,
+  ],
+  [
+    "requestIdRetention",
+    ({ values }) => values.retention === null && values.requestIdRetention !== null,
+    `does nothing while ${SETTINGS.retention.variable} is off; set both, or neither`,
+  ],
+];
+
 export function refuseImpossible(resolution: Resolution): void {
   refuseLease(resolution);
-  refuseIncompleteSigner(resolution);
-  refuseContradictoryAuth(resolution);
   refusePrivateHooks(resolution);
-  refuseTwoPolicies(resolution);
   refuseAdminPort(resolution);
-  refuseIdleRetention(resolution);
+  for (const [key, isWrong, mistake] of CONTRADICTIONS)
+    if (isWrong(resolution)) resolution.mistakes.refuse(key, mistake);
   for (const chain of resolution.chains) refuseIdleConfirmations(chain, resolution.mistakes);
 }
 
@@ -40,37 +83,6 @@ function refuseLease({ values, mistakes }: Resolution): void {
   }
 }
 
-function refuseIdleRetention({ values, mistakes }: Resolution): void {
-  if (values.retention !== null || values.requestIdRetention === null) return;
-  mistakes.refuse(
-    "requestIdRetention",
-    `does nothing while ${SETTINGS.retention.variable} is off; set both, or neither`,
-  );
-}
-
-function refuseIncompleteSigner({ origins, mistakes }: Resolution): void {
-  const isGiven = (key: SettingKey) => origins[key] !== "default";
-  const demand = (missing: SettingKey, given: SettingKey) => {
-    if (isGiven(given) && !isGiven(missing)) mistakes.refuse(missing, `is required with ${SETTINGS[given].variable}`);
-  };
-  demand("keystorePasswordFile", "keystoreDir");
-  demand("keystoreDir", "keystorePasswordFile");
-  demand("remoteSignerUrl", "remoteSignerAddresses");
-  demand("remoteSignerUrl", "remoteSignerCaFile");
-  demand("remoteSignerCertFile", "remoteSignerKeyFile");
-  demand("remoteSignerKeyFile", "remoteSignerCertFile");
-  demand("remoteSignerUrl", "remoteSignerCertFile");
-}
-
-function refuseContradictoryAuth({ values, origins, mistakes }: Resolution): void {
-  if (values.auth === "none" && origins.apiKeys !== "default") {
-    mistakes.refuse("auth", `"none" contradicts ${SETTINGS.apiKeys.variable}; set one of them`);
-  }
-  if (values.auth === "keys" && origins.apiKeys === "default") {
-    mistakes.refuse("apiKeys", `is required with ${SETTINGS.auth.variable}=keys`);
-  }
-}
-
 /** Refuses private IP addresses here. Host names are checked when they are resolved, at every request. */
 function refusePrivateHooks({ values, mistakes }: Resolution): void {
   const mayConnect = addressGuard(values.hookNetworks ?? []);
@@ -82,19 +94,10 @@ function refusePrivateHooks({ values, mistakes }: Resolution): void {
   }
 }
 
-function refuseTwoPolicies({ origins, mistakes }: Resolution): void {
-  if (origins.policyFile === "default" || origins.policies === "default") return;
-  mistakes.refuse("policyFile", `contradicts ${SETTINGS.policies.variable}; set one of them`);
-}
-
 /** A node has one advertised URL. Other nodes use it, and in the mode `basic` callers are redirected to it. */
-function refuseAdminPort({ values, origins, mistakes }: Resolution): void {
+function refuseAdminPort({ values, mistakes }: Resolution): void {
   const { adminPort, adminHost, port, host, advertiseUrl, mode } = values;
-  if (adminPort === null) {
-    if (origins.adminHost !== "default")
-      mistakes.refuse("adminHost", `has no effect without ${SETTINGS.adminPort.variable}`);
-    return;
-  }
+  if (adminPort === null) return;
   const isPublic = (url: string): boolean => Number(new URL(url).port) === port && port !== adminPort;
   if (adminPort !== 0 && adminPort === port && (adminHost ?? host) === host) {
     mistakes.refuse("adminPort", `is ${SETTINGS.port.variable}; it must be another port`);
@@ -120,8 +123,18 @@ function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes): void
 }
 
 export function refuseMissing(command: Command, resolution: Resolution): void {
-  if (command === "start" || command === "migrate") refuseWithoutDatabase(command, resolution);
-  if (command === "start") refuseWithoutChainOrSigner(resolution);
+  const { mistakes } = resolution;
+  if ((command === "start" || command === "migrate") && isMissing(resolution, "databaseUrl")) {
+    const hint = "postgres://user:password@host:5432/database; `fencepost dev` brings its own";
+    mistakes.refuse("databaseUrl", `is required by ${command} (${hint})`);
+  }
+  if (command === "start" && hasNoChain(resolution)) {
+    mistakes.refuse("rpcUrl", "is required by start (an http(s) URL, or `chains` in the file)");
+  }
+  if (command === "start" && isMissing(resolution, ...SIGNER_KEYS)) {
+    const others = SIGNER_KEYS.slice(1).map((key) => SETTINGS[key].variable);
+    mistakes.refuse("privateKeys", `a signer is required by start (set this, or ${others.join(", ")})`);
+  }
   if (command === "start" || command === "dev") refuseOpenNode(command, resolution);
 }
 
@@ -130,25 +143,8 @@ function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]): boo
   return keys.every((key) => origins[key] === "default");
 }
 
-function refuseWithoutDatabase(command: Command, resolution: Resolution): void {
-  if (!isMissing(resolution, "databaseUrl")) return;
-  const hint = "postgres://user:password@host:5432/database; `fencepost dev` brings its own";
-  resolution.mistakes.refuse("databaseUrl", `is required by ${command} (${hint})`);
-}
-
 function hasNoChain(resolution: Resolution): boolean {
   return resolution.chains.length === 0 && isMissing(resolution, "rpcUrl");
-}
-
-function refuseWithoutChainOrSigner(resolution: Resolution): void {
-  const { mistakes } = resolution;
-  if (hasNoChain(resolution)) {
-    mistakes.refuse("rpcUrl", "is required by start (an http(s) URL, or `chains` in the file)");
-  }
-  if (isMissing(resolution, ...SIGNER_KEYS)) {
-    const others = SIGNER_KEYS.slice(1).map((key) => SETTINGS[key].variable);
-    mistakes.refuse("privateKeys", `a signer is required by start (set this, or ${others.join(", ")})`);
-  }
 }
 
 /**

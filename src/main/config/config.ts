@@ -173,3 +173,9 @@ function signers(values: Values) {
     vaultKeyPaths: values.vaultKeyPaths ?? [],
   } as const;
 }
+
+/** Names of the sources that are set. */
+export function keySourcesIn(sources: Config["signers"]): readonly (keyof Config["signers"])[] {
+  const names = Object.keys(sources) as (keyof Config["signers"])[];
+  return names.filter((name) => (Array.isArray(sources[name]) ? sources[name].length > 0 : sources[name] !== null));
+}

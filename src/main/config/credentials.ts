@@ -9,7 +9,20 @@ import {
 import { isNetwork } from "../../adapters/webhooks/networks.ts";
 import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/keys/principal.ts";
 import type { Address } from "../../domain/lane.ts";
-import { asText, choice, gwei, integer, list, matching, type Parser, rate, share } from "./parsers.ts";
+import { MOST_MEMBERS, POOL_NAME, type Pools } from "../../domain/nonces/pool.ts";
+import {
+  asText,
+  chainId,
+  choice,
+  gwei,
+  list,
+  matching,
+  type Parsed,
+  type Parser,
+  rate,
+  reading,
+  share,
+} from "./parsers.ts";
 
 /** Order of secp256k1: a private key is above zero and below this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -38,17 +51,17 @@ export const keyFile: Parser<string, string> = (raw) => {
 };
 
 /** In any casing. An address that the chain node holds no key for fails at its first signature. */
-export const address: Parser<`0x${string}`, string> = (raw) => {
-  const digits = /^0x([0-9a-f]{40})$/i.exec(asText(raw) ?? "")?.[1]?.toLowerCase();
-  return digits === undefined ? { mistake: "an address is 0x and 40 hex digits" } : { value: `0x${digits}` };
-};
+export const address = reading<`0x${string}`, string>(
+  (text) => (/^0x[0-9a-f]{40}$/i.test(text) ? (text.toLowerCase() as `0x${string}`) : null),
+  "an address is 0x and 40 hex digits",
+);
 
 /** Catches shell quoting errors only; the derivation of the keys checks words and checksum. */
-export const mnemonic: Parser<string, string> = (raw) => {
-  const words = (asText(raw) ?? "").toLowerCase().split(/\s+/);
+export const mnemonic = reading((text) => {
+  const words = text.toLowerCase().split(/\s+/);
   const fits = MNEMONIC_LENGTHS.includes(words.length) && words.every((word) => /^[a-z]{3,8}$/.test(word));
-  return fits ? { value: words.join(" ") } : { mistake: "is not a mnemonic (12, 15, 18, 21 or 24 English words)" };
-};
+  return fits ? words.join(" ") : null;
+}, "is not a mnemonic (12, 15, 18, 21 or 24 English words)");
 
 /** BIP-32. */
 export const derivationPath = matching(
@@ -72,40 +85,37 @@ const KEY_FORM = "an API key is name:secret or name:secret:scope+scope, or an ob
 /** 22 characters of base64url are 128 bits: shorter secrets could be found from their digest by trying. */
 const LEAST_SECRET = 22;
 
+const KEY_LIMITS = {
+  scopes: list(choice(...SCOPES)),
+  signers: list(address),
+  chains: list(chainId),
+  createsPerSecond: rate,
+  readsPerSecond: rate,
+  queueShare: share,
+};
+
 export const apiKey: Parser<ApiKey, string | WrittenKey> = (raw) => {
   const written = typeof raw === "object" && raw !== null ? raw : splitKey(asText(raw) ?? "");
-  const { name, secret, scopes, signers, chains, ...more } = written as Readonly<Record<string, unknown>>;
-  const { createsPerSecond, readsPerSecond, queueShare, ...unknown } = more;
-  if (Object.keys(unknown).length > 0 || typeof name !== "string" || typeof secret !== "string") {
-    return { mistake: KEY_FORM };
-  }
+  const { name, secret, ...limits } = written as Readonly<Record<string, unknown>>;
+  const isKnown = Object.keys(limits).every((limit) => Object.hasOwn(KEY_LIMITS, limit));
+  if (!isKnown || typeof name !== "string" || typeof secret !== "string") return { mistake: KEY_FORM };
   if (!KEY_NAME.test(name) || !/^[\x21-\x7e]{1,256}$/.test(secret)) return { mistake: KEY_FORM };
   if (secret.length < LEAST_SECRET) {
     return { mistake: `the secret of an API key has at least ${LEAST_SECRET} characters (openssl rand -base64 24)` };
   }
-  const limits = [
-    quotaOf("scopes", scopes, list(choice(...SCOPES))),
-    quotaOf("signers", signers, list(address)),
-    quotaOf("chains", chains, list(integer(1, Number.MAX_SAFE_INTEGER))),
-    quotaOf("createsPerSecond", createsPerSecond, rate),
-    quotaOf("readsPerSecond", readsPerSecond, rate),
-    quotaOf("queueShare", queueShare, share),
-  ];
-  const wrong = limits.find((limit) => typeof limit === "string");
-  if (typeof wrong === "string") return { mistake: wrong };
-  return { value: Object.assign({ name, secret }, ...limits) };
+  const value: Record<string, unknown> & ApiKey = { name, secret };
+  for (const [limit, parse] of Object.entries<Parser<unknown>>(KEY_LIMITS)) {
+    if (limits[limit] === undefined) continue;
+    const parsed = parse(limits[limit]);
+    if ("mistake" in parsed) return { mistake: `the ${limit} of an API key: ${parsed.mistake}` };
+    value[limit] = parsed.value;
+  }
+  return { value };
 };
 
 function splitKey(text: string) {
   const [name, secret, scopes, ...more] = text.split(":");
   return { name, secret, ...(scopes !== undefined && { scopes: scopes.split("+") }), ...(more.length > 0 && { more }) };
-}
-
-/** The mistake as text, or the parsed quota under its name. */
-function quotaOf(name: string, written: unknown, parse: Parser<unknown>): string | Readonly<Record<string, unknown>> {
-  if (written === undefined) return {};
-  const parsed = parse(written);
-  return "mistake" in parsed ? `the ${name} of an API key: ${parsed.mistake}` : { [name]: parsed.value };
 }
 
 /** Long, because whoever guesses it can act as any node. */
@@ -130,14 +140,13 @@ export const vaultPath = matching(
 );
 
 function urlOf(protocol: RegExp, mistake: string): Parser<string, string> {
-  return (raw) => {
-    const value = asText(raw) ?? "";
-    return protocol.test(parseUrl(value)?.protocol ?? "") ? { value } : { mistake };
-  };
+  return reading((text) => (protocol.test(parseUrl(text)?.protocol ?? "") ? text : null), mistake);
 }
 
-const POSTGRES_RULE = "is not a PostgreSQL URL (use postgres://user:password@host:5432/database)";
-export const databaseUrl = urlOf(/^postgres(ql)?:$/, POSTGRES_RULE);
+export const databaseUrl = urlOf(
+  /^postgres(ql)?:$/,
+  "is not a PostgreSQL URL (use postgres://user:password@host:5432/database)",
+);
 
 export const endpointUrl = urlOf(/^https?:$/, "an endpoint begins with http:// or https://");
 
@@ -177,14 +186,11 @@ export const rpcUrls: typeof everyRpcUrl = (raw) => {
 export const socketUrl = urlOf(/^wss?:$/, "is not a ws:// or wss:// URL");
 
 /** Advertised URL of a node: an origin, without path or credentials. */
-export const originUrl: Parser<string, string> = (raw) => {
-  const url = parseUrl(asText(raw) ?? "");
+export const originUrl = reading((text) => {
+  const url = parseUrl(text);
   const isOrigin = url !== null && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === "";
-  if (!isOrigin || url.username !== "" || url.password !== "") {
-    return { mistake: "is not the URL of a node (use http://host:3000)" };
-  }
-  return { value: url.origin };
-};
+  return isOrigin && url.username === "" && url.password === "" ? url.origin : null;
+}, "is not the URL of a node (use http://host:3000)");
 
 /** An Origin header exactly as browsers send it: extensions and apps have schemes of their own. */
 export const webOrigin = matching(
@@ -197,10 +203,10 @@ export const hostName = matching(
   "is not a host (use relay.example or relay.example:3000)",
 );
 
-export const network: Parser<string, string> = (raw) => {
-  const value = asText(raw) ?? "";
-  return isNetwork(value) ? { value } : { mistake: "is not an address or a network (use 127.0.0.1 or 10.0.0.0/8)" };
-};
+export const network = reading(
+  (text) => (isNetwork(text) ? text : null),
+  "is not an address or a network (use 127.0.0.1 or 10.0.0.0/8)",
+);
 
 export const webhookUrl = urlOf(/^https?:$/, "is not an http:// or https:// URL");
 
@@ -221,14 +227,49 @@ export const hookPlace: Parser<string, string> = (raw) => {
 };
 
 /** Ceilings bound an oracle's price, but a third party must not be able to replace it. */
-export const gasOracle: Parser<string, string> = (raw) => {
-  const value = asText(raw) ?? "";
-  const isFixed = value.split("/").length <= 2 && value.split("/").every((part) => "value" in gwei(part));
-  const url = /^https?:\/\//i.test(value) ? hookPlace(value) : null;
-  if (isFixed || (url !== null && "value" in url)) return { value };
-  return { mistake: "is neither an https:// URL (http:// only on this machine) nor gwei such as 30 or 30/1.5" };
-};
+export const gasOracle = reading((text) => {
+  const parts = text.split("/");
+  const isFixed = parts.length <= 2 && parts.every((part) => "value" in gwei(part));
+  return isFixed || (/^https?:\/\//i.test(text) && "value" in hookPlace(text)) ? text : null;
+}, "is neither an https:// URL (http:// only on this machine) nor gwei such as 30 or 30/1.5");
 
 export function parseUrl(value: string): URL | null {
   return URL.canParse(value) ? new URL(value) : null;
+}
+
+type WrittenPools = Readonly<Record<string, string | readonly string[]>>;
+
+/** Signers by the name of their pool: an object in a file, `payouts=0x…+0x…,refunds=0x…` in a variable. */
+export const pools: Parser<Pools, WrittenPools | string> = (raw) => {
+  const written = typeof raw === "string" ? parsePools(raw) : raw;
+  if (typeof written !== "object" || written === null || Array.isArray(written)) {
+    return { mistake: "is not a list of pools (use payouts=0x…+0x…)" };
+  }
+  const found = new Map<string, readonly Address[]>();
+  for (const [name, signers] of Object.entries(written)) {
+    const parsed = pool(name, signers);
+    if ("mistake" in parsed)
+      return { mistake: `is wrong at ${POOL_NAME.test(name) ? name : "a name"}: ${parsed.mistake}` };
+    found.set(name, parsed.value);
+  }
+  return found.size === 0 ? { mistake: "names no pool" } : { value: found };
+};
+
+export function showPools(all: Pools): string {
+  return [...all].map(([name, signers]) => `${name}=${signers.join("+")}`).join(", ");
+}
+
+function pool(name: string, signers: unknown): Parsed<readonly Address[]> {
+  if (!POOL_NAME.test(name)) return { mistake: "a pool's name has up to 64 letters, digits, . _ and -" };
+  const parsed = list(address)(signers);
+  if ("mistake" in parsed || parsed.value.length <= MOST_MEMBERS) return parsed;
+  return { mistake: `has more than ${MOST_MEMBERS} signers` };
+}
+
+/** Parses the variable's form; null if a pool has no signers or occurs twice. */
+function parsePools(text: string): WrittenPools | null {
+  const parts = text.split(",").map((part) => part.split("=").map((word) => word.trim()));
+  const names = new Set(parts.map(([name]) => name));
+  if (names.size < parts.length || parts.some((part) => part.length !== 2)) return null;
+  return Object.fromEntries(parts.map(([name = "", signers = ""]) => [name, signers.split("+")]));
 }

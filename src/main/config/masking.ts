@@ -9,21 +9,26 @@ const SECRET_PARAMETER = /pass|secret|token|key/i;
 
 /** Keeps user, host and database readable. */
 export function maskDatabaseUrl(value: string): string {
-  const url = parseUrl(value);
-  if (url === null) return MASK;
-  const password = url.password === "" ? "" : `:${MASK}`;
-  const user = url.username === "" && password === "" ? "" : `${url.username}${password}@`;
-  return `${url.protocol}//${user}${url.host}${url.pathname}${query(url, (key) => SECRET_PARAMETER.test(key))}`;
+  return masked(value, (url) => {
+    const password = url.password === "" ? "" : `:${MASK}`;
+    const user = url.username === "" && password === "" ? "" : `${url.username}${password}@`;
+    return `${user}${url.host}${url.pathname}${query(url, (key) => SECRET_PARAMETER.test(key))}`;
+  });
 }
 
 /** Keeps host and short path segments readable. User, password, query values and long segments may be the token. */
 export function maskRpcUrl(value: string): string {
+  return masked(value, (url) => {
+    const user = url.username === "" && url.password === "" ? "" : `${MASK}@`;
+    const path = url.pathname.split("/").map(maskToken).join("/");
+    const rule = sendRuleOf(value) === null ? "" : url.hash;
+    return `${user}${url.host}${path}${query(url, () => true)}${rule}`;
+  });
+}
+
+function masked(value: string, mask: (url: URL) => string): string {
   const url = parseUrl(value);
-  if (url === null) return MASK;
-  const user = url.username === "" && url.password === "" ? "" : `${MASK}@`;
-  const path = url.pathname.split("/").map(maskToken).join("/");
-  const rule = sendRuleOf(value) === null ? "" : url.hash;
-  return `${url.protocol}//${user}${url.host}${path}${query(url, () => true)}${rule}`;
+  return url === null ? MASK : `${url.protocol}//${mask(url)}`;
 }
 
 /** Masks a URL. A module's path is no secret. */
@@ -32,17 +37,17 @@ export function maskHookPlace(value: string): string {
 }
 
 export function secretsOfDatabaseUrl(value: string): readonly string[] {
-  const url = parseUrl(value);
-  if (url === null) return [];
-  const parameters = [...url.searchParams].filter(([key]) => SECRET_PARAMETER.test(key)).map(([, text]) => text);
-  return spellings([url.password, ...parameters], value);
+  return spellings(value, ({ password, searchParams }) => [
+    password,
+    ...[...searchParams].filter(([key]) => SECRET_PARAMETER.test(key)).map(([, text]) => text),
+  ]);
 }
 
 export function secretsOfRpcUrl(value: string): readonly string[] {
-  const url = parseUrl(value);
-  if (url === null) return [];
-  const { username, password, pathname, searchParams } = url;
-  return spellings([username, password, ...pathname.split("/").filter(isToken), ...searchParams.values()], value);
+  return spellings(value, ({ username, password, pathname, searchParams }) => [
+    ...[username, password, ...pathname.split("/").filter(isToken)],
+    ...searchParams.values(),
+  ]);
 }
 
 export function secretsOfRpcUrls(urls: readonly string[]): readonly string[] {
@@ -69,9 +74,11 @@ function isToken(segment: string): boolean {
 }
 
 /** Each secret as the URL parser spells it, decoded, and as typed: an error message may quote any of them. */
-function spellings(secrets: readonly string[], url: string): readonly string[] {
-  const typed = /^[^/]*\/\/[^/?#]*?:([^/?#]*)@/.exec(url)?.[1] ?? "";
-  const all = [...secrets.flatMap((secret) => [secret, decoded(secret)]), typed];
+function spellings(value: string, secretsOf: (url: URL) => readonly string[]): readonly string[] {
+  const url = parseUrl(value);
+  if (url === null) return [];
+  const typed = /^[^/]*\/\/[^/?#]*?:([^/?#]*)@/.exec(value)?.[1] ?? "";
+  const all = [...secretsOf(url).flatMap((secret) => [secret, decoded(secret)]), typed];
   return [...new Set(all)].filter((secret) => secret !== "");
 }
 

@@ -27,20 +27,25 @@ function parsedJson(text: string): unknown {
   }
 }
 
-export function matching(pattern: RegExp, rule: string): Parser<string, string> {
+/** A parser of texts. `read` returns null or undefined for a text to refuse. */
+export function reading<T, Written = T>(
+  read: (text: string) => T | null | undefined,
+  mistake: string,
+): Parser<T, Written> {
   return (raw) => {
-    const value = asText(raw);
-    return value !== null && pattern.test(value) ? { value } : { mistake: rule };
+    const value = read(asText(raw) ?? "");
+    return value === null || value === undefined ? { mistake } : { value };
   };
+}
+
+export function matching(pattern: RegExp, mistake: string): Parser<string, string> {
+  return reading((text) => (pattern.test(text) ? text : null), mistake);
 }
 
 export const text = matching(/./s, "is not a text");
 
 export function choice<const T extends string>(...values: readonly T[]): Parser<T, T> {
-  return (raw) => {
-    const value = values.find((one) => one === asText(raw));
-    return value === undefined ? { mistake: `is not one of ${values.join(", ")}` } : { value };
-  };
+  return reading((text) => values.find((one) => one === text), `is not one of ${values.join(", ")}`);
 }
 
 /** `requeue` gave a transaction a second nonce and could pay twice. So it is refused with an explanation. */
@@ -52,28 +57,27 @@ export const onlyFail: Parser<"fail", "fail"> = (raw) => {
   return { mistake: value === "requeue" ? mistake : "is not fail, the only value" };
 };
 
-export const flag: Parser<boolean, boolean> = (raw) => {
-  const value = asText(raw);
-  if (value === "true") return { value: true };
-  if (value === "false") return { value: false };
-  return { mistake: "is neither true nor false" };
-};
+const FLAGS = new Map([
+  ["true", true],
+  ["false", false],
+]);
+export const flag = reading((text) => FLAGS.get(text), "is neither true nor false");
 
 export function integer(least: number, most: number): Parser<number, number> {
-  return (raw) => {
-    const digits = asText(raw) ?? "";
+  const read = (digits: string) => {
     const value = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
-    if (value >= least && value <= most) return { value };
-    return { mistake: `is not a whole number from ${least} to ${most}` };
+    return value >= least && value <= most ? value : null;
   };
+  return reading(read, `is not a whole number from ${least} to ${most}`);
 }
 
+export const chainId = integer(1, Number.MAX_SAFE_INTEGER);
+
 /** A fraction of a lane's queue, above 0 and up to 1. */
-export const share: Parser<number, number> = (raw) => {
-  const digits = asText(raw) ?? "";
+export const share = reading((digits) => {
   const value = /^\d(\.\d+)?$/.test(digits) ? Number(digits) : Number.NaN;
-  return isQueueShare(value) ? { value } : { mistake: "is not a part of one (use 0.1, or 1; four decimals at most)" };
-};
+  return isQueueShare(value) ? value : null;
+}, "is not a part of one (use 0.1, or 1; four decimals at most)");
 
 /** Creates or reads per second. */
 export const rate = integer(1, MOST_PER_SECOND);
@@ -123,10 +127,10 @@ export const gwei: Parser<bigint, number | string> = (raw) => {
 };
 
 /** An amount in wei; as text if a file's numbers cannot hold it exactly. */
-export const wei: Parser<bigint, number | string> = (raw) => {
-  const digits = asText(raw) ?? "";
-  return /^\d{1,78}$/.test(digits) ? { value: BigInt(digits) } : { mistake: "is not an amount of wei" };
-};
+export const wei = reading<bigint, number | string>(
+  (digits) => (/^\d{1,78}$/.test(digits) ? BigInt(digits) : null),
+  "is not an amount of wei",
+);
 
 export function formatGwei(wei: bigint): string {
   const digits = wei.toString().padStart(GWEI_DECIMALS + 1, "0");

@@ -3,10 +3,18 @@
  * of the file, that the default. Every given value is checked, also an overridden one.
  */
 import { type ForAllChains, resolveChains } from "./chains.ts";
-import { SETTING_KEYS, SETTINGS, type SettingKey, type Values } from "./schema.ts";
+import { SETTING_KEYS, SETTINGS, type SettingKey } from "./schema.ts";
 import type { Setting } from "./setting.ts";
-import { type Entry, type Given, Mistakes, type Origin, quote, type Sources } from "./sources.ts";
-import { refuseUnknownKeys, refuseUnknownVariables } from "./unknown-names.ts";
+import {
+  type Entry,
+  type Given,
+  Mistakes,
+  type Origin,
+  quote,
+  refuseUnknownKeys,
+  refuseUnknownVariables,
+  type Sources,
+} from "./sources.ts";
 
 export type Resolution = ReturnType<typeof resolve>;
 
@@ -22,11 +30,11 @@ export function resolve(sources: Sources) {
     origins[key] = "default";
     for (const given of givenFor(key, sources, content)) {
       const parsed = mistakes.judge(setting, given);
-      values[key] = parsed === null ? values[key] : parsed.value;
+      if (parsed !== null) values[key] = parsed.value;
       origins[key] = given.origin;
     }
   }
-  const common: ForAllChains = { values: values as Values, origins: origins as ForAllChains["origins"], mistakes };
+  const common = { values, origins, mistakes } as unknown as ForAllChains;
   return { ...common, chains: resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }) };
 }
 

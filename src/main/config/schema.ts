@@ -11,7 +11,6 @@ import { USUAL_LOGS_RANGE } from "../../domain/chain/rpc-methods.ts";
 import { SHORTEST_RETENTION_MS } from "../../domain/cluster/retention.ts";
 import { MASK } from "../../domain/text/mask.ts";
 import { LONGEST_TTL_MS } from "../../domain/transaction/reservations.ts";
-import { ageOr } from "./ages.ts";
 import * as credentials from "./credentials.ts";
 import {
   maskDatabaseUrl,
@@ -22,6 +21,7 @@ import {
   secretsOfRpcUrls,
 } from "./masking.ts";
 import {
+  chainId,
   choice,
   document,
   duration,
@@ -39,8 +39,8 @@ import {
   text,
   wei,
 } from "./parsers.ts";
-import { pools, showPools } from "./pool-setting.ts";
 import {
+  ageOr,
   BY_CHAIN_ID,
   type Duration,
   oneOf,
@@ -53,6 +53,11 @@ import {
 } from "./setting.ts";
 
 const MAX_COUNT = 1_000_000;
+
+/** Texts of secrets for people, and the secrets in them. */
+const HIDDEN = { secrets: (secret: string) => [secret], show: () => MASK };
+const ENDPOINT = { secrets: secretsOfHookPlace, show: maskRpcUrl };
+const HOOK = { secrets: secretsOfHookPlace, show: maskHookPlace };
 
 export const CHAIN_SETTINGS = settings({
   /** Blocks on top of the transaction's block before its outcome is final; 0: as soon as it is mined. */
@@ -88,9 +93,9 @@ export const CHAIN_SETTINGS = settings({
   /** Replacement at a higher price: following the market (`on`), by equal steps (`linear`), or never. */
   reprice: oneOf("on", "off", "linear"),
   /** WebSocket endpoint for eth_subscribe("newHeads"); only makes polling sooner. */
-  wsUrl: optional(credentials.socketUrl, { secrets: secretsOfHookPlace, show: maskRpcUrl }),
+  wsUrl: optional(credentials.socketUrl, ENDPOINT),
   /** Source of the fee offer: an https URL, or a fixed fee cap in gwei, optionally followed by a slash and a tip. */
-  gasOracle: optional(credentials.gasOracle, { secrets: secretsOfHookPlace, show: maskHookPlace }),
+  gasOracle: optional(credentials.gasOracle, HOOK),
   /** Paths of fee cap and tip in the JSON of a gas oracle's URL, separated by a slash. */
   gasOracleFields: withDefault(
     "maxFeePerGas/maxPriorityFeePerGas",
@@ -172,14 +177,14 @@ export const SETTINGS = {
      * Id of the chain behind `rpcUrl`. Not set: the id that its endpoints report, if the database has served it
      * before.
      */
-    chainId: optional(integer(1, Number.MAX_SAFE_INTEGER)),
+    chainId: optional(chainId),
     privateKeys: optional(list(credentials.privateKey), {
       secrets: (keys: readonly string[]) => keys.map((key) => key.slice(2)),
       show: (keys: readonly string[]) => `${MASK} (${keys.length})`,
     }),
     /** Files of private keys in hex, one per line. */
     privateKeyFiles: optional(list(credentials.keyFile), { secrets: () => [] }),
-    mnemonic: optional(credentials.mnemonic, { secrets: (phrase: string) => [phrase], show: () => MASK }),
+    mnemonic: optional(credentials.mnemonic, HIDDEN),
     /** Number of accounts derived from the mnemonic, starting with the first. */
     mnemonicCount: whole(1, [1, 1_000]),
     /** BIP-32 path. The account's index replaces `{index}`, or is appended. */
@@ -189,7 +194,7 @@ export const SETTINGS = {
     /** Addresses whose keys the chain node holds: it signs them itself (`eth_sendTransaction`). */
     nodeSigners: optional(list(credentials.address)),
     /** URL of a JSON-RPC signer such as Web3Signer (`eth_accounts`, `eth_signTransaction`). */
-    remoteSignerUrl: optional(credentials.endpointUrl, { secrets: secretsOfHookPlace, show: maskRpcUrl }),
+    remoteSignerUrl: optional(credentials.endpointUrl, ENDPOINT),
     /** Accounts of the remote signer that this node uses. Not set: all. */
     remoteSignerAddresses: optional(list(credentials.address)),
     /** PEM files for mutual TLS with the remote signer: its CA, and this node's certificate and key. */
@@ -257,7 +262,7 @@ export const SETTINGS = {
     /** The same document inside the configuration. */
     policies: optional(document, { show: () => "set" }),
     /** Named groups of signers. Each transaction for a pool gets one of its signers. */
-    pools: optional(pools, { show: showPools }),
+    pools: optional(credentials.pools, { show: credentials.showPools }),
     mode: oneOf("worker-queue", "basic"),
     /** Longer in `dev`, so that a busy laptop keeps its lease; production takes over sooner. */
     leaseDuration: { ...time(10_000, 500), devFallback: 60_000 },
@@ -273,15 +278,15 @@ export const SETTINGS = {
     /** Age up to which the request ids of deleted transactions are still refused, by their hashes. */
     requestIdRetention: ageOr("forever", SHORTEST_RETENTION_MS),
     /** Decides about stuck transactions: a module with a default export, or an https URL. */
-    stuckHook: optional(credentials.hookPlace, { secrets: secretsOfHookPlace, show: maskHookPlace }),
+    stuckHook: optional(credentials.hookPlace, HOOK),
     /** HMAC secret of the requests to the stuck hook's URL. */
-    stuckHookSecret: optional(text, { secrets: (secret: string) => [secret], show: () => MASK }),
+    stuckHookSecret: optional(text, HIDDEN),
     /** Module whose default export decides the price of a replacement. */
     repricingModule: optional(text),
     /** Private addresses or networks (10.0.0.0/8) that hook and alert webhook may connect to. */
     hookNetworks: optional(list(credentials.network)),
     /** URL that receives alerts by POST. */
-    alertWebhookUrl: optional(credentials.webhookUrl, { secrets: secretsOfHookPlace, show: maskRpcUrl }),
+    alertWebhookUrl: optional(credentials.webhookUrl, ENDPOINT),
     /** Not set: by the URL's host (Slack, DingTalk, Feishu), else plain JSON. */
     alertWebhookFormat: optional(choice(...ALERT_FORMATS)),
     logLevel: withDefault("info", choice(...LOG_LEVELS)),

@@ -1,4 +1,4 @@
-import { choice, duration, durationOrOff, formatDuration, integer, type Parser } from "./parsers.ts";
+import { choice, duration, durationOrOff, formatDuration, integer, type Parser, parseDuration } from "./parsers.ts";
 
 /** A number and a unit: `250ms`, `10s`, `5m`, `1h`. */
 export type Duration = `${number}${"ms" | "s" | "m" | "h"}`;
@@ -79,4 +79,25 @@ export function timeOrOff(fallback: number | null, leastMs: number): Rule<number
 /** The first value is the default. */
 export function oneOf<const T extends string>(...values: readonly [T, ...T[]]): Rule<T, T> {
   return { parse: choice(...values), fallback: values[0] };
+}
+
+const DAY_MS = 86_400_000;
+
+type Age = Duration | `${number}d`;
+
+/** A retention age: `90d`, a duration (`36h`), or the word for "without end", which is the default, as null. */
+export function ageOr<const Word extends string>(word: Word, leastMs: number): Rule<number | null, Age | Word> {
+  const parse: Parser<number | null, Age | Word> = (raw) => {
+    const text = typeof raw === "string" ? raw.trim() : "";
+    if (text === word) return { value: null };
+    const days = /^([1-9]\d{0,3})d$/.exec(text)?.[1];
+    const value = days === undefined ? parseDuration(text) : Number(days) * DAY_MS;
+    if (value === null) return { mistake: `is not an age (use 90d, 36h, or ${word})` };
+    return value < leastMs ? { mistake: `is too short (at least ${formatAge(leastMs)}, or ${word})` } : { value };
+  };
+  return { parse, fallback: null, show: formatAge, unset: word };
+}
+
+export function formatAge(ms: number): string {
+  return ms > 0 && ms % DAY_MS === 0 ? `${ms / DAY_MS}d` : formatDuration(ms);
 }

@@ -3,7 +3,7 @@ import { dropSchema } from "../../adapters/postgres/schema/migrate.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Logger } from "../../adapters/system/logger.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
-import type { Config, ConfigFor } from "../config/config.ts";
+import { type Config, type ConfigFor, keySourcesIn } from "../config/config.ts";
 import { startService } from "../service.ts";
 import { runUntilStopped } from "../start.ts";
 import { listenForStop, type StopSignals } from "../stop-signals.ts";
@@ -18,6 +18,7 @@ import {
   ON_EMBEDDED_CHAIN,
   reportReady,
   startNodeProcess,
+  type Variables,
 } from "./node-process.ts";
 import { type DevTerminal, handleKeys } from "./terminal.ts";
 
@@ -60,7 +61,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const completed = withChain({ ...config, databaseUrl: database.url }, chain);
     const lost = Promise.race([database.lost, chain?.ended?.then(chainLost) ?? NEVER]);
     const { terminal, say } = request;
-    const child = terminal === null ? null : new ReplaceableNode(request, nodeVariables(config, database.url, chain));
+    const child = terminal === null ? null : replaceableNode(request, nodeVariables(config, database.url, chain));
     const options = { logger, waitUntil: stop.signal, isDev: chain !== null || isOnEmbeddedChain() };
     const starting = child?.start(config.port) ?? startService({ config: completed, ...options });
     const first = await Promise.race([starting, lost.then((error) => Promise.reject(error))]);
@@ -74,9 +75,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
       ready(node);
       reportReady(node);
       if (terminal !== null && child !== null)
-        undo.push(
-          handleKeys(terminal, { node, chain, blockTimeMs: BLOCK_TIME_MS, say, restart: () => child.restart() }),
-        );
+        undo.push(handleKeys(terminal, { node, chain, blockTimeMs: BLOCK_TIME_MS, say, restart: child.restart }));
     };
     await runUntilStopped({ ...first, stop: end }, over, { logger, ready: welcome });
     if (!stop.signal.aborted) throw await lost;
@@ -100,45 +99,29 @@ function needsOf({ config, chain, terminal, say, workingDirectory }: DevRequest)
 }
 
 /** The running node process. A key press kills it and starts another one at the same address. */
-class ReplaceableNode {
-  private readonly options: Parameters<typeof startNodeProcess>[0];
-  private current: NodeProcess | null = null;
-
-  constructor({ config, say }: DevRequest, variables: Readonly<Record<string, string>>) {
-    const onLost = (how: string) => say(`the node ended (${how}); press k to start another`);
-    const environment = { ...process.env, ...variables };
-    this.options = {
-      argv: process.argv.slice(1),
-      variables: environment,
-      drainTimeoutMs: config.drainTimeoutMs,
-      onLost,
-    };
-  }
-
-  async start(port: number): Promise<NodeProcess> {
-    this.current = await startNodeProcess(this.options, port);
-    return this.current;
-  }
-
-  async restart(): Promise<number | undefined> {
-    const { current } = this;
-    if (current === null) return undefined;
-    await current.kill();
-    await this.start(Number(new URL(current.url).port));
-    return current.pid;
-  }
-
-  async stop(): Promise<void> {
-    await this.current?.stop();
-  }
+function replaceableNode({ config, say }: DevRequest, variables: Variables) {
+  const options = {
+    argv: process.argv.slice(1),
+    variables: { ...process.env, ...variables },
+    drainTimeoutMs: config.drainTimeoutMs,
+    onLost: (how: string) => say(`the node ended (${how}); press k to start another`),
+  };
+  let current: NodeProcess | null = null;
+  const start = async (port: number): Promise<NodeProcess> => {
+    current = await startNodeProcess(options, port);
+    return current;
+  };
+  const restart = async (): Promise<number | undefined> => {
+    const killed = current;
+    await killed?.kill();
+    if (killed !== null) await start(Number(new URL(killed.url).port));
+    return killed?.pid;
+  };
+  return { start, restart, stop: async () => current?.stop() };
 }
 
 /** Additional environment of the node's process: the database and the chain that we started. */
-export function nodeVariables(
-  config: Config,
-  databaseUrl: string,
-  chain: DevChain | null,
-): Readonly<Record<string, string>> {
+export function nodeVariables(config: Config, databaseUrl: string, chain: DevChain | null): Variables {
   const keys = (chain?.accounts ?? []).map(({ privateKey }) => privateKey).join(",");
   return {
     ...(config.databaseUrl === null && { FENCEPOST_DATABASE_URL: databaseUrl }),
@@ -222,5 +205,5 @@ function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof c
 }
 
 function hasOwnKeys({ signers }: Pick<Config, "signers">): boolean {
-  return Object.values(signers).some((source) => (Array.isArray(source) ? source.length > 0 : source !== null));
+  return keySourcesIn(signers).length > 0;
 }

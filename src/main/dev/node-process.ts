@@ -1,12 +1,33 @@
-/**
- * The node of `dev` on a terminal, in a process of its own: the same command again, on the database and the chain of
- * this process. So a key can kill it like a crashing machine, and another one continues from the database.
- */
+/** Nodes in processes of their own. They end with this process. */
+import type { ReadyNode as ReadyLine } from "../../adapters/cli/present.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { Service } from "../service.ts";
-import { inherited } from "./demo/node-child.ts";
 import { EmbeddedError } from "./embedded/embedded-error.ts";
-import { endChild, launch } from "./embedded/processes.ts";
+import { endChild, launch, readyLine } from "./embedded/processes.ts";
+
+export type Variables = Readonly<Record<string, string>>;
+
+/** Starts `fencepost start` with only these settings, and waits until it is ready. `name` is for the error. */
+export async function startNode(
+  name: string,
+  launcher: readonly string[],
+  { variables, directory }: { readonly variables: Variables; readonly directory?: string },
+) {
+  const { PATH = "", HOME = "" } = process.env;
+  const options = { cwd: directory, env: { PATH, HOME, ...variables } };
+  const command = [process.execPath, ...launcher, "start"];
+  const child = launch(command, { ...options, stdio: ["ignore", "pipe", "pipe"] }, "TERM");
+  const ready = await readyLine<ReadyLine>(child, ({ stderr, how }) => {
+    const message = stderr.trim().split("\n").slice(-3).join(" ");
+    return new EmbeddedError("START_FAILED", `${name} did not start: ${message || how}`);
+  });
+  return { ...ready, child };
+}
+
+/** Inherits only the launcher's garbage collector options: a second debugger would find its port in use. */
+export function inherited(options: readonly string[]): readonly string[] {
+  return options.filter((option) => /^--(max[-_]semi[-_]space[-_]size=|no[-_]parallel[-_]scavenge$)/.test(option));
+}
 
 export interface NodeProcessOptions {
   /** Command line of `dev`, launcher first. */
@@ -25,36 +46,32 @@ export type NodeProcess = Awaited<ReturnType<typeof startNodeProcess>>;
 
 const GRACE_MS = 5_000;
 
-/** Rejects if it ends before it is ready. Its reason is on the shared standard error. */
+/**
+ * The node of `dev` on a terminal: the same command again, on the database and the chain of this process. So a key can
+ * kill it like a crashing machine, and another one continues from the database. Rejects if it ends before it is ready.
+ * Its reason is on the shared standard error.
+ */
 export async function startNodeProcess({ argv, variables, ...options }: NodeProcessOptions, port: number) {
   const command = [process.execPath, ...inherited(process.execArgv), ...argv, "--port", String(port)];
   const child = launch(command, { env: variables, stdio: ["ignore", "ignore", "inherit", "ipc"] }, "TERM");
   let isWanted = true;
-  const end = (work: () => Promise<unknown>) => {
+  const end = (...signals: Parameters<typeof endChild>[2]) => {
     isWanted = false;
-    return work();
+    return endChild(child, systemClock, signals);
   };
   const ready = new Promise<ReadyNode>((resolve) =>
     child.handle.once("message", (message) => resolve(message as ReadyNode)),
   );
-  const gone = child.ended.then(({ how }) =>
-    Promise.reject(new EmbeddedError("START_FAILED", `the node did not start (${how})`)),
-  );
-  const node = await Promise.race([ready, gone]);
-  gone.catch(() => undefined);
+  const first = await Promise.race([ready, child.ended]);
+  if ("how" in first) throw new EmbeddedError("START_FAILED", `the node did not start (${first.how})`);
   void child.ended.then(({ how }) => isWanted && options.onLost(how));
   return {
-    ...node,
-    chainIds: [node.chainId],
+    ...first,
+    chainIds: [first.chainId],
     pid: child.handle.pid,
     /** Sends SIGKILL, so nothing is handed over. Resolves when it has ended. */
-    kill: () =>
-      end(() => {
-        child.handle.kill("SIGKILL");
-        return child.ended;
-      }),
-    stop: async () =>
-      void (await end(() => endChild(child, systemClock, [["SIGTERM", options.drainTimeoutMs + GRACE_MS]]))),
+    kill: () => end(),
+    stop: () => end(["SIGTERM", options.drainTimeoutMs + GRACE_MS]),
   };
 }
 

@@ -1,7 +1,10 @@
-/** The terminal of `dev`: prompts and key presses. */
+/** The terminal of `dev`: prompts, and keys, each of which causes a failure of production. */
+import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { DevKeys, type KeyActions } from "./keys.ts";
+import { createClient } from "../../client/index.ts";
+import { messageOf } from "../../domain/text/thrown.ts";
+import type { DevChain } from "./embedded/start-chain.ts";
 
 export interface DevTerminal {
   readonly ask: (question: string) => Promise<string>;
@@ -9,7 +12,18 @@ export interface DevTerminal {
   onKey(pressed: (key: string) => void): () => void;
 }
 
-export interface DevSession extends Omit<KeyActions, "send"> {
+interface KeyActions {
+  /** Null: the chain is the user's own, and is not touched. */
+  readonly chain: DevChain | null;
+  readonly blockTimeMs: number;
+  /** Sends a small transfer through the API. Returns the result as text. */
+  readonly send: () => Promise<string>;
+  /** Kills the node's process and starts another. Returns the killed pid. */
+  readonly restart: () => Promise<number | undefined>;
+  readonly say: (line: string) => void;
+}
+
+interface DevSession extends Omit<KeyActions, "send"> {
   readonly node: { readonly url: string; readonly signers: readonly string[] };
 }
 
@@ -39,14 +53,14 @@ export function openTerminal(): DevTerminal | null {
 
 /** Handles keys until the returned function is called. */
 export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSession): () => Promise<void> {
-  const keys = new DevKeys({ ...actions, send: () => sendTransfer(node) });
+  const keys = devKeys({ ...actions, send: () => sendTransfer(node) });
   const stop = new AbortController();
   const silent = terminal.onKey((key) => {
     // In raw mode the terminal sends no SIGINT for Ctrl-C.
     if (key === CTRL_C || key === "q") process.kill(process.pid, "SIGINT");
     else void keys.press(key);
   });
-  const snapshots = takeSnapshots(keys, stop.signal);
+  const snapshots = takeSnapshots(keys.remember, stop.signal);
   actions.say(keys.help);
   return async () => {
     silent();
@@ -55,19 +69,102 @@ export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSessi
   };
 }
 
-async function takeSnapshots(keys: DevKeys, signal: AbortSignal): Promise<void> {
+async function takeSnapshots(remember: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await keys.remember().catch(() => undefined);
+    await remember().catch(() => undefined);
     await systemClock.sleep(REMEMBER_EVERY_MS, signal).catch(() => undefined);
   }
 }
 
-async function sendTransfer({ url, signers: [signer, to = signer] }: DevSession["node"]): Promise<string> {
-  const response = await fetch(`${url}/api/v1/tx`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ signer, payload: { to, value: "1" } }),
-  });
-  const { txId, nonce, detail } = (await response.json()) as { txId?: string; nonce?: number; detail?: string };
-  return txId === undefined ? `not sent: ${detail}` : `sent ${txId} with nonce ${nonce}`;
+async function sendTransfer({ url, signers: [signer = "", to = signer] }: DevSession["node"]): Promise<string> {
+  const sending = createClient({ url, repeat: false }).send({ signer, payload: { to, value: "1" } });
+  return sending.then(
+    ({ txId, nonce }) => `sent ${txId} with nonce ${nonce}`,
+    (error: unknown) => `not sent: ${messageOf(error)}`,
+  );
+}
+
+type Key = readonly [key: string, does: string, press: () => Promise<string>];
+
+const REORG_DEPTH = 3;
+const SPIKE = 50n;
+const GWEI = 1_000_000_000n;
+/** Empty blocks lower the base fee to a few wei, and fifty times that is no spike. */
+const LEAST_SPIKE_WEI = 20n * GWEI;
+
+export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) {
+  const onChain = chain === null ? null : chainKeys(chain, blockTimeMs);
+  const kill = async (): Promise<string> => {
+    const pid = await restart();
+    return `kill -9 ${pid ?? "?"}: another node has taken over, and continues from the database`;
+  };
+  const keys: readonly Key[] = [
+    ["s", "send a transfer", send],
+    ...(onChain?.keys ?? []),
+    ["k", "kill the node and start another", kill],
+  ];
+  const help = `Keys: ${keys.map(([key, does]) => `${key} ${does}`).join(", ")}, q quit`;
+  let busy = false;
+  return {
+    help,
+    /** Unknown keys print the help. Keys pressed during an action are ignored. */
+    press: async (pressed: string): Promise<void> => {
+      const [, does, press] = keys.find(([key]) => key === pressed) ?? [];
+      if (press === undefined) return say(help);
+      if (busy) return;
+      busy = true;
+      try {
+        say(await press());
+      } catch (error) {
+        say(`${does}: ${messageOf(error)}`);
+      } finally {
+        busy = false;
+      }
+    },
+    /** Takes a snapshot from time to time, for a reorg to return to. */
+    remember: async (): Promise<void> => {
+      if (!busy) await onChain?.remember();
+    },
+  };
+}
+
+function chainKeys(chain: DevChain, blockTimeMs: number) {
+  let isPaused = false;
+  /** Snapshots of the chain with their heights, newest last. */
+  let snapshots: { readonly id: unknown; readonly height: number }[] = [];
+  const headHeight = async () => Number(await chain.rpc("eth_blockNumber"));
+  const remember = async (): Promise<void> => {
+    const height = await headHeight();
+    if (height < (snapshots.at(-1)?.height ?? -REORG_DEPTH) + REORG_DEPTH) return;
+    snapshots = [...snapshots, { id: await chain.rpc("evm_snapshot"), height }].slice(-2);
+  };
+  const reorg = async (): Promise<string> => {
+    const before = await headHeight();
+    const back = snapshots.findLast(({ height }) => before - height >= REORG_DEPTH) ?? snapshots[0];
+    if (back === undefined || back.height >= before) return "reorg: there are too few blocks yet";
+    await chain.rpc("evm_revert", [back.id]);
+    snapshots = snapshots.filter(({ height }) => height < back.height);
+    // Changes the next blocks' hashes: within one second they would otherwise be identical to the replaced ones.
+    await chain.rpc("hardhat_setPrevRandao", [`0x${randomBytes(32).toString("hex")}`]);
+    await chain.mine(before - back.height + 1);
+    return `reorg: blocks ${back.height + 1} to ${before} were replaced; what was in them is sent again`;
+  };
+  const spike = async (): Promise<string> => {
+    const { baseFeePerGas } = (await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string };
+    const times = BigInt(baseFeePerGas) * SPIKE;
+    const risen = times > LEAST_SPIKE_WEI ? times : LEAST_SPIKE_WEI;
+    await chain.rpc("hardhat_setNextBlockBaseFeePerGas", [`0x${risen.toString(16)}`]);
+    return `fee spike: the next block costs ${risen / GWEI} gwei, and empty blocks bring it down by an eighth each`;
+  };
+  const pause = async (): Promise<string> => {
+    isPaused = !isPaused;
+    await chain.rpc("evm_setIntervalMining", [isPaused ? 0 : blockTimeMs]);
+    return isPaused ? "mining is paused: transactions wait; p resumes" : "mining is resumed";
+  };
+  const keys: readonly Key[] = [
+    ["r", `reorg of ${REORG_DEPTH} blocks`, reorg],
+    ["f", "fee spike", spike],
+    ["p", "pause or resume mining", pause],
+  ];
+  return { keys, remember };
 }

@@ -1,4 +1,4 @@
-/** `fencepost doctor`: what is wrong with this configuration, and with what it leads to. */
+/** `fencepost doctor`: mistakes in this configuration, and in the services that it names. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import { createMask } from "../../domain/text/mask.ts";
 import { type Config, ConfigurationError } from "../config/config.ts";
@@ -8,22 +8,19 @@ import { judge } from "./judge.ts";
 
 /** `load` as `start` would, and as `config` would, which demands less. */
 export async function doctor(load: (command: "start" | "config") => Promise<Config>): Promise<readonly Finding[]> {
-  const whole = await attempt(() => load("start"));
-  const part = whole.mistakes.length === 0 ? whole : await attempt(() => load("config"));
-  const config = part.value;
-  const policies = config === null ? [] : (await attempt(() => loadPolicies(config))).mistakes;
+  const mistakes: string[] = [];
+  // Mistakes of the second load are among those of the first.
+  const config = (await load("start").catch(addTo(mistakes))) ?? (await load("config").catch(addTo([])));
+  if (config !== null) await loadPolicies(config).catch(addTo(mistakes));
   const mask = createMask(config?.secrets ?? []);
-  const findings = judge(await gather(config, [...whole.mistakes, ...policies]));
+  const findings = judge({ nodeVersion: process.versions.node, mistakes, ...(config && (await gather(config))) });
   return findings.map((finding) => ({ ...finding, text: mask(finding.text) }));
 }
 
-async function attempt<T>(
-  work: () => Promise<T>,
-): Promise<{ readonly value: T | null; readonly mistakes: readonly string[] }> {
-  try {
-    return { value: await work(), mistakes: [] };
-  } catch (error) {
-    if (error instanceof ConfigurationError) return { value: null, mistakes: error.mistakes };
-    throw error;
-  }
+function addTo(mistakes: string[]) {
+  return (error: unknown): null => {
+    if (!(error instanceof ConfigurationError)) throw error;
+    mistakes.push(...error.mistakes);
+    return null;
+  };
 }

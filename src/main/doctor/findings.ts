@@ -10,5 +10,8 @@ function wrong(sign: Finding["sign"], code: SetupCode, text: string): Finding {
   return { sign, code: code === "MIGRATIONS" ? "SCHEMA" : code, text, fix: SETUP_TROUBLES[code] };
 }
 
+/** False and null: nothing to report. */
+export type Findings = readonly (Finding | false | null)[];
+
 /** `1 node`, `2 nodes`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;

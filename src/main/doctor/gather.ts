@@ -1,5 +1,4 @@
 /** Asks database, chains, keys and this machine, all at once, and concludes nothing. */
-
 import { createServer } from "node:net";
 import { examineEndpoint } from "../../adapters/evm/reads/examine-endpoint.ts";
 import { openSigner } from "../../adapters/evm/signers/open-signer.ts";
@@ -7,19 +6,19 @@ import { examineDatabase } from "../../adapters/postgres/schema/examine.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { readEnvironment } from "../../adapters/system/environment.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
-import type { Config } from "../config/config.ts";
+import { type ChainConfig, type Config, keySourcesIn } from "../config/config.ts";
 import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
 import { version } from "../node/version.ts";
-import type { ChainFacts, FaceFacts, Facts, KeySourceFacts, Listening } from "./facts.ts";
 
 const PATIENCE_MS = 5_000;
 /** Each balance is a request: enough to see a habit. */
 const MOST_BALANCES = 20;
 
-/** `mistakes`: what `start` would complain about. `config` null: so wrong that nothing could be looked at. */
-export async function gather(config: Config | null, mistakes: readonly string[]): Promise<Facts> {
-  const nodeVersion = process.versions.node;
-  if (config === null) return { ...NOTHING, nodeVersion, version, mistakes };
+/** Facts that the doctor judges: a test writes them down, and reads findings. */
+export type Facts = Awaited<ReturnType<typeof gather>>;
+export type ChainFacts = Facts["chains"][number];
+
+export async function gather(config: Config) {
   const keys = await keysOf(config);
   const signers = keys.flatMap(({ addresses }) => addresses).slice(0, MOST_BALANCES);
   const { databaseUrl, directDatabaseUrl, databaseSchema: schema, lease, retention } = config;
@@ -29,38 +28,40 @@ export async function gather(config: Config | null, mistakes: readonly string[])
     faceOf(config),
   ]);
   const hasDirectUrl = directDatabaseUrl !== null;
-  const clockSkewAllowanceMs = lease.clockSkewMs;
-  const kept = { hasDirectUrl, clockSkewAllowanceMs, retention };
-  return { nodeVersion, version, mistakes, database, ...kept, chains, keys, face };
+  return {
+    version,
+    /** Null: none is configured, which is a mistake by itself. */
+    database,
+    hasDirectUrl,
+    clockSkewAllowanceMs: lease.clockSkewMs,
+    retention,
+    chains,
+    keys,
+    face,
+  };
 }
 
-const NOTHING: Omit<Facts, "nodeVersion" | "version" | "mistakes"> = {
-  database: null,
-  hasDirectUrl: false,
-  clockSkewAllowanceMs: 0,
-  retention: null,
-  chains: [],
-  keys: [],
-  face: { host: "127.0.0.1", port: 0, listening: "free", advertisedUrl: "http://127.0.0.1", asksForKeys: true },
-};
-
-async function chainOf(
-  { chainId, rpcUrls, settings }: Config["chains"][number],
-  signers: readonly string[],
-): Promise<ChainFacts> {
+async function chainOf({ chainId, rpcUrls, settings }: ChainConfig, signers: readonly string[]) {
   const asked = rpcUrls.map((url) => examineEndpoint({ url, signers, clock: systemClock, timeoutMs: PATIENCE_MS }));
   const usesPendingCount = settings.nonceChainQuery === "pending";
   return { chainId, finality: settings.finality, usesPendingCount, endpoints: await Promise.all(asked) };
 }
 
+/** One source of keys. */
+interface KeySourceFacts {
+  /** Name of its setting. */
+  readonly source: string;
+  readonly addresses: readonly string[];
+  /** Null: its keys can be used. */
+  readonly problem: string | null;
+  readonly warnings: readonly string[];
+}
+
 /** Source by source: which one is wrong, and which two have the same key. */
-async function keysOf({ signers }: Config): Promise<readonly KeySourceFacts[]> {
-  const given = Object.entries(signers).filter(([, source]) =>
-    Array.isArray(source) ? source.length > 0 : source !== null,
-  );
+async function keysOf({ signers }: Config) {
   const facts: KeySourceFacts[] = [];
   // One after the other: opening an encrypted file takes 256 MiB.
-  for (const [source, value] of given) facts.push(await keysIn(source, { [source]: value }));
+  for (const source of keySourcesIn(signers)) facts.push(await keysIn(source, { [source]: signers[source] }));
   return facts;
 }
 
@@ -78,11 +79,14 @@ async function keysIn(source: string, sources: Partial<Config["signers"]>): Prom
   }
 }
 
-async function faceOf({ host, port, advertiseUrl, apiKeys }: Config): Promise<FaceFacts> {
+async function faceOf({ host, port, advertiseUrl, apiKeys }: Config) {
   const url = `http://${literalHost(host)}:${port}`;
   const listening = await listeningAt(host, port);
   return { host, port, listening, advertisedUrl: advertiseUrl ?? advertisedUrl(url), asksForKeys: apiKeys !== "none" };
 }
+
+/** Result of a try to listen there: a node of ours, another program, or nobody. */
+export type Listening = "free" | "fencepost" | "taken" | "forbidden" | "noSuchAddress";
 
 const REFUSALS: Readonly<Record<string, Listening>> = {
   EACCES: "forbidden",

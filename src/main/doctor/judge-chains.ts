@@ -1,7 +1,6 @@
-import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { AnsweringEndpoint } from "../../adapters/evm/reads/examine-endpoint.ts";
-import type { ChainFacts, Facts } from "./facts.ts";
-import { counted, fine, mistake, warning } from "./findings.ts";
+import { counted, type Findings, fine, mistake, warning } from "./findings.ts";
+import type { ChainFacts, Facts } from "./gather.ts";
 
 /** Blocks that an endpoint may be behind another: two that were asked a moment apart. */
 const USUAL_LAG_BLOCKS = 5;
@@ -9,19 +8,19 @@ const USUAL_LAG_BLOCKS = 5;
 const OLDEST_HEAD_MS = 5 * 60_000;
 const FURTHEST_AHEAD_MS = 60_000;
 
-export function judgeChains({ chains, database }: Facts): readonly Finding[] {
+export function judgeChains({ chains, database }: Facts): Findings {
   const served = database?.kind === "open" ? database.servedChains : [];
   return chains.flatMap((chain) => judgeChain(chain, served));
 }
 
-function judgeChain(chain: ChainFacts, served: readonly number[]): readonly Finding[] {
+function judgeChain(chain: ChainFacts, served: readonly number[]): Findings {
   const { endpoints } = chain;
   const answering = endpoints.flatMap((endpoint) => (endpoint.kind === "answers" ? [endpoint] : []));
   const worst = answering.length === 0 ? mistake : warning;
-  const silence = endpoints.flatMap((endpoint) => {
-    if (endpoint.kind === "answers") return [];
+  const silence = endpoints.map((endpoint) => {
+    if (endpoint.kind === "answers") return null;
     const { label, reason } = endpoint;
-    return [worst("RPC_UNREACHABLE", reason.startsWith(label) ? reason : `${label} does not answer: ${reason}`)];
+    return worst("RPC_UNREACHABLE", reason.startsWith(label) ? reason : `${label} does not answer: ${reason}`);
   });
   const [first] = answering;
   if (first === undefined) return silence;
@@ -33,8 +32,8 @@ function judgeChain(chain: ChainFacts, served: readonly number[]): readonly Find
   return [
     ...silence,
     fine("CHAIN", found),
-    ...(endpoints.length === 1 && !isOwn(first) ? [warning("SINGLE_ENDPOINT", alone)] : []),
-    ...answering.flatMap((each) => judgeHead(each, best)),
+    endpoints.length === 1 && !isOwn(first) && warning("SINGLE_ENDPOINT", alone),
+    ...answering.map((each) => judgeHead(each, best)),
     ...answering.flatMap((each) => judgeAbilities(chain, each)),
   ];
 }
@@ -61,28 +60,25 @@ function isOwn({ label }: AnsweringEndpoint): boolean {
   return /\/\/(127\.|localhost|\[::1\])/.test(`//${label.replace(/^https?:\/\//, "")}`);
 }
 
-function judgeHead({ label, head, headAheadMs, syncing }: AnsweringEndpoint, best: number): readonly Finding[] {
+function judgeHead({ label, head, headAheadMs, syncing }: AnsweringEndpoint, best: number): Findings[number] {
   const seconds = Math.round(Math.abs(headAheadMs) / 1_000);
-  if (syncing) return [warning("ENDPOINT_SYNCING", `${label} is still syncing, at block ${head}`)];
-  if (best - head > USUAL_LAG_BLOCKS) return [warning("ENDPOINT_BEHIND", `${label} is ${best - head} blocks behind`)];
+  if (syncing) return warning("ENDPOINT_SYNCING", `${label} is still syncing, at block ${head}`);
+  if (best - head > USUAL_LAG_BLOCKS) return warning("ENDPOINT_BEHIND", `${label} is ${best - head} blocks behind`);
   if (headAheadMs > FURTHEST_AHEAD_MS)
-    return [warning("CHAIN_CLOCK", `the head of ${label} is ${seconds} s ahead of this machine's clock`)];
-  return headAheadMs < -OLDEST_HEAD_MS ? [warning("CHAIN_CLOCK", `the head of ${label} is ${seconds} s old`)] : [];
+    return warning("CHAIN_CLOCK", `the head of ${label} is ${seconds} s ahead of this machine's clock`);
+  return headAheadMs < -OLDEST_HEAD_MS && warning("CHAIN_CLOCK", `the head of ${label} is ${seconds} s old`);
 }
 
-function judgeAbilities({ finality, usesPendingCount }: ChainFacts, endpoint: AnsweringEndpoint): readonly Finding[] {
-  const { label } = endpoint;
-  const lacks = (ability: AnsweringEndpoint["lacks"][number]): boolean => endpoint.lacks.includes(ability);
+function judgeAbilities({ finality, usesPendingCount }: ChainFacts, { label, lacks }: AnsweringEndpoint): Findings {
   const tag = `${label} does not know the block "${finality}", which finality asks for`;
-  const counts = `${label} does not count what is pending, which FENCEPOST_NONCE_CHAIN_QUERY asks for`;
+  const blocks = `${label} gives no blocks with their transactions (eth_getBlockByNumber)`;
   const prices = `${label} does not serve eth_feeHistory, which prices are taken from`;
+  const counts = `${label} does not count what is pending, which FENCEPOST_NONCE_CHAIN_QUERY asks for`;
   return [
-    ...(finality !== "confirmations" && lacks(finality) ? [mistake("FINALITY_TAG", tag)] : []),
-    ...(lacks("blockWithTransactions")
-      ? [mistake("ENDPOINT_METHODS", `${label} gives no blocks with their transactions (eth_getBlockByNumber)`)]
-      : []),
-    ...(lacks("feeHistory") ? [warning("ENDPOINT_METHODS", prices)] : []),
-    ...(lacks("logs") ? [warning("ENDPOINT_LOGS", `${label} does not serve eth_getLogs`)] : []),
-    ...(usesPendingCount && lacks("pendingCount") ? [mistake("PENDING_COUNT", counts)] : []),
+    finality !== "confirmations" && lacks.includes(finality) && mistake("FINALITY_TAG", tag),
+    lacks.includes("blockWithTransactions") && mistake("ENDPOINT_METHODS", blocks),
+    lacks.includes("feeHistory") && warning("ENDPOINT_METHODS", prices),
+    lacks.includes("logs") && warning("ENDPOINT_LOGS", `${label} does not serve eth_getLogs`),
+    usesPendingCount && lacks.includes("pendingCount") && mistake("PENDING_COUNT", counts),
   ];
 }

@@ -3,12 +3,12 @@ import type { OpenDatabase, RefusedDatabase } from "../../adapters/postgres/sche
 import { ageInWords } from "../../domain/cluster/retention.ts";
 import { CONNECTIONS_OF_A_NODE, type SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
-import type { Facts } from "./facts.ts";
-import { counted, fine, mistake, warning } from "./findings.ts";
+import { counted, type Findings, fine, mistake, warning } from "./findings.ts";
+import type { Facts } from "./gather.ts";
 
 const OLDEST_VERSION = 150_000;
 
-export function judgeDatabase(facts: Facts): readonly Finding[] {
+export function judgeDatabase(facts: Facts): Findings {
   const { database } = facts;
   if (database === null) return [];
   if (database.kind === "refused") return [judgeRefusal(database)];
@@ -20,7 +20,7 @@ export function judgeDatabase(facts: Facts): readonly Finding[] {
     judgeClock(database, facts),
     judgeRetention(facts),
     ...judgeNodes(database, facts),
-  ].flatMap((finding) => finding ?? []);
+  ];
 }
 
 const SILENCE = new Set(["ECONNREFUSED", "ENOTFOUND", "ETIMEDOUT", "EHOSTUNREACH", "ECONNRESET", "EAI_AGAIN", ""]);
@@ -60,9 +60,8 @@ function judgeRoom({ freeConnections, maxConnections }: OpenDatabase): Finding {
 function judgePooler({ pooled }: OpenDatabase, { hasDirectUrl }: Facts): Finding | null {
   if (!pooled) return null;
   if (hasDirectUrl) return fine("POOLER", "the database is behind a pooler, and a way past it is configured");
-  const text =
-    "the database is behind a pooler: nodes get no notifications, and a crash is seen only when the lease is over";
-  return warning("POOLER", text);
+  const lacks = "nodes get no notifications, and a crash is seen only when the lease is over";
+  return warning("POOLER", `the database is behind a pooler: ${lacks}`);
 }
 
 function judgeSchema({ schema: { applied, pending, problem }, mayCreate, forbiddenTables }: OpenDatabase): Finding {
@@ -95,7 +94,7 @@ function judgeRetention({ retention }: Facts): Finding | null {
   return warning("RETENTION", `${kept}, and ${late}`);
 }
 
-function judgeNodes({ nodes }: OpenDatabase, { version, face }: Facts): readonly Finding[] {
+function judgeNodes({ nodes }: OpenDatabase, { version, face }: Facts): Findings {
   if (nodes.length === 0) return [];
   const old = nodes.find((node) => node.version !== version);
   const versions =

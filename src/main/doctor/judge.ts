@@ -2,23 +2,33 @@
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";
-import type { Facts, Listening } from "./facts.ts";
-import { counted, fine, mistake, warning } from "./findings.ts";
+import { counted, type Findings, fine, mistake, warning } from "./findings.ts";
+import type { ChainFacts, Facts, Listening } from "./gather.ts";
 import { judgeChains } from "./judge-chains.ts";
 import { judgeDatabase } from "./judge-database.ts";
 
-export function judge(facts: Facts): readonly Finding[] {
-  return [
-    judgeNode(facts),
-    ...facts.mistakes.map((line) => mistake("CONFIGURATION", line)),
-    ...judgeDatabase(facts),
-    ...judgeChains(facts),
-    ...judgeKeys(facts),
-    ...judgeFace(facts),
-  ];
+interface Program {
+  /** `20.19.0`. */
+  readonly nodeVersion: string;
+  /** Mistakes that `start` would report, one line each. */
+  readonly mistakes: readonly string[];
 }
 
-function judgeNode({ nodeVersion }: Facts): Finding {
+/** Without facts: the configuration is so wrong that nothing could be gathered. */
+export function judge({ nodeVersion, mistakes, ...facts }: Program & Partial<Facts>): readonly Finding[] {
+  const findings = [judgeNode(nodeVersion), ...mistakes.map((line) => mistake("CONFIGURATION", line))];
+  return [...findings, ...(isGathered(facts) ? judgeFacts(facts) : [])].flatMap((finding) => finding || []);
+}
+
+function isGathered(facts: Partial<Facts>): facts is Facts {
+  return facts.face !== undefined;
+}
+
+function judgeFacts(facts: Facts): Findings {
+  return [...judgeDatabase(facts), ...judgeChains(facts), ...judgeKeys(facts), ...judgeFace(facts)];
+}
+
+function judgeNode(nodeVersion: string): Finding {
   const [major = 0, minor = 0] = nodeVersion.split(".").map(Number);
   const isOld = major < 20 || (major === 20 && minor < 19);
   return isOld
@@ -26,16 +36,16 @@ function judgeNode({ nodeVersion }: Facts): Finding {
     : fine("NODE_VERSION", `Node ${nodeVersion}`);
 }
 
-function judgeKeys({ keys, chains }: Facts): readonly Finding[] {
+function judgeKeys({ keys, chains }: Facts): Findings {
   const addresses = [...new Set(keys.flatMap((each) => each.addresses))];
-  const doubles = addresses.flatMap((address) => {
-    const sources = keys.flatMap((each) => (each.addresses.includes(address) ? [each.source] : []));
-    return sources.length < 2 ? [] : [warning("DOUBLE_KEY", `${address} is given by ${sources.join(" and ")}`)];
+  const doubles = addresses.map((address) => {
+    const sources = keys.filter((each) => each.addresses.includes(address)).map(({ source }) => source);
+    return sources.length > 1 && warning("DOUBLE_KEY", `${address} is given by ${sources.join(" and ")}`);
   });
   return [
-    ...keys.flatMap(({ problem }) => (problem === null ? [] : [mistake(problemOf(problem), problem)])),
+    ...keys.map(({ problem }) => problem !== null && mistake(problemOf(problem), problem)),
     ...keys.flatMap(({ warnings }) => warnings.map((line) => warning("KEY_FILE_OPEN", line))),
-    ...(addresses.length === 0 ? [] : [fine("SIGNERS", `${counted(addresses.length, "signer")} can be used`)]),
+    addresses.length > 0 && fine("SIGNERS", `${counted(addresses.length, "signer")} can be used`),
     ...doubles,
     ...chains.flatMap(judgeBalances),
   ];
@@ -48,7 +58,7 @@ function problemOf(problem: string): SetupCode {
 }
 
 /** A signer has nothing if no endpoint says otherwise: one may know an older balance. */
-function judgeBalances({ endpoints }: Facts["chains"][number]): readonly Finding[] {
+function judgeBalances({ endpoints }: ChainFacts): Findings {
   const answers = endpoints.flatMap((each) => (each.kind === "silent" ? [] : [each]));
   const balances = answers.flatMap((each) => [...each.balances]);
   const funded = new Set(balances.flatMap(([signer, balance]) => (balance > 0n ? [signer] : [])));
@@ -64,13 +74,18 @@ const LISTENING = {
   noSuchAddress: ["HOST", "that is no address of this machine"],
 } as const satisfies Readonly<Record<Exclude<Listening, "free" | "fencepost">, readonly [SetupCode, string]>>;
 
-function judgeFace({ face: { host, port, listening, asksForKeys } }: Facts): readonly Finding[] {
+function judgeFace({ face: { host, port, listening, asksForKeys } }: Facts): Findings {
   const place = `${host}:${port}`;
   const isOpen = !asksForKeys && !isLoopback(host);
-  const unguarded = `nothing asks for a key at ${place}, and others reach it`;
-  const open = isOpen ? [warning("OPEN_TO_ALL", unguarded)] : [];
-  if (listening === "free") return [fine("PORT", `${place} is free`), ...open];
-  if (listening === "fencepost") return [fine("PORT", `a node of Fencepost listens at ${place}`), ...open];
+  return [
+    judgePort(place, listening),
+    isOpen && warning("OPEN_TO_ALL", `nothing asks for a key at ${place}, and others reach it`),
+  ];
+}
+
+function judgePort(place: string, listening: Listening): Finding {
+  if (listening === "free") return fine("PORT", `${place} is free`);
+  if (listening === "fencepost") return fine("PORT", `a node of Fencepost listens at ${place}`);
   const [code, text] = LISTENING[listening];
-  return [mistake(code, `${place}: ${text}`), ...open];
+  return mistake(code, `${place}: ${text}`);
 }

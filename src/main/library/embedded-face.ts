@@ -1,36 +1,202 @@
-import { ordinaryCalls } from "../../client/calls.ts";
-import type { CallOptions } from "../../client/deadline.ts";
+/** The calls, answers and errors of the HTTP API, without HTTP. */
+import { callReader } from "../../adapters/http/exchange/declared-call.ts";
+import { present } from "../../adapters/http/exchange/present-answer.ts";
+import { problemOf } from "../../adapters/http/exchange/problems.ts";
+import { createdView } from "../../adapters/http/exchange/views.ts";
+import type { Created, CreateRequest } from "../../application/api.ts";
+import type { FencepostApi } from "../../application/operations/calls.ts";
+import { ordinaryCalls, withRequestId } from "../../client/calls.ts";
+import { type CallOptions, underDeadline } from "../../client/deadline.ts";
+import { FencepostError as FaceError, fromProblem, ofRequest } from "../../client/error-classes.ts";
 import type { FencepostFace } from "../../client/face.ts";
 import { isSettled, lookUntil } from "../../client/follow.ts";
 import { SentTransaction } from "../../client/sent-transaction.ts";
+import { asParameters, type Call as Request, type Transport } from "../../client/transport.ts";
 import { withNonce } from "../../client/with-nonce.ts";
+import { type Call, methodOf } from "../../contract/calls/call.ts";
+import { GROUPS } from "../../contract/calls/index.ts";
 import type { CreatedTransaction } from "../../contract/schemas/create.ts";
-import { Asking, type Inside } from "./asking.ts";
-import { inProcess } from "./in-process.ts";
-import { sendingCalls } from "./making-calls.ts";
+import { defined } from "../../domain/defined.ts";
+import { FencepostError } from "../../domain/errors.ts";
+import type { Checksum } from "../../domain/text/checksum.ts";
+import type { Mask } from "../../domain/text/mask.ts";
+import type { Clock } from "../../ports/clock.ts";
 
-/** It asks a database near by, and no network. */
+/** The embedded node. */
+interface Inside<SendOptions = CallOptions> {
+  readonly api: FencepostApi;
+  readonly checksum: Checksum;
+  readonly mask: Mask;
+  readonly clock: Pick<Clock, "now">;
+  /** Aborted when the node is closed, with the reason. */
+  readonly closing: AbortSignal;
+  /** Creates one transaction, in the caller's database transaction or not. */
+  take(intent: CreateRequest, options: SendOptions): Promise<Created>;
+}
+
+/** Actor of calls without an API key: the process that embeds the node. */
+const ACTOR = "operator:embedded";
+
+/** Short, because each look asks a database near by, and no network. */
 const LOOK_EVERY_MS = 100;
 
-/** The same calls, answers and errors as over HTTP, without it. */
 export function createFace<SendOptions extends CallOptions>(inside: Inside<SendOptions>): FencepostFace<SendOptions> {
-  const asking = new Asking(inside);
-  const calls = ordinaryCalls(inProcess(inside, asking));
+  const { closing } = inside;
+  const calls = ordinaryCalls(inProcess(inside));
   const handle = (created: CreatedTransaction) => new SentTransaction(calls, created, LOOK_EVERY_MS);
   return {
     ...calls,
-    ...sendingCalls(inside, asking, handle),
+    ...sendingCalls(inside, handle),
     async *completions(query = {}, options = {}) {
       try {
-        yield* calls.completions(query, asking.untilClosed(options));
+        yield* calls.completions(query, untilClosed(closing, options));
       } catch (error) {
-        // The feed ends with the node that it was read from.
-        if (!inside.closing.aborted) throw error;
+        // The feed ends with the node.
+        if (!closing.aborted) throw error;
       }
     },
     handle: async (txId, options) => handle(await calls.get(txId, options)),
     waitFor: (txId, options = {}) =>
-      lookUntil(calls.get, txId, asking.untilClosed({ pollIntervalMs: LOOK_EVERY_MS, ...options }), isSettled),
+      lookUntil(calls.get, txId, untilClosed(closing, { pollIntervalMs: LOOK_EVERY_MS, ...options }), isSettled),
     withNonce: (lane, callback) => withNonce(calls, lane, callback),
   };
+}
+
+/** Bounded in time, and fails as over HTTP. */
+async function ask<T>(mask: Mask, options: CallOptions | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    // Most calls have no limit, and a process may make thousands a second.
+    return await (options === undefined ? work() : underDeadline("no answer", options, work));
+  } catch (error) {
+    throw asOverHttp(error, mask);
+  }
+}
+
+function asOverHttp(error: unknown, mask: Mask): unknown {
+  return error instanceof FencepostError ? fromProblem(problemOf(error, mask), error) : error;
+}
+
+function untilClosed<T extends CallOptions>(closing: AbortSignal, options: T): T & { readonly signal: AbortSignal } {
+  const { signal } = options;
+  return { ...options, signal: signal === undefined ? closing : AbortSignal.any([closing, signal]) };
+}
+
+const DECLARED = GROUPS.flatMap(([, each]) => Object.values<Call>(each)).filter(methodOf);
+
+/** By method and path as the client names them. */
+const CALLS = new Map(
+  DECLARED.map((call) => {
+    const names = [...call.at.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+    const [{ schema = {} } = {}] = Object.values(call.answers);
+    return [call.at.replace("/api/v1", ""), { names, schema, read: callReader(call) }] as const;
+  }),
+);
+
+/** Requests of the client's calls to the node in this process: read, performed and presented as over HTTP. */
+function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude<keyof Inside, "take">>): Transport {
+  const answerTo = async (request: Request, options: CallOptions): Promise<unknown> => {
+    const call = CALLS.get(request.at);
+    if (call === undefined) throw new Error(`no call is declared at ${request.at}`);
+    const { params = [], query = {}, body, idempotencyKey } = request;
+    const asked = call.read({
+      params: Object.fromEntries(call.names.map((name, at) => [name, String(params[at])])),
+      query: asParameters(query),
+      body,
+      actor: ACTOR,
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    });
+    const { signal } = untilClosed(closing, options);
+    const result = await (asked.waitMs === 0 ? asked.perform(api) : asked.perform(api, signal));
+    return shaped(call.schema as ShapeSchema, present(call.schema, result, { checksum, now: clock.now() }));
+  };
+  return async <T>(request: Request): Promise<T> => {
+    const { signal, timeoutMs } = request;
+    const options = defined({ signal, timeoutMs });
+    const limits = Object.keys(options).length === 0 ? undefined : options;
+    try {
+      return (await ask(mask, limits, () => answerTo(request, options))) as T;
+    } catch (error) {
+      // A read that closing cut off failed because of that, not because of the database.
+      if (request.at.startsWith("get ")) closing.throwIfAborted();
+      throw error;
+    }
+  };
+}
+
+interface ShapeSchema {
+  readonly properties?: Readonly<Record<string, ShapeSchema>>;
+  readonly additionalProperties?: unknown;
+  readonly items?: ShapeSchema;
+}
+
+/**
+ * The members of an answer that the contract names, and no others: over HTTP, the route's schema leaves them out when
+ * the answer is written.
+ */
+function shaped({ properties, additionalProperties, items }: ShapeSchema, value: unknown): unknown {
+  if (Array.isArray(value)) return items === undefined ? value : value.map((each) => shaped(items, each));
+  if (typeof value !== "object" || value === null || properties === undefined) return value;
+  if (additionalProperties === true) return value;
+  const record = value as Readonly<Record<string, unknown>>;
+  const picked: Record<string, unknown> = {};
+  for (const name of Object.keys(properties)) {
+    if (record[name] !== undefined) picked[name] = shaped(properties[name] as ShapeSchema, record[name]);
+  }
+  return picked;
+}
+
+interface Named {
+  readonly requestId: string;
+}
+
+type Result = SentTransaction | FaceError;
+
+function sendingCalls<SendOptions extends CallOptions>(
+  { api, checksum, mask, take }: Inside<SendOptions>,
+  handle: (created: CreatedTransaction) => SentTransaction,
+) {
+  const sent = (created: Created) => handle(createdView(created, checksum));
+  const sendOne = async (intent: Named, options: SendOptions | undefined): Promise<SentTransaction> => {
+    try {
+      return sent(await ask(mask, options, () => take(intent, options ?? ({} as SendOptions))));
+    } catch (error) {
+      throw withIdOf(intent, error);
+    }
+  };
+  /** One after the other: in a transaction of the caller's their order is kept. */
+  const oneByOne = async (intents: readonly Named[], options: SendOptions) => {
+    const results: Result[] = [];
+    for (const intent of intents) results.push(await sendOne(intent, options).catch(orError));
+    return results;
+  };
+  /** In one batch, so that their nonces are in order. Intents of lanes that another node owns are sent on their own. */
+  const atOnce = async (intents: readonly Named[], options: SendOptions | undefined) => {
+    const outcomes = await ask(mask, options, () => api.createBatch(intents));
+    return Promise.all(
+      outcomes.map((outcome, at): Promise<Result> | Result => {
+        const intent = intents[at] as Named;
+        if (!(outcome instanceof FencepostError)) return sent(outcome);
+        if (outcome.code === "NOT_LEADER") return sendOne(intent, options).catch(orError);
+        return withIdOf(intent, asOverHttp(outcome, mask)) as FaceError;
+      }),
+    );
+  };
+  return {
+    send: (intent, options) => sendOne(withRequestId(intent), options),
+    sendMany: (intents, options) => {
+      const named = intents.map(withRequestId);
+      return options !== undefined && "client" in options ? oneByOne(named, options) : atOnce(named, options);
+    },
+  } satisfies Partial<FencepostFace<SendOptions>>;
+}
+
+/** A caller who gave no request id needs the generated one. */
+function withIdOf(asked: Named, error: unknown): unknown {
+  return error instanceof FaceError ? ofRequest(error, asked?.requestId) : error;
+}
+
+/** An error that is not the intent's own fails all of them, such as a broken connection of the caller's. */
+function orError(error: unknown): FaceError {
+  if (error instanceof FaceError) return error;
+  throw error;
 }

@@ -3,7 +3,7 @@ import { createCodec } from "../../adapters/evm/codec/codec.ts";
 import { NewHeads } from "../../adapters/evm/rpc/new-heads.ts";
 import type { PeerReceiver } from "../../adapters/http/server.ts";
 import { createHttpPeers } from "../../adapters/peers/http-peers.ts";
-import { migrate, type SchemaOptions } from "../../adapters/postgres/schema/migrate.ts";
+import { migrate } from "../../adapters/postgres/schema/migrate.ts";
 import { PostgresSessionLock } from "../../adapters/postgres/session/session-lock.ts";
 import { openPostgresStore, type PostgresStore } from "../../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../../adapters/postgres/stores/wake-ups.ts";
@@ -12,7 +12,6 @@ import { createEntropy, createKeyPair } from "../../adapters/system/entropy.ts";
 import { systemSecrets } from "../../adapters/system/secrets.ts";
 import { createTelemetry, type TelemetrySink } from "../../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../../application/loops/node.ts";
-import type { NodePorts } from "../../application/loops/node-ports.ts";
 import { RecentAlerts } from "../../application/queries/recent-alerts.ts";
 import { defined } from "../../domain/defined.ts";
 import { ceilingsOf } from "../../domain/fees/ceilings.ts";
@@ -42,15 +41,13 @@ export interface NodeParts {
   readonly sinks: readonly TelemetrySink[];
   readonly failpoint?: Failpoints;
   readonly extensions: Extensions;
-  /** Null: an unreachable database is an error at once. */
-  readonly patience: Patience | null;
+  /** Absent: an unreachable database is an error at once. */
+  readonly patience?: Patience;
   /** Called before other nodes can discover this one: from here on their requests must work. */
-  readonly onBuilt?: (node: FencepostNode, parts: BuiltParts) => void;
-}
-
-export interface BuiltParts {
-  readonly gate: Pick<PeerReceiver, "admit">;
-  readonly store: PostgresStore;
+  readonly onBuilt?: (
+    node: FencepostNode,
+    parts: { readonly gate: Pick<PeerReceiver, "admit">; readonly store: PostgresStore },
+  ) => void;
 }
 
 export type ComposedNode = Awaited<ReturnType<typeof composeNode>>;
@@ -77,7 +74,9 @@ export async function composeNode(parts: NodeParts) {
     const { config, patience, failpoint = noFailpoints } = parts;
     const mask = createMask(config.secrets);
     const { sinks, stuckHook, repricing, tracing } = keep(parts.extensions);
-    const { alerts, telemetry } = openTelemetry([...parts.sinks, ...sinks], mask);
+    // Keeps recent alerts for people who look later.
+    const alerts = new RecentAlerts(systemClock);
+    const telemetry = createTelemetry([...parts.sinks, ...sinks, (event) => alerts.hear(event)], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
     // Bypasses a transaction pooler, for session state (advisory locks, LISTEN).
@@ -86,20 +85,19 @@ export async function composeNode(parts: NodeParts) {
     // Begun first. An earlier node counts as dead after two looks without its session lock, some time apart, while we
     // hold ours. The first look is made now, and the rest of the start runs until the second.
     const sessionLock = keep(new PostgresSessionLock(direct));
-    const judging = loadPolicies(config);
     const opening = openChains(config, { telemetry, entropy, mask, keep }, repricing);
-    const bounds = signingBounds(opening);
     const [policies, signer, chains, url] = await Promise.all([
-      judging,
-      openSigning(config, { telemetry, entropy, bounds }).then(keep),
+      loadPolicies(config),
+      openSigning(config, { telemetry, entropy, bounds: signingBounds(opening) }).then(keep),
       opening,
       parts.url,
     ]);
     if (signer.curve === "javascript") reportSlowSigning(telemetry);
-    const patiently: Patiently = (work) => (patience === null ? work() : awaitDatabase(work, patience));
-    await patiently(() => prepareDatabase({ databaseUrl, schema }, chains, telemetry));
+    const patiently: Patiently = (work) => (patience === undefined ? work() : awaitDatabase(work, patience));
+    const database = { databaseUrl, schema };
+    await patiently(() => migrate(database).then(() => serveOnlyKnown(database, chains, telemetry)));
     const codec = createCodec();
-    const connecting = { databaseUrl, schema, preparedStatements, leaseDurationMs: config.lease.durationMs };
+    const connecting = { ...database, preparedStatements, leaseDurationMs: config.lease.durationMs };
     const store = keep(
       await patiently(() => openPostgresStore({ ...connecting, clock: systemClock, policyWords: codec })),
     );
@@ -116,38 +114,23 @@ export async function composeNode(parts: NodeParts) {
     );
     const resources = { store, chains, signer: maskedSigner(signer, mask), peers, wakeUps, sessionLock };
     const system = { clock: systemClock, entropy, secrets: systemSecrets, telemetry, failpoint };
-    const hook = stuckHook === undefined ? {} : { stuckHook: maskedHook(stuckHook, mask) };
-    const ports = { ...resources, policies, alerts, codec, ...system, ...hook };
-    const beside = { ...traced(tracing, store), ...retaining(config, store) };
-    const node = new FencepostNode({ ...ports, ...beside }, { ...settingsOf(config), url, version });
+    const optional = {
+      ...(stuckHook && { stuckHook: maskedHook(stuckHook, mask) }),
+      ...(tracing && { tracer: traced(tracing, store) }),
+      ...(config.retention && { retention: { store, ...config.retention } }),
+    };
+    const ports = { ...resources, policies, alerts, codec, ...system, ...optional };
+    const node = new FencepostNode(ports, { ...settingsOf(config), url, version });
     parts.onBuilt?.(node, { gate: peers.gate, store });
     await node.start(patiently);
     /** Closes the node first, then its adapters. */
-    const close = async (): Promise<void> => {
-      await node.close();
-      await closeAll(opened);
-    };
+    const close = () => node.close().then(() => closeAll(opened));
     return { node, store, signer, chains: chains.map(({ chain }) => chain), tracing, close };
   } catch (error) {
     failed.abort();
     await closeAll(opened);
     throw error;
   }
-}
-
-async function prepareDatabase(
-  database: SchemaOptions,
-  chains: readonly OpenedChain[],
-  telemetry: Telemetry,
-): Promise<void> {
-  await migrate(database);
-  await serveOnlyKnown(database, chains, telemetry);
-}
-
-/** Telemetry that also keeps recent alerts for people who look later. */
-function openTelemetry(sinks: readonly TelemetrySink[], mask: Mask) {
-  const alerts = new RecentAlerts(systemClock);
-  return { alerts, telemetry: createTelemetry([...sinks, (event) => alerts.hear(event)], mask) };
 }
 
 function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, pools }: NodeParts["config"]) {
@@ -157,14 +140,9 @@ function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, p
 /**
  * Continues the traces of transactions created on other nodes: their trace context is in the transaction's metadata.
  */
-function traced(tracing: Extensions["tracing"], store: Pick<PostgresStore, "transaction">): { tracer?: Tracer } {
-  if (tracing === undefined) return {};
+function traced(tracing: NonNullable<Extensions["tracing"]>, store: PostgresStore): Tracer {
   tracing.connect(async (txId) => traceparentIn((await store.transaction(txId))?.metadata ?? null));
-  return { tracer: tracing.tracer };
-}
-
-function retaining({ retention }: NodeParts["config"], store: PostgresStore): Pick<NodePorts, "retention"> {
-  return retention === null ? {} : { retention: { store, ...retention } };
+  return tracing.tracer;
 }
 
 type Resource = Pick<Extensions, "close">;
@@ -179,26 +157,24 @@ interface ChainPorts {
   readonly keep: Keep;
 }
 
-type Plugged = Pick<NodeParts["config"], "hookNetworks"> & Pick<Extensions, "repricing">;
-
 function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainPorts, own: Extensions["repricing"]) {
+  const { keep, ...rest } = ports;
   const repricing = own && reportingRepricing(own, ports.telemetry);
-  return Promise.all(chains.map((chain) => openChain(chain, ports, { hookNetworks, ...defined({ repricing }) })));
+  const open = async ({ chainId, rpcUrls, oracle, settings, wsUrl }: ChainConfig) => {
+    const options = { ...rest, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
+    const chain = keep(await createEvmChain(chainId === null ? options : { ...options, chainId }));
+    const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
+    const heads = wsUrl === null ? null : keep(new NewHeads({ ...rest, url: wsUrl, clock: systemClock }));
+    const hinted = heads && { hearHeads: (listener: () => void) => heads.subscribe(listener) };
+    return {
+      chain: { ...advised, ...hinted },
+      // A custom strategy replaces the configured one, but does not switch repricing on.
+      settings: { ...settings, ...(settings.repricing !== null && defined({ repricing })) },
+      named: chainId !== null,
+    };
+  };
+  return Promise.all(chains.map(open));
 }
-
-async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { hookNetworks, repricing }: Plugged) {
-  const { chainId, rpcUrls, oracle, settings, wsUrl } = config;
-  const options = { ...ports, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
-  const chain = keep(await createEvmChain(chainId === null ? options : { ...options, chainId }));
-  const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
-  // A custom strategy replaces the configured one, but does not switch repricing on.
-  const own = settings.repricing === null ? {} : defined({ repricing });
-  const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
-  const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.subscribe(listener) };
-  return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own }, named: chainId !== null };
-}
-
-type OpenedChain = Awaited<ReturnType<typeof openChain>>;
 
 /** Reports slow signing as a warning: the signatures are right. */
 function reportSlowSigning(telemetry: Telemetry): void {
@@ -207,7 +183,7 @@ function reportSlowSigning(telemetry: Telemetry): void {
 }
 
 /** Limits that the signing process enforces. The policies in force follow when the node has read them. */
-function signingBounds(opening: Promise<readonly OpenedChain[]>): Promise<SigningBounds> {
+function signingBounds(opening: ReturnType<typeof openChains>): Promise<SigningBounds> {
   const bounds = opening.then((chains) => {
     const ceilings = chains.map(({ chain: { chainId: id }, settings }) => [id, ceilingsOf(id, settings)] as const);
     return { ceilings: new Map(ceilings), policies: null };

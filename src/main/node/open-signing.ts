@@ -10,7 +10,7 @@ import { readEnvironment } from "../../adapters/system/environment.ts";
 import type { SigningBounds } from "../../domain/keys/signing.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Config } from "../config/config.ts";
+import { type Config, keySourcesIn } from "../config/config.ts";
 
 interface SigningPorts {
   readonly telemetry: Telemetry;
@@ -27,7 +27,8 @@ export async function openSigning(
     telemetry.emit({ type: "alert", severity: "WARNING", code: "KEY_FILE_OPEN", message });
   const { variables } = readEnvironment();
   if (signing !== "process") return openSigner({ sources, clock: systemClock, environment: variables, warn });
-  const environment = only(variables, (name) => servicesOf(sources).some((service) => name.startsWith(service)));
+  const services = keySourcesIn(sources).flatMap((source) => SERVICES[source] ?? []);
+  const environment = only(variables, (name) => services.some((service) => name.startsWith(service)));
   const beginning = bounds.then((known) => ({ sources, environment, bounds: known }));
   return openSigningProcess({ launch, beginning, clock: systemClock, entropy, warn });
 }
@@ -73,11 +74,9 @@ function only(variables: Variables, wanted: (name: string) => boolean): Record<s
   return Object.fromEntries(Object.entries(variables).filter(([name]) => wanted(name)));
 }
 
-/** Prefixes of the environment variables that the SDKs of the used key services read. */
-function servicesOf({ awsKmsKeyIds, gcpKmsKeyVersions, vaultKeyPaths }: Config["signers"]): readonly string[] {
-  return [
-    ...(awsKmsKeyIds.length === 0 ? [] : ["AWS_"]),
-    ...(gcpKmsKeyVersions.length === 0 ? [] : ["GOOGLE_", "GCE_", "CLOUDSDK_"]),
-    ...(vaultKeyPaths.length === 0 ? [] : ["VAULT_"]),
-  ];
-}
+/** Prefixes of the environment variables that the SDKs of the key services read. */
+const SERVICES: Readonly<Partial<Record<keyof Config["signers"], readonly string[]>>> = {
+  awsKmsKeyIds: ["AWS_"],
+  gcpKmsKeyVersions: ["GOOGLE_", "GCE_", "CLOUDSDK_"],
+  vaultKeyPaths: ["VAULT_"],
+};

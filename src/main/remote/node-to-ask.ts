@@ -3,15 +3,17 @@
  * directory, the profile in use, the default port on this machine. A profile's key is sent to the profile's own URL
  * only.
  */
-import { CommandFailed, EXIT_CODES } from "../../adapters/cli/failure.ts";
 import { type Profile, type ProfileActions, unknownProfile } from "../../adapters/cli/profiles.ts";
 import type { RemoteActions, RemoteOptions } from "../../adapters/cli/remote.ts";
+import { defined } from "../../domain/defined.ts";
 import { USUAL_SCOPES } from "../../domain/keys/principal.ts";
 import type { Config } from "../config/config.ts";
 import type { ApiKey } from "../config/credentials.ts";
 import type { Resolution } from "../config/resolve.ts";
 import type { SettingKey } from "../config/schema.ts";
 import { advertisedUrl, literalHost } from "../node/advertised-url.ts";
+import { misuse } from "./misuse.ts";
+import { NO_PROFILES } from "./profile-file.ts";
 
 interface Loaded {
   readonly config: Config;
@@ -23,32 +25,23 @@ interface Sources extends Pick<ProfileActions, "readProfiles"> {
   load(options: RemoteOptions): Promise<Loaded>;
 }
 
-export async function nodeToAsk(options: RemoteOptions, sources: Sources): Promise<Profile> {
+export async function nodeToAsk(options: RemoteOptions, { load, readProfiles }: Sources): Promise<Profile> {
   const { url, profile, apiKey } = options;
-  const withKey = (node: Profile): Profile => (apiKey === undefined ? node : { ...node, apiKey });
+  const key = defined({ apiKey });
   if (profile !== undefined) {
-    if (url === undefined) return withKey(await namedProfile(profile, sources));
-    throw new CommandFailed(["--url and --profile name two nodes: give one of them"], EXIT_CODES.misused);
+    if (url !== undefined) throw misuse("--url and --profile name two nodes: give one of them");
+    const { profiles } = await readProfiles();
+    if (!Object.hasOwn(profiles, profile)) throw misuse(unknownProfile(profile, Object.keys(profiles)));
+    return { ...(profiles[profile] as Profile), ...key };
   }
   if (url !== undefined && apiKey !== undefined) return { url, apiKey };
-  const loaded = await sources.load(options);
+  const loaded = await load(options);
   const configured = configuredNode(loaded.config);
-  const current = isConfigured(loaded, options) ? null : await currentProfile(sources);
-  if (url === undefined) return withKey(current ?? configured);
-  if (current !== null) return sameOrigin(url, current.url) ? { ...current, url } : { url };
+  const { current, profiles } = isConfigured(loaded, options) ? NO_PROFILES : await readProfiles();
+  const inUse = current === null ? undefined : profiles[current];
+  if (url === undefined) return { ...(inUse ?? configured), ...key };
+  if (inUse !== undefined) return sameOrigin(url, inUse.url) ? { ...inUse, url } : { url };
   return { ...configured, url };
-}
-
-async function namedProfile(name: string, { readProfiles }: Sources): Promise<Profile> {
-  const { profiles } = await readProfiles();
-  const found = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
-  if (found !== undefined) return found;
-  throw new CommandFailed([unknownProfile(name, Object.keys(profiles))], EXIT_CODES.misused);
-}
-
-async function currentProfile({ readProfiles }: Sources): Promise<Profile | null> {
-  const { current, profiles } = await readProfiles();
-  return current === null ? null : (profiles[current] ?? null);
 }
 
 /** Settings that determine a node's URL or authentication. */
@@ -72,7 +65,7 @@ function configuredNode(config: Config): Profile {
   const { host, port } = config.admin ?? config;
   const url = config.advertiseUrl ?? advertisedUrl(`http://${literalHost(host)}:${port}`);
   const apiKey = strongestKey(config.apiKeys)?.secret;
-  return { url, ...(apiKey === undefined ? {} : { apiKey }) };
+  return { url, ...defined({ apiKey }) };
 }
 
 /** The first key with the most scopes: operator commands need more scopes than callers. */

@@ -1,14 +1,13 @@
 /** File of profiles: URLs and API keys of one person, readable by that person only. */
-import { randomBytes } from "node:crypto";
-import { mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname, isAbsolute, join } from "node:path";
-import { CommandFailed, EXIT_CODES } from "../../adapters/cli/failure.ts";
+import { mkdir, open } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { PROFILE_NAME, type Profile, type ProfileActions, type Profiles } from "../../adapters/cli/profiles.ts";
 import type { Environment } from "../../adapters/system/environment.ts";
+import { misuse } from "./misuse.ts";
 
 /** Any permission of group or others. */
 const OPEN_TO_OTHERS = 0o077;
-const NONE: Profiles = { current: null, profiles: {} };
+export const NO_PROFILES: Profiles = { current: null, profiles: {} };
 
 /** XDG base directory specification: a relative XDG_CONFIG_HOME is ignored. */
 export function profileFileOf({ variables, home }: Pick<Environment, "variables" | "home">): string {
@@ -29,7 +28,7 @@ async function readProfiles(file: string): Promise<Profiles> {
     if (cause.code === "ENOENT" || cause.code === "ENOTDIR") return null;
     throw misuse(`${file}: cannot be read (${cause.code})`);
   });
-  if (handle === null) return NONE;
+  if (handle === null) return NO_PROFILES;
   try {
     const { mode } = await handle.stat();
     if (process.platform !== "win32" && (mode & OPEN_TO_OTHERS) !== 0) {
@@ -59,23 +58,9 @@ function isProfile(value: unknown): value is Profile {
   return typeof url === "string" && (apiKey === undefined || typeof apiKey === "string");
 }
 
-/** Replaces the file atomically. The draft is private from its creation. */
+/** Replaces the file atomically. */
 async function writeProfiles(file: string, profiles: Profiles): Promise<void> {
+  const { writeWhole } = await import("../../adapters/evm/signers/keystore-files.ts");
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomBytes(4).toString("hex")}`;
-  const handle = await open(draft, "wx", 0o600);
-  try {
-    await handle.writeFile(`${JSON.stringify(profiles, null, 2)}\n`);
-    await handle.sync();
-    await handle.close();
-    await rename(draft, file);
-  } catch (error) {
-    await handle.close().catch(() => undefined);
-    await rm(draft, { force: true });
-    throw error;
-  }
-}
-
-function misuse(line: string): CommandFailed {
-  return new CommandFailed([line], EXIT_CODES.misused);
+  await writeWhole(dirname(file), basename(file), `${JSON.stringify(profiles, null, 2)}\n`);
 }

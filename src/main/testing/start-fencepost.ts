@@ -1,14 +1,34 @@
 /** `fencepost/testing`: a node, a database and a chain for the duration of a test. */
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../adapters/system/clock.ts";
 import { createClient, type FencepostClient } from "../../client/index.ts";
+import type { Control } from "../dev/embedded/chain/block-maker.ts";
+import { startDevChain } from "../dev/embedded/chain/child.ts";
 import { assertInstalled, type Part } from "../dev/embedded/needed-packages.ts";
-import type { DevAccount } from "../dev/embedded/start-chain.ts";
-import { type ChainInHand, type ChainProcess, startChainProcess } from "./chain-process.ts";
+import { endChild, release } from "../dev/embedded/processes.ts";
+import type { DevAccount, DevChain } from "../dev/embedded/start-chain.ts";
+import { startNode, type Variables } from "../dev/node-process.ts";
 import { createTestDatabase, type TestDatabase } from "./test-databases.ts";
-import { startTestNode, type Variables } from "./test-node.ts";
 
 export type { FencepostClient } from "../../client/index.ts";
 export type { DevAccount } from "../dev/embedded/start-chain.ts";
-export type { ChainInHand } from "./chain-process.ts";
+
+/** Controls of a test's chain. */
+export interface ChainInHand extends Pick<DevChain, "rpc"> {
+  /** Makes blocks now, also while mining is paused. */
+  mine(blocks?: number): Promise<void>;
+  /**
+   * Replaces the last blocks, up to 64, by a branch that is one block longer. Their transactions are removed from
+   * chain and pool.
+   */
+  reorg(depth: number): Promise<void>;
+  /** Stops the block timer. Resolves when the block in progress is made. */
+  pauseMining(): Promise<void>;
+  resumeMining(): Promise<void>;
+  /** Sets the base fee of every block from the next one on; null: the chain's own rule again. */
+  setBaseFee(wei: bigint | null): Promise<void>;
+}
 
 export interface StackOptions {
   /** Number of funded accounts that the node signs for; default 3. */
@@ -56,6 +76,39 @@ const INSTEAD = { database: "give startFencepost the databaseUrl of a server of 
 export async function startFencepost(options: StackOptions = {}): Promise<Stack> {
   const { signers = 3, confirmations = 1, blockTimeMs = 100, chainId, databaseUrl } = options;
   const { pools = {}, settings = {} } = options;
+  assertPossible({ signers, blockTimeMs, pools });
+  const parts: Part[] = databaseUrl === undefined ? ["chain", "database"] : ["chain"];
+  assertInstalled({ who: "fencepost/testing", parts, instead: INSTEAD });
+  const undo = undoStack();
+  try {
+    const starting = startDevChain(
+      // In a process of its own: a test's fake timers do not stop its blocks.
+      { blockTimeMs, chainId, accounts: signers + STRANGERS, controlled: true, clock: systemClock },
+      "the chain of the test",
+    );
+    const creating = createTestDatabase(databaseUrl);
+    // If one of them fails, the other one is awaited and removed.
+    undo.add(() => starting.then((chain) => chain.stop(), ignore));
+    undo.add(() => creating.then((database) => database.drop(), ignore));
+    const [chain, database] = await Promise.all([starting, creating]);
+    const variables = {
+      ...variablesOf(chain, database, signers),
+      ...poolsOf(pools, chain),
+      FENCEPOST_CONFIRMATIONS: `${confirmations}`,
+      ...settings,
+    };
+    return await stackOn(chain, database, { signers, variables, undo });
+  } catch (error) {
+    await undo.all();
+    throw error;
+  }
+}
+
+function assertPossible({
+  signers,
+  blockTimeMs,
+  pools,
+}: Required<Pick<StackOptions, "signers" | "blockTimeMs" | "pools">>) {
   if (!Number.isInteger(signers) || signers < 1 || signers > MOST_SIGNERS) {
     throw new RangeError(`startFencepost: signers must be a whole number from 1 to ${MOST_SIGNERS}, not ${signers}`);
   }
@@ -67,40 +120,19 @@ export async function startFencepost(options: StackOptions = {}): Promise<Stack>
     if (stray !== undefined)
       throw new RangeError(`startFencepost: pool ${name}: there are signers 0 to ${signers - 1}, and no ${stray}`);
   }
-  const parts: Part[] = databaseUrl === undefined ? ["chain", "database"] : ["chain"];
-  assertInstalled({ who: "fencepost/testing", parts, instead: INSTEAD });
-  const undo = new Undo();
-  try {
-    const [chain, database] = await both(
-      startChainProcess({ blockTimeMs, chainId, accounts: signers + STRANGERS }).then(undo.keep((up) => up.stop())),
-      createTestDatabase(databaseUrl).then(undo.keep((made) => made.drop())),
-    );
-    const variables = {
-      ...variablesOf(chain, database, signers),
-      ...poolsOf(pools, chain),
-      FENCEPOST_CONFIRMATIONS: `${confirmations}`,
-      ...settings,
-    };
-    return await assemble({ chain, database, signers, variables, undo });
-  } catch (error) {
-    await undo.all();
-    throw error;
-  }
 }
 
 interface Parts {
-  readonly chain: ChainProcess;
-  readonly database: TestDatabase;
   readonly signers: number;
   readonly variables: Variables;
-  readonly undo: Undo;
+  readonly undo: ReturnType<typeof undoStack>;
 }
 
-async function assemble({ chain, database, signers, variables, undo }: Parts): Promise<Stack> {
+async function stackOn(chain: DevChain, database: TestDatabase, { signers, variables, undo }: Parts): Promise<Stack> {
   let node = await startTestNode(variables);
   let restarting: Promise<unknown> = Promise.resolve();
   undo.add(async () => {
-    await restarting.catch(() => undefined);
+    await restarting.catch(ignore);
     await node.stop("drain");
   });
   const { url } = node;
@@ -117,7 +149,7 @@ async function assemble({ chain, database, signers, variables, undo }: Parts): P
     signers: chain.accounts.slice(0, signers).map(({ address }) => address),
     strangers: chain.accounts.slice(signers),
     databaseUrl: database.url,
-    chain: chain.inHand,
+    chain: controlsOf(chain),
     restartNode: (how = "drain") => {
       const done = restarting.catch(() => undefined).then(() => restart(how));
       restarting = done;
@@ -128,7 +160,32 @@ async function assemble({ chain, database, signers, variables, undo }: Parts): P
   };
 }
 
-function variablesOf(chain: ChainProcess, database: TestDatabase, signers: number): Variables {
+function controlsOf({ rpc }: DevChain): ChainInHand {
+  const control = async (name: Control, ...params: readonly unknown[]) => void (await rpc(`fencepost_${name}`, params));
+  return {
+    mine: (blocks = 1) => control("mine", blocks),
+    reorg: (depth) => control("reorg", depth),
+    pauseMining: () => control("pause"),
+    resumeMining: () => control("resume"),
+    setBaseFee: (wei) => control("setBaseFee", wei === null ? null : `0x${wei.toString(16)}`),
+    rpc,
+  };
+}
+
+/** src/ and dist/ have the same depth. */
+const LAUNCHER = join(fileURLToPath(new URL("../../../", import.meta.url)), "bin", "fencepost.js");
+const DRAIN_MS = 15_000;
+
+/** It ends with this process. */
+async function startTestNode(variables: Variables) {
+  const { child, url } = await startNode("the node of the test", [LAUNCHER], { variables });
+  release(child);
+  /** `kill` is kill -9: nothing is handed over, and the next node recovers from the database. */
+  const stop = (how: "drain" | "kill") => endChild(child, systemClock, how === "kill" ? [] : [["SIGTERM", DRAIN_MS]]);
+  return { url, stop };
+}
+
+function variablesOf(chain: DevChain, database: TestDatabase, signers: number): Variables {
   const keys = chain.accounts.slice(0, signers).map(({ privateKey }) => privateKey);
   return {
     FENCEPOST_DATABASE_URL: database.url,
@@ -148,43 +205,31 @@ function variablesOf(chain: ChainProcess, database: TestDatabase, signers: numbe
   };
 }
 
-function poolsOf(pools: NonNullable<StackOptions["pools"]>, { accounts }: ChainProcess): Variables {
+function poolsOf(pools: NonNullable<StackOptions["pools"]>, { accounts }: DevChain): Variables {
   const written = Object.entries(pools).map(
     ([name, members]) => `${name}=${members.map((place) => accounts[place]?.address).join("+")}`,
   );
   return written.length === 0 ? {} : { FENCEPOST_POOLS: written.join(",") };
 }
 
-/** Runs the clean-up steps once, the last one first; a failure does not stop the rest. */
-class Undo {
-  private readonly steps: (() => Promise<unknown>)[] = [];
-  private running: Promise<void> | null = null;
+type Step = () => Promise<unknown>;
 
-  add(step: () => Promise<unknown>): void {
-    this.steps.unshift(step);
-  }
+const ignore = () => undefined;
 
-  keep<T>(step: (made: T) => Promise<unknown>): (made: T) => T {
-    return (made) => {
-      this.add(() => step(made));
-      return made;
-    };
-  }
-
-  all(): Promise<void> {
-    this.running ??= this.run();
-    return this.running;
-  }
-
-  private async run(): Promise<void> {
+/** Clean-up steps, run once, the last one first. A failure does not stop the rest. */
+function undoStack() {
+  const steps: Step[] = [];
+  let running: Promise<void> | null = null;
+  const run = async (): Promise<void> => {
     const failures: unknown[] = [];
-    for (const step of this.steps) await step().catch((error: unknown) => failures.push(error));
+    for (const step of steps) await step().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
-  }
-}
-
-/** Waits for both, also if one fails: the other one must be there to be cleaned up. */
-async function both<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
-  await Promise.allSettled([first, second]);
-  return Promise.all([first, second]);
+  };
+  return {
+    add: (step: Step) => void steps.unshift(step),
+    all: () => {
+      running ??= run();
+      return running;
+    },
+  };
 }

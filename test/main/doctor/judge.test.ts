@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { AnsweringEndpoint } from "../../../src/adapters/evm/reads/examine-endpoint.ts";
 import type { OpenDatabase } from "../../../src/adapters/postgres/schema/examine.ts";
-import type { ChainFacts, Facts } from "../../../src/main/doctor/facts.ts";
+import type { ChainFacts } from "../../../src/main/doctor/gather.ts";
 import { judge } from "../../../src/main/doctor/judge.ts";
+
+type Facts = Required<Parameters<typeof judge>[0]>;
 
 const SIGNER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 

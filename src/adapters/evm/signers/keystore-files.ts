@@ -48,9 +48,9 @@ async function store(source: KeystoreSource, key: SigningKey, now: Date): Promis
 
 /**
  * Writes the whole file and syncs it, or writes nothing. Half a key file would keep a node from starting, and lose the
- * key.
+ * key. The draft is private from its creation.
  */
-async function writeWhole(directory: string, name: string, text: string): Promise<void> {
+export async function writeWhole(directory: string, name: string, text: string): Promise<void> {
   const draft = join(directory, `.${name}.${randomBytes(4).toString("hex")}`);
   const file = await open(draft, "wx", 0o600);
   try {

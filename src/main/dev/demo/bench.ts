@@ -1,11 +1,10 @@
 /** `fencepost bench`: creates per second and their latency, of an embedded node or of a named one. */
 import type { BenchOptions, BenchReport } from "../../../adapters/cli/diagnose.ts";
-import { CommandFailed, EXIT_CODES } from "../../../adapters/cli/failure.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
-import type { CreateTransaction, FencepostClient } from "../../../client/index.ts";
-import { startCluster } from "./embedded-cluster.ts";
-import { inTemporaryDirectory } from "./in-temporary-directory.ts";
-import type { NodeChild } from "./node-child.ts";
+import type { FencepostClient } from "../../../client/index.ts";
+import { misuse } from "../../remote/misuse.ts";
+import { inParallel } from "./audited-load.ts";
+import { type NodeChild, withCluster } from "./embedded-cluster.ts";
 
 interface Subject {
   readonly name: string;
@@ -32,18 +31,12 @@ export async function bench(options: BenchOptions, ports: BenchPorts): Promise<B
   const name = url ?? profile;
   if (name !== undefined) {
     if (signer === undefined) {
-      throw new CommandFailed(
-        ["--signer is missing: name the signer that pays for the gas of the measured transactions"],
-        EXIT_CODES.misused,
-      );
+      throw misuse("--signer is missing: name the signer that pays for the gas of the measured transactions");
     }
     return measure({ name, client: await ports.connect(), signers: [signer], to: to ?? signer }, options, ports);
   }
-  return inTemporaryDirectory(async (place) => {
-    ports.say("starting PostgreSQL, an EVM chain and a node");
-    const { nodes, signers, chain } = await startCluster({ ...place, nodes: 1 });
+  return withCluster(1, ports.say, ({ nodes, signers, recipient }) => {
     const { client } = nodes[0] as NodeChild;
-    const recipient = (chain.accounts.at(-1) as { address: string }).address;
     return measure({ name: "embedded", client, signers, to: recipient, gas: TRANSFER_GAS }, options, ports);
   });
 }
@@ -59,22 +52,18 @@ async function measure(
   const latencies: number[] = [];
   const txIds: string[] = [];
   const failures: unknown[] = [];
-  let next = 0;
-  const caller = async (): Promise<void> => {
-    for (let n = next++; n < transactions; n = next++) {
-      const signer = signers[n % signers.length] as string;
-      const intent: CreateTransaction = { signer, requestId: `bench-${run}-${n}`, payload };
-      const beganMs = systemClock.monotonicMs();
-      const sent = await client.send(intent).catch((error: unknown) => void failures.push(error));
-      latencies.push(systemClock.monotonicMs() - beganMs);
-      if (sent !== undefined) txIds.push(sent.txId);
-    }
-  };
   // Warm-up: the first create of a lane loads its nonce and fees, and compiles code.
   for (const signer of signers) await client.send({ signer, requestId: `bench-${run}-warm`, payload });
   ports.say(`sending ${transactions} creates, ${callers} at a time`);
   const startedMs = systemClock.monotonicMs();
-  await Promise.all(Array.from({ length: callers }, caller));
+  await inParallel(callers, [0, transactions], async (n) => {
+    const signer = signers[n % signers.length] as string;
+    const beganMs = systemClock.monotonicMs();
+    const sending = client.send({ signer, requestId: `bench-${run}-${n}`, payload });
+    const sent = await sending.catch((error: unknown) => void failures.push(error));
+    latencies.push(systemClock.monotonicMs() - beganMs);
+    if (sent !== undefined) txIds.push(sent.txId);
+  });
   const seconds = (systemClock.monotonicMs() - startedMs) / 1_000;
   if (txIds.length === 0) throw failures[0];
   ports.say("waiting until they are final");

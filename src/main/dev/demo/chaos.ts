@@ -3,12 +3,8 @@
  * its lease and resumed. Finally database and chain are compared, as in `demo`.
  */
 import type { ChaosReport } from "../../../adapters/cli/diagnose.ts";
-import { systemClock } from "../../../adapters/system/clock.ts";
-import { auditedLoad } from "./audited-load.ts";
-import { type EmbeddedCluster, LEASE_MS, startCluster } from "./embedded-cluster.ts";
-import { inTemporaryDirectory } from "./in-temporary-directory.ts";
-import type { NodeChild } from "./node-child.ts";
-import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
+import { auditedLoad, createProgress, type Progress, type ProgressOutput } from "./audited-load.ts";
+import { type EmbeddedCluster, type NodeChild, withCluster } from "./embedded-cluster.ts";
 
 export interface ChaosPlan {
   readonly transactions: number;
@@ -16,37 +12,27 @@ export interface ChaosPlan {
 }
 
 const NODES = 3;
-const PAST_THE_LEASE_MS = LEASE_MS + 1_000;
 
 export function chaos({ transactions, kills }: ChaosPlan, output: ProgressOutput): Promise<ChaosReport> {
   const progress = createProgress(transactions, output);
-  return inTemporaryDirectory(async (place) => {
-    progress.say(`starting PostgreSQL, an EVM chain and ${NODES} nodes`);
-    return perform({ transactions, kills }, await startCluster({ ...place, nodes: NODES }), progress);
-  });
-}
-
-async function perform(
-  { transactions, kills }: ChaosPlan,
-  cluster: EmbeddedCluster,
-  progress: Progress,
-): Promise<ChaosReport> {
   const done = { kills: 0, freezes: 0, restarts: 0 };
-  const { report } = await auditedLoad(cluster, { transactions, progress }, async (send) => {
-    for (let wave = 0; wave < kills; wave++) {
-      const from = Math.floor((wave * transactions) / kills);
-      const count = Math.floor(((wave + 1) * transactions) / kills) - from;
-      let blow: Promise<void> | null = null;
-      await send(count, from, (accepted) => {
-        if (blow !== null || accepted < from + count / 2) return;
-        blow = strike(cluster, wave, { done, progress });
-        // A failure is reported after the wave. An interruption ends both, and nobody awaits this then.
-        blow.catch(() => undefined);
-      });
-      await (blow as Promise<void> | null);
-    }
+  return withCluster(NODES, progress.say, async (cluster) => {
+    const { report } = await auditedLoad(cluster, { transactions, progress }, async (send) => {
+      for (let wave = 0; wave < kills; wave++) {
+        const from = Math.floor((wave * transactions) / kills);
+        const count = Math.floor(((wave + 1) * transactions) / kills) - from;
+        let blow: Promise<void> | null = null;
+        await send(count, from, (accepted) => {
+          if (blow !== null || accepted < from + count / 2) return;
+          blow = strike(cluster, wave, { done, progress });
+          // A failure is reported after the wave. An interruption ends both, and nobody awaits this then.
+          blow.catch(() => undefined);
+        });
+        await (blow as Promise<void> | null);
+      }
+    });
+    return { ...report, ...done };
   });
-  return { ...report, ...done };
 }
 
 interface Tally {
@@ -59,10 +45,7 @@ async function strike({ nodes, restart }: EmbeddedCluster, wave: number, { done,
   const index = Math.floor(Math.random() * nodes.length);
   const node = nodes[index] as NodeChild;
   if (wave % 4 === 3) {
-    node.signal("SIGSTOP");
-    progress.say(`froze ${node.name} past its lease (SIGSTOP)`);
-    await systemClock.sleep(PAST_THE_LEASE_MS);
-    node.signal("SIGCONT");
+    await node.freezePastLease(progress.say);
     done.freezes++;
     progress.say(`woke ${node.name} again`);
     return;

@@ -1,14 +1,8 @@
 import type { DemoReport } from "../../../adapters/cli/present.ts";
 import { systemClock } from "../../../adapters/system/clock.ts";
 import type { LaneLease } from "../../../client/index.ts";
-import { auditedLoad } from "./audited-load.ts";
-import type { Accepted } from "./callers.ts";
-import { type EmbeddedCluster, LEASE_MS, startCluster } from "./embedded-cluster.ts";
-import { inTemporaryDirectory } from "./in-temporary-directory.ts";
-import type { NodeChild } from "./node-child.ts";
-import { createProgress, type Progress, type ProgressOutput } from "./progress.ts";
-
-type Stage = EmbeddedCluster & { readonly progress: Progress };
+import { type Accepted, auditedLoad, createProgress, type ProgressOutput } from "./audited-load.ts";
+import { type EmbeddedCluster, LEASE_MS, type NodeChild, withCluster } from "./embedded-cluster.ts";
 
 const NODES = 3;
 
@@ -16,30 +10,25 @@ const NODES = 3;
  * `fencepost demo`: three nodes on one database and one chain, and a thousand transfers. Half-way the busiest node is
  * killed, and another is frozen past its lease and resumed. Finally database and chain are compared.
  */
-export async function demo(transactions: number, output: ProgressOutput): Promise<DemoReport> {
+export function demo(transactions: number, output: ProgressOutput): Promise<DemoReport> {
   const progress = createProgress(transactions, output);
-  return inTemporaryDirectory(async (place) => {
-    progress.say(`starting PostgreSQL, an EVM chain and ${NODES} nodes`);
-    return perform(transactions, { ...(await startCluster({ ...place, nodes: NODES })), progress });
-  });
-}
-
-async function perform(transactions: number, stage: Stage): Promise<DemoReport> {
-  const load = await auditedLoad(stage, { transactions, progress: stage.progress }, async (send) => {
-    let disaster: Promise<Disaster> | null = null;
-    await send(transactions, 0, (accepted) => {
-      if (disaster === null && accepted >= transactions / 2) disaster = strike(stage);
+  return withCluster(NODES, progress.say, async (cluster) => {
+    const load = await auditedLoad(cluster, { transactions, progress }, async (send) => {
+      let disaster: Promise<Disaster> | null = null;
+      await send(transactions, 0, (accepted) => {
+        if (disaster === null && accepted >= transactions / 2) disaster = strike(cluster, progress.say);
+      });
+      return disaster as Promise<Disaster> | null;
     });
-    return disaster as Promise<Disaster> | null;
+    const { done: struck, accepted, survivor, report } = load;
+    const leases = await survivor.client.leases();
+    return {
+      ...report,
+      takeovers: sumOfTokens(leases) - (struck?.tokens ?? sumOfTokens(leases)),
+      fencedWrites: await fencedWrites(cluster.nodes),
+      takeOverSeconds: takeOverSeconds(struck, accepted),
+    };
   });
-  const { done: struck, accepted, survivor, report } = load;
-  const leases = await survivor.client.leases();
-  return {
-    ...report,
-    takeovers: sumOfTokens(leases) - (struck?.tokens ?? sumOfTokens(leases)),
-    fencedWrites: await fencedWrites(stage.nodes),
-    takeOverSeconds: takeOverSeconds(struck, accepted),
-  };
 }
 
 /** Increases by one with every new owner of a lane. */
@@ -53,20 +42,17 @@ type Disaster = Awaited<ReturnType<typeof strike>>;
  * Kills the node with the most lanes, and freezes another for longer than its lease. Returns the sum of all fencing
  * tokens before that, and the signers of the killed node.
  */
-async function strike({ nodes, progress }: Stage) {
+async function strike({ nodes }: EmbeddedCluster, say: (line: string) => void) {
   const leases = await (nodes[0] as NodeChild).client.leases();
   const held = (node: NodeChild) => leases.filter(({ nodeId }) => nodeId === node.nodeId);
   const [busiest, frozen] = [...nodes].sort((a, b) => held(b).length - held(a).length) as [NodeChild, NodeChild];
   const orphans = new Set(held(busiest).map(({ signer }) => signer.toLowerCase()));
   busiest.signal("SIGKILL");
   const killedAtMs = systemClock.monotonicMs();
-  progress.say(`killed ${busiest.name}, which acted for ${orphans.size} signers (kill -9)`);
+  say(`killed ${busiest.name}, which acted for ${orphans.size} signers (kill -9)`);
   await systemClock.sleep(LEASE_MS);
-  frozen.signal("SIGSTOP");
-  progress.say(`froze ${frozen.name} past its lease (SIGSTOP)`);
-  await systemClock.sleep(LEASE_MS + 2_000);
-  frozen.signal("SIGCONT");
-  progress.say(`woke ${frozen.name} again: its late writes are refused, it re-joins as a new instance`);
+  await frozen.freezePastLease(say);
+  say(`woke ${frozen.name} again: its late writes are refused, it re-joins as a new instance`);
   return { tokens: sumOfTokens(leases), killedAtMs, orphans };
 }
 

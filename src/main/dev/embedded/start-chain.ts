@@ -1,4 +1,6 @@
 import { defined } from "../../../domain/defined.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { controlledBlocks } from "./chain/block-maker.ts";
 import { type ChainSettings, createEngine, DEFAULTS, type DevAccount } from "./chain/edr.ts";
 import { guardEdr } from "./chain/guard-edr.ts";
 import { resultOf } from "./chain/json-rpc.ts";
@@ -25,31 +27,41 @@ export interface DevChain {
 export type ChainOptions = { readonly [K in keyof ChainSettings]?: ChainSettings[K] | undefined } & {
   /** Not set: a free port. */
   readonly port?: number | undefined;
+  /** The calls of block-maker.ts control the blocks. */
+  readonly controlled?: boolean | undefined;
 };
 
 export function chainSettings(options: ChainOptions): ChainSettings {
   return { ...DEFAULTS, ...defined(options) };
 }
 
-/** A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. */
-export async function startEmbeddedChain(options: ChainOptions = {}): Promise<DevChain> {
+/**
+ * A real EVM chain in this process behind a JSON-RPC endpoint on the loopback address, in memory only. `after` is the
+ * timer of controlled blocks.
+ */
+export async function startEmbeddedChain(
+  { port, controlled, ...options }: ChainOptions = {},
+  after?: Clock["after"],
+): Promise<DevChain> {
   const settings = chainSettings(options);
   const accounts = await deriveAccounts(settings);
-  const engine = await createEngine(settings, accounts);
+  const engine = await createEngine(controlled && after ? { ...settings, blockTimeMs: null } : settings, accounts);
   const handle = answerLikeNodes(guardEdr(engine));
   const stopMining = () => engine("evm_setIntervalMining", [0]);
-  const server = await serveRpc(handle, options.port ?? 0).catch(async (error: unknown) => {
+  const rpc = async (method: string, params: readonly unknown[] = []) => resultOf(method, await handle(method, params));
+  const mine = async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`]));
+  const served = controlled && after ? controlledBlocks(handle, settings.blockTimeMs, after) : handle;
+  const server = await serveRpc(served, port ?? 0).catch(async (error: unknown) => {
     await stopMining();
     throw error;
   });
-  const rpc = async (method: string, params: readonly unknown[] = []) => resultOf(method, await handle(method, params));
   return {
     url: `http://${LOOPBACK}:${server.port}`,
     port: server.port,
     chainId: settings.chainId,
     accounts,
     rpc,
-    mine: async (blocks = 1) => void (await rpc("hardhat_mine", [`0x${blocks.toString(16)}`])),
+    mine,
     stop: async () => {
       await server.close();
       await stopMining();

@@ -1,44 +1,34 @@
 /** Chains in a process of their own. They end with this process, and report when they end. */
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../../../../domain/text/thrown.ts";
+import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
-import { EmbeddedError, systemCode } from "../embedded-error.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import { assertPortFree, freePort, LOOPBACK } from "../loopback-port.ts";
-import { type Ending, endChild, launch, settlesWithin } from "../processes.ts";
+import { type Child, type Ending, endChild, launch, readyLine, release, settlesWithin } from "../processes.ts";
 import { type ChainOptions, type ChainSettings, chainSettings, type DevChain, deriveAccounts } from "../start-chain.ts";
-import { callChain } from "./json-rpc.ts";
-
-interface Kind {
-  /** Name in messages. */
-  readonly name: string;
-  readonly command: readonly string[];
-  readonly mineMethod: "anvil_mine" | "hardhat_mine";
-  /** Error text if the command does not exist. */
-  readonly notInstalled: string;
-}
+import { ChainRpcError, callChain } from "./json-rpc.ts";
 
 type ChildOptions = ChainOptions & { readonly clock: Clock };
+type Ready = Pick<DevChain, "url" | "port" | "chainId" | "accounts">;
 
 const READY_POLL_MS = 50;
 const READY_TIMEOUT_MS = 30_000;
 const STOP_MS = 5_000;
+/** Time between the end of a chain's last connection and the end of its process. */
+const ENDING_MS = 1_000;
 
-async function startChild(kind: Kind, { clock, ...options }: ChildOptions, port: number): Promise<DevChain> {
-  const settings = chainSettings(options);
-  const url = `http://${LOOPBACK}:${port}`;
-  const rpc = (method: string, params: readonly unknown[] = []) => callChain(url, method, params);
-  const child = launch(kind.command, { stdio: ["ignore", "ignore", "pipe"] }, "TERM");
+function chainIn(child: Child, clock: Clock, ready: Ready, mineMethod: "anvil_mine" | "hardhat_mine"): DevChain {
   const ended = child.ended.then(causeOf);
-  const stop = () => endChild(child, clock, [["SIGTERM", STOP_MS]]);
-  try {
-    const accounts = await deriveAccounts(settings);
-    await waitUntilReady({ ...kind, clock }, child.ended, () => rpc("eth_chainId"));
-    const mine = async (blocks = 1) => void (await rpc(kind.mineMethod, [`0x${blocks.toString(16)}`]));
-    return { url, port, chainId: settings.chainId, accounts, ended, rpc, mine, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  const rpc = async (method: string, params: readonly unknown[] = []) => {
+    try {
+      return await callChain(ready.url, method, params);
+    } catch (error) {
+      if (error instanceof ChainRpcError || !(await settlesWithin(clock, ended, ENDING_MS))) throw error;
+      throw new EmbeddedError("ENDED", `the chain ended: ${await ended}`, { cause: error });
+    }
+  };
+  const mine = async (blocks = 1) => void (await rpc(mineMethod, [`0x${blocks.toString(16)}`]));
+  return { ...ready, ended, rpc, mine, stop: () => endChild(child, clock, [["SIGTERM", STOP_MS]]) };
 }
 
 /**
@@ -54,42 +44,22 @@ export function causeOf({ how, stderr }: Pick<Ending, "how" | "stderr">): string
   return thrown?.replace(/^\w+(?: \[\w+\])?: /, "") ?? messages.at(-1) ?? how;
 }
 
-async function waitUntilReady(
-  { name, notInstalled, clock }: Kind & Pick<ChildOptions, "clock">,
-  ended: Promise<Ending>,
-  ask: () => Promise<unknown>,
-): Promise<void> {
-  const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
-  let problem = "it does not answer";
-  while (clock.monotonicMs() < deadlineMs) {
-    try {
-      await ask();
-      return;
-    } catch (error) {
-      problem = messageOf(error);
-    }
-    if (!(await settlesWithin(clock, ended, READY_POLL_MS))) continue;
-    const ending = await ended;
-    if (systemCode(ending.error) === "ENOENT") throw new EmbeddedError("NOT_INSTALLED", notInstalled);
-    problem = causeOf(ending);
-    break;
-  }
-  throw new EmbeddedError("START_FAILED", `${name} did not start: ${problem}`);
-}
-
 /** The compiled file. */
 const MAIN = fileURLToPath(new URL("./dev-chain-main.ts", import.meta.url)).replace(/\.ts$/, ".js");
 
 /** The embedded chain in its own process: a contract can make EDR panic, which ends the process that runs EDR. */
-export async function startDevChain({ clock, ...options }: ChildOptions): Promise<DevChain> {
-  const port = options.port ?? (await freePort());
-  const kind: Kind = {
-    name: "the embedded chain",
-    command: [process.execPath, MAIN, JSON.stringify({ ...options, port })],
-    mineMethod: "hardhat_mine",
-    notInstalled: `there is no ${process.execPath} any more: install Node again`,
-  };
-  return startChild(kind, { ...options, clock }, port);
+export async function startDevChain(
+  { clock, ...options }: ChildOptions,
+  name = "the embedded chain",
+): Promise<DevChain> {
+  const command = [process.execPath, MAIN, JSON.stringify(options)];
+  // A controlled chain is a test's: options for the test runner's Node are not for the chain.
+  const env = options.controlled && { env: {} };
+  const child = launch(command, { ...env, stdio: ["ignore", "pipe", "pipe"] }, "TERM");
+  const ready = await readyLine<Ready>(child, (ending) => notStarted(name, causeOf(ending)));
+  // A test may forget to stop it.
+  if (options.controlled) release(child);
+  return chainIn(child, clock, ready, "hardhat_mine");
 }
 
 export type AnvilOptions = ChildOptions & {
@@ -98,16 +68,48 @@ export type AnvilOptions = ChildOptions & {
 };
 
 /** Foundry's anvil instead of the embedded chain. */
-export async function startAnvil({ command = "anvil", ...options }: AnvilOptions): Promise<DevChain> {
+export async function startAnvil({ command = "anvil", clock, ...options }: AnvilOptions): Promise<DevChain> {
   if (options.port !== undefined) await assertPortFree(options.port);
   const port = options.port ?? (await freePort());
-  const kind: Kind = {
-    name: "anvil",
-    command: [command, ...commandLine(chainSettings(options), port)],
-    mineMethod: "anvil_mine",
-    notInstalled: "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain",
+  const settings = chainSettings(options);
+  const ready = {
+    url: `http://${LOOPBACK}:${port}`,
+    port,
+    chainId: settings.chainId,
+    accounts: await deriveAccounts(settings),
   };
-  return startChild(kind, options, port);
+  const child = launch([command, ...commandLine(settings, port)], { stdio: ["ignore", "ignore", "pipe"] }, "TERM");
+  const chain = chainIn(child, clock, ready, "anvil_mine");
+  await waitForAnvil(child, clock, ready.url).catch(async (error: unknown) => {
+    await chain.stop();
+    throw error;
+  });
+  return chain;
+}
+
+async function waitForAnvil({ ended }: Child, clock: Clock, url: string): Promise<void> {
+  const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
+  let problem = "it does not answer";
+  while (clock.monotonicMs() < deadlineMs) {
+    try {
+      await callChain(url, "eth_chainId", []);
+      return;
+    } catch (error) {
+      problem = messageOf(error);
+    }
+    if (!(await settlesWithin(clock, ended, READY_POLL_MS))) continue;
+    const ending = await ended;
+    if (codeOf(ending.error) === "ENOENT") throw new EmbeddedError("NOT_INSTALLED", ANVIL_MISSING);
+    problem = causeOf(ending);
+    break;
+  }
+  throw notStarted("anvil", problem);
+}
+
+const ANVIL_MISSING = "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain";
+
+function notStarted(name: string, problem: string): EmbeddedError {
+  return new EmbeddedError("START_FAILED", `${name} did not start: ${problem}`);
 }
 
 function commandLine(settings: ChainSettings, port: number): string[] {

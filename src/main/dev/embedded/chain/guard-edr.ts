@@ -15,7 +15,7 @@ export function guardEdr(edr: Handle): Handle {
 
 type Refuse = (params: readonly unknown[]) => Answer | null | Promise<Answer | null>;
 
-const REFUSALS: ReadonlyMap<string, Refuse> = new Map(
+const REFUSALS = new Map(
   Object.entries<Refuse>({
     eth_call: refuseCall,
     eth_estimateGas: refuseCall,
@@ -46,12 +46,8 @@ function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
   if (isCutCreation(call)) {
     return fault(REVERTED, "execution reverted: the embedded chain cannot run code that is cut off in a PUSH20");
   }
-  const replaced = typeof overrides === "object" && overrides !== null ? Object.values(overrides) : [];
-  for (const account of replaced) {
-    const refusal = refuseCode(fieldOf(account, "code"));
-    if (refusal !== null) return refusal;
-  }
-  return null;
+  const refusals = Object.values(overrides ?? {}).map((account) => refuseCode(fieldOf(account, "code")));
+  return refusals.find((refusal) => refusal !== null) ?? null;
 }
 
 /**
@@ -59,8 +55,9 @@ function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
  * No account has half of either; a call has less than 2^28 gas.
  */
 function isBeyondWealth(call: unknown): boolean {
-  const prices = [fieldOf(call, "gasPrice"), fieldOf(call, "maxFeePerGas"), fieldOf(call, "maxPriorityFeePerGas")];
-  return prices.some((price) => toQuantity(price) >> 100n > 0n) || toQuantity(fieldOf(call, "value")) >> 255n > 0n;
+  const exceeds = (field: string, bits: bigint) => toQuantity(fieldOf(call, field)) >> bits > 0n;
+  const prices = ["gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"];
+  return prices.some((price) => exceeds(price, 100n)) || exceeds("value", 255n);
 }
 
 /** EDR reads a library's address after a leading PUSH20, and panics if the code ends before. */
@@ -71,7 +68,7 @@ const CUT_CREATION = fault(
 );
 
 function isCutCreation(call: unknown): boolean {
-  if (fieldOf(call, "to") !== undefined && fieldOf(call, "to") !== null) return false;
+  if ((fieldOf(call, "to") ?? null) !== null) return false;
   return isCutPush(fieldOf(call, "data")) || isCutPush(fieldOf(call, "input"));
 }
 

@@ -1,4 +1,4 @@
-import { type Answer, fieldOf, type Handle, INVALID_PARAMS, REVERTED, type RpcFault } from "./json-rpc.ts";
+import { type Answer, fieldOf, type Handle, INVALID_PARAMS, REVERTED } from "./json-rpc.ts";
 
 /** Translates EDR's answers, which follow Hardhat, to those of nodes, if clients depend on the difference. */
 export function answerLikeNodes(edr: Handle): Handle {
@@ -27,8 +27,9 @@ function withoutDuplicateData(params: unknown): unknown {
  */
 function translateRevert(answer: Answer): Answer {
   if (!("error" in answer)) return answer;
-  const data = revertData(answer.error);
-  if (data === null) return answer;
+  const { data: wrapped } = answer.error;
+  const data = fieldOf(wrapped, "data");
+  if (fieldOf(fieldOf(wrapped, "reason"), "Revert") === undefined || typeof data !== "string") return answer;
   const reason = /reverted with reason string '(.*)'$/s.exec(answer.error.message)?.[1];
   return { error: { code: REVERTED, message: `execution reverted${reason === undefined ? "" : `: ${reason}`}`, data } };
 }
@@ -43,17 +44,12 @@ function translateUndecodable(answer: Answer): Answer {
   return { error: { ...answer.error, message: `failed to decode signed transaction: ${answer.error.message}` } };
 }
 
-function revertData({ data }: RpcFault): string | null {
-  const bytes = fieldOf(data, "data");
-  return fieldOf(fieldOf(data, "reason"), "Revert") !== undefined && typeof bytes === "string" ? bytes : null;
-}
-
 /** EDR has no eth_getBlockReceipts: collect the receipts of the block's transactions. */
 async function blockReceipts(edr: Handle, params: unknown): Promise<Answer> {
   const block = await edr(...blockQuery(params));
   if ("error" in block || block.result === null) return block;
   const receipts: unknown[] = [];
-  for (const hash of transactionHashes(block.result)) {
+  for (const hash of fieldOf(block.result, "transactions") as readonly unknown[]) {
     const receipt = await edr("eth_getTransactionReceipt", [hash]);
     // The block was reverted between the two calls.
     if ("error" in receipt || receipt.result === null) return receipt;
@@ -65,15 +61,7 @@ async function blockReceipts(edr: Handle, params: unknown): Promise<Answer> {
 /** The parameter is a number or tag, a block hash, or an object with either (EIP-1898). */
 function blockQuery(params: unknown): [method: string, params: unknown[]] {
   const asked: unknown = Array.isArray(params) ? params[0] : undefined;
-  if (typeof asked === "object" && asked !== null) {
-    if ("blockHash" in asked) return ["eth_getBlockByHash", [asked.blockHash, false]];
-    if ("blockNumber" in asked) return ["eth_getBlockByNumber", [asked.blockNumber, false]];
-  }
-  const isHash = typeof asked === "string" && asked.length === 66;
-  return [isHash ? "eth_getBlockByHash" : "eth_getBlockByNumber", [asked, false]];
-}
-
-function transactionHashes(block: unknown): readonly unknown[] {
-  const found = fieldOf(block, "transactions");
-  return Array.isArray(found) ? found : [];
+  const block = fieldOf(asked, "blockHash") ?? fieldOf(asked, "blockNumber") ?? asked;
+  const isHash = typeof block === "string" && block.length === 66;
+  return [isHash ? "eth_getBlockByHash" : "eth_getBlockByNumber", [block, false]];
 }

@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { messageOf } from "../../../../domain/text/thrown.ts";
-import { systemCode } from "../embedded-error.ts";
+import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
 import { LOOPBACK, portOf, portTaken } from "../loopback-port.ts";
-import { type Answer, fault, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
+import { type Answer, fault, fieldOf, type Handle, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR } from "./json-rpc.ts";
 
 export type RpcServer = Awaited<ReturnType<typeof serveRpc>>;
 
@@ -18,7 +17,7 @@ export async function serveRpc(handle: Handle, port: number) {
   });
   server.listen(port, LOOPBACK);
   await once(server, "listening").catch((error: unknown) => {
-    throw systemCode(error) === "EADDRINUSE" ? portTaken(port) : error;
+    throw codeOf(error) === "EADDRINUSE" ? portTaken(port) : error;
   });
   // A failed connection does not stop the chain.
   server.on("error", () => undefined);
@@ -33,13 +32,12 @@ export async function serveRpc(handle: Handle, port: number) {
 async function respond(handle: Handle, request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method !== "POST") return void response.writeHead(405, { allow: "POST" }).end();
   const body = await readBody(request);
-  if (body === null) {
-    const reply = envelope(null, fault(INVALID_REQUEST, "request too large"));
-    return send(response.setHeader("connection", "close"), 413, reply);
-  }
-  const reply = await answerBody(handle, body);
-  if (reply === null) response.writeHead(204).end();
-  else send(response, 200, reply);
+  const reply = body === null ? refusal("request too large") : await answerBody(handle, body);
+  if (reply === null) return void response.writeHead(204).end();
+  if (body === null) response.setHeader("connection", "close");
+  const text = JSON.stringify(reply);
+  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+  response.writeHead(body === null ? 413 : 200, headers).end(text);
 }
 
 /** Null if it is too long. The rest is read and dropped, so that the client reads the answer. */
@@ -66,10 +64,8 @@ async function answerBody(handle: Handle, body: string): Promise<unknown> {
 
 /** Runs items in sequence: later ones may depend on earlier ones. */
 async function answerBatch(handle: Handle, batch: readonly unknown[]): Promise<unknown> {
-  if (batch.length === 0) return envelope(null, fault(INVALID_REQUEST, "empty batch"));
-  if (batch.length > BATCH_LIMIT) {
-    return envelope(null, fault(INVALID_REQUEST, `batch too large: at most ${BATCH_LIMIT} requests`));
-  }
+  if (batch.length === 0) return refusal("empty batch");
+  if (batch.length > BATCH_LIMIT) return refusal(`batch too large: at most ${BATCH_LIMIT} requests`);
   const replies: unknown[] = [];
   for (const request of batch) {
     const reply = await answerOne(handle, request);
@@ -79,29 +75,22 @@ async function answerBatch(handle: Handle, batch: readonly unknown[]): Promise<u
 }
 
 async function answerOne(handle: Handle, request: unknown): Promise<unknown> {
-  if (!isCall(request)) return envelope(null, fault(INVALID_REQUEST, "invalid request"));
-  const answer = await handle(request.method, request.params ?? []).catch((error: unknown) =>
+  const method = fieldOf(request, "method");
+  if (typeof method !== "string") return refusal("invalid request");
+  const answer = await handle(method, fieldOf(request, "params") ?? []).catch((error: unknown) =>
     fault(INTERNAL_ERROR, messageOf(error)),
   );
-  // A request without an id is a notification: executed, never answered.
-  return "id" in request ? envelope(idOf(request.id), answer) : null;
+  const id = fieldOf(request, "id");
+  // A request without an id is a notification: executed, never answered. Ids of other types are answered as null: they
+  // may be nested too deeply to serialise.
+  if (id === undefined) return null;
+  return envelope(typeof id === "string" || typeof id === "number" ? id : null, answer);
 }
 
-/** Other ids are answered as null: they may be nested too deeply to serialise. */
-function idOf(id: unknown): unknown {
-  return typeof id === "string" || typeof id === "number" ? id : null;
-}
-
-function isCall(request: unknown): request is { method: string; params?: unknown; id?: unknown } {
-  return typeof request === "object" && request !== null && "method" in request && typeof request.method === "string";
+function refusal(message: string): unknown {
+  return envelope(null, fault(INVALID_REQUEST, message));
 }
 
 function envelope(id: unknown, answer: Answer): unknown {
   return { jsonrpc: "2.0", id, ...answer };
-}
-
-function send(response: ServerResponse, status: number, body: unknown): void {
-  const text = JSON.stringify(body);
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
-  response.writeHead(status, headers).end(text);
 }

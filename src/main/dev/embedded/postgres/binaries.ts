@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, cp, lstat, readdir, readFile, rename, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import { messageOf } from "../../../../domain/text/thrown.ts";
-import { EmbeddedError, systemCode } from "../embedded-error.ts";
+import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
+import { EmbeddedError } from "../embedded-error.ts";
 import { run } from "../processes.ts";
 import type { Place } from "./place.ts";
 
@@ -32,11 +32,8 @@ export async function prepareBinaries(native: string, place: Place): Promise<Bin
 }
 
 async function tryOut(native: string, place: Place): Promise<Binaries | { readonly problem: string }> {
-  try {
-    await makeLibraryLinks(native);
-  } catch (error) {
-    return { problem: messageOf(error) };
-  }
+  const problem = await makeLibraryLinks(native).catch(messageOf);
+  if (problem !== undefined) return { problem };
   const postgres = join(native, "bin", "postgres");
   const answer = await run(postgres, ["--version"], place.account);
   const version = /\(PostgreSQL\) (\d+\S*)/.exec(answer.stdout)?.[1];
@@ -87,11 +84,6 @@ async function makeReadable(root: string): Promise<void> {
   }
 }
 
-interface LinkEntry {
-  readonly source: string;
-  readonly target: string;
-}
-
 /**
  * npm packages cannot contain symbolic links, so the package lists its library links in `pg-symlinks.json` and
  * creates them in an install script. npm 12 and pnpm do not run install scripts, so this does it. Safe to repeat, and
@@ -99,31 +91,23 @@ interface LinkEntry {
  */
 export async function makeLibraryLinks(native: string): Promise<void> {
   for (const entry of await readEntries(native)) {
-    const target = join(native, withinNative(entry.target));
-    const source = join(native, withinNative(entry.source));
+    // Paths in the list start at the package's root; a copy of `native` may have another name.
+    const [source = "", target = ""] = entry.map((path) => join(native, path.replace(/^native\//, "")));
     if (!existsSync(target)) await link(relative(dirname(target), source), target);
   }
   for (const name of ["initdb", "postgres"]) await makeExecutable(join(native, "bin", name));
 }
 
-/** Paths in the list start at the package's root; a copy of `native` may have another name. */
-function withinNative(path: string): string {
-  return path.replace(/^native\//, "");
-}
-
-async function readEntries(native: string): Promise<LinkEntry[]> {
+async function readEntries(native: string): Promise<readonly (readonly string[])[]> {
   try {
-    return (JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")) as unknown[]).filter(isLinkEntry);
+    const entries = JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")) as unknown[];
+    const pairs = entries.map((entry): unknown[] => [Object(entry).source, Object(entry).target]);
+    return pairs.filter((pair): pair is string[] => pair.every((path) => typeof path === "string"));
   } catch (error) {
     // A server that is not from npm has its libraries already.
-    if (systemCode(error) === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   }
-}
-
-function isLinkEntry(value: unknown): value is LinkEntry {
-  const { source, target }: Record<keyof LinkEntry, unknown> = Object(value);
-  return typeof source === "string" && typeof target === "string";
 }
 
 /** Creates a draft link and renames it: that also replaces a broken link, and is safe against a second process. */

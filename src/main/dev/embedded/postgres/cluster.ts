@@ -96,20 +96,17 @@ async function initdb(draft: string, { binaries, place, signal }: ClusterRequest
   signal?.removeEventListener("abort", abort);
   signal?.throwIfAborted();
   if (error !== undefined) throw error;
-  if (code !== 0) throw new EmbeddedError("START_FAILED", `initdb failed: ${complaint(stderr) ?? how}`);
-}
-
-function complaint(stderr: string): string | undefined {
+  if (code === 0) return;
   const lines = stderr.split("\n").filter((line) => line.trim() !== "");
-  return lines.find((line) => /error|fatal|could not/i.test(line)) ?? lines[0];
+  const complaint = lines.find((line) => /error|fatal|could not/i.test(line)) ?? lines[0] ?? how;
+  throw new EmbeddedError("START_FAILED", `initdb failed: ${complaint}`);
 }
 
 async function readPassword(root: string): Promise<string> {
-  try {
-    return (await readFile(join(root, "password"), "utf8")).trim();
-  } catch {
+  const text = await readFile(join(root, "password"), "utf8").catch(() => {
     throw unusable(`the password file in ${root} is missing: remove the directory to start afresh`);
-  }
+  });
+  return text.trim();
 }
 
 function unusable(message: string): EmbeddedError {

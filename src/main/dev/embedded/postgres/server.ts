@@ -36,24 +36,29 @@ export async function startServer(request: ServerRequest) {
   const child = await launchServer(request);
   /** Resolves with how it ended, also if we did not end it. */
   const exited = child.ended.then(({ how }) => how);
-  const stop = (mode: StopMode) => {
-    child.handle.ref();
-    return endChild(child, request.clock, STOP_SIGNALS[mode]);
-  };
+  const stop = (mode: StopMode) => endChild(child, request.clock, STOP_SIGNALS[mode]);
   const server = { pid: child.handle.pid ?? 0, exited, stop };
-  const outcome = await waitUntilReady(server, request);
+  const ready = await isReady(server, request);
   if (request.keepsProcess === false) child.handle.unref();
-  if (outcome === "ready") return server;
+  if (ready) return server;
   await server.stop("fast");
   request.signal?.throwIfAborted();
-  throw explain((await logSince(request.cluster.logFile, logFrom)) || (await exited), request);
+  const log = (await readFile(request.cluster.logFile)).subarray(logFrom).toString();
+  throw explain(log || (await exited), request);
 }
 
 /** The log goes to a file: an unread pipe would block the server, and the file survives a crash. */
 async function launchServer({ postgres, cluster, account, port, settings }: ServerRequest): Promise<Child> {
   const log = await open(cluster.logFile, "a");
   try {
-    const command = [postgres, "-D", cluster.data, ...commandLine(port, settings)];
+    // On the command line: postgresql.conf is not edited, and the next start may differ.
+    const parameters = Object.entries({ ...DEFAULTS, ...settings, port: String(port) });
+    const command = [
+      postgres,
+      "-D",
+      cluster.data,
+      ...parameters.flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+    ];
     const options = { ...account, cwd: "/", env: CHILD_ENVIRONMENT };
     return launch(command, { ...options, stdio: ["ignore", log.fd, log.fd] }, "INT");
   } finally {
@@ -61,15 +66,14 @@ async function launchServer({ postgres, cluster, account, port, settings }: Serv
   }
 }
 
-async function waitUntilReady(server: RunningServer, request: ServerRequest): Promise<"ready" | "failed"> {
-  const { clock, signal, cluster } = request;
+async function isReady({ pid, exited }: RunningServer, { clock, signal, cluster }: ServerRequest): Promise<boolean> {
   const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
   while (clock.monotonicMs() < deadlineMs && !signal?.aborted) {
     const file = await readPostmasterFile(cluster.data);
-    if (file?.pid === server.pid && file.ready) return "ready";
-    if (await settlesWithin(clock, server.exited, READY_POLL_MS)) return "failed";
+    if (file?.pid === pid && file.ready) return true;
+    if (await settlesWithin(clock, exited, READY_POLL_MS)) return false;
   }
-  return "failed";
+  return false;
 }
 
 function explain(log: string, { port, cluster }: ServerRequest): Error {
@@ -87,10 +91,6 @@ async function startOfLog(path: string): Promise<number> {
   return 0;
 }
 
-async function logSince(path: string, from: number): Promise<string> {
-  return (await readFile(path)).subarray(from).toString("utf8");
-}
-
 /** A small but durable server: Fencepost's promises must also hold in `dev`. */
 const DEFAULTS: Settings = {
   listen_addresses: LOOPBACK,
@@ -106,9 +106,3 @@ const DEFAULTS: Settings = {
   logging_collector: "off",
   log_destination: "stderr",
 };
-
-/** Passed on the command line: postgresql.conf is not edited, and the next start may differ. */
-function commandLine(port: number, overrides: Settings): string[] {
-  const settings = { ...DEFAULTS, ...overrides, port: String(port) };
-  return Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-}

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ageOr, formatAge } from "../../../src/main/config/ages.ts";
+import { ageOr, formatAge } from "../../../src/main/config/setting.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pools, showPools } from "../../../src/main/config/pool-setting.ts";
+import { pools, showPools } from "../../../src/main/config/credentials.ts";
 
 const A = `0x${"a".repeat(40)}` as const;
 const B = `0x${"b".repeat(40)}` as const;

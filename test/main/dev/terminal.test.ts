@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DevChain, startEmbeddedChain } from "../../../src/main/dev/embedded/start-chain.ts";
-import { DevKeys } from "../../../src/main/dev/keys.ts";
+import { devKeys } from "../../../src/main/dev/terminal.ts";
 
 let chain: DevChain;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ afterAll(() => chain.stop());
 function playing(own: { readonly chain?: DevChain | null; readonly send?: () => Promise<string> } = {}) {
   const said: string[] = [];
   let restarts = 0;
-  const keys = new DevKeys({
+  const keys = devKeys({
     chain: own.chain === undefined ? chain : own.chain,
     blockTimeMs: 20,
     send: own.send ?? (async () => "sent"),

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { inherited } from "../../../src/main/dev/demo/node-child.ts";
+import { inherited } from "../../../src/main/dev/node-process.ts";
 
 it.each(["--max-semi-space-size=64", "--max_semi_space_size=32", "--no-parallel-scavenge"])(
   "a node of the demo inherits %s, and no other option of Node",

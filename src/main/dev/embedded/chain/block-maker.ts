@@ -1,0 +1,98 @@
+import type { Clock } from "../../../../ports/clock.ts";
+import { type Handle, resultOf } from "./json-rpc.ts";
+
+/** Deepest reorg of a test; each level costs the chain a snapshot. */
+const MOST_DEPTH = 64;
+const CONTROLS = ["mine", "reorg", "pause", "resume", "setBaseFee"] as const;
+
+export type Control = (typeof CONTROLS)[number];
+
+/**
+ * Makes the blocks of a chain without mining of its own, and answers the calls that control them: `fencepost_mine`,
+ * `fencepost_reorg` and so on.
+ */
+export function controlledBlocks(handle: Handle, blockTimeMs: number | null, after: Clock["after"]): Handle {
+  const rpc = async (method: string, ...params: readonly unknown[]) => resultOf(method, await handle(method, params));
+  const blocks = makeBlocks(rpc, blockTimeMs, after);
+  return async (method, params) => {
+    const control = CONTROLS.find((each) => method === `fencepost_${each}`);
+    if (control === undefined) return handle(method, params);
+    await blocks[control]((params as readonly never[])[0] as never);
+    return { result: null };
+  };
+}
+
+type Rpc = (method: string, ...params: readonly unknown[]) => Promise<unknown>;
+
+/** Each block is made after a snapshot that a reorg can return to. */
+function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"]) {
+  /** `number`: the head at the snapshot. */
+  let snapshots: { readonly number: number; readonly id: unknown }[] = [];
+  let baseFee: string | null = null;
+  let branches = 0;
+  /** Increases with every timer and every pause: only the latest timer sets the next. */
+  let beats = 0;
+  let cancelBeat = () => {};
+  /** Serialises blocks and reorgs. */
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const done = turn.then(work);
+    turn = done.catch(() => undefined);
+    return done;
+  };
+  const head = async () => Number(await rpc("eth_blockNumber"));
+  const mineOne = async (): Promise<void> => {
+    snapshots = [...snapshots, { number: await head(), id: await rpc("evm_snapshot") }].slice(-MOST_DEPTH);
+    if (baseFee !== null) await rpc("hardhat_setNextBlockBaseFeePerGas", baseFee);
+    await rpc("hardhat_mine", "0x1");
+  };
+  const mineMany = async (blocks: number): Promise<void> => {
+    for (let mined = 0; mined < blocks; mined++) await mineOne();
+  };
+  const beat = (): void => {
+    if (blockTimeMs === null) return;
+    const own = ++beats;
+    // A failed block does not stop the timer.
+    const next = () => void (beats === own && beat());
+    cancelBeat = after(blockTimeMs, () => void inTurn(mineOne).then(next, next));
+  };
+  const pause = () =>
+    inTurn(async () => {
+      beats++;
+      cancelBeat();
+    });
+  beat();
+  return {
+    mine: (blocks: number) => inTurn(() => mineMany(blocks)),
+    /** Resolves when the block in progress is made. */
+    pause,
+    resume: () => pause().then(beat),
+    /** Base fee of every block from the next one on, in hex; null: the chain's own rule (EIP-1559). */
+    setBaseFee: (wei: string | null) =>
+      inTurn(async () => {
+        baseFee = wei;
+      }),
+    /** Replaces the last blocks by a branch that is one block longer. Their transactions and the pool are dropped. */
+    reorg: (depth: number) =>
+      inTurn(async () => {
+        const target = (await head()) - depth;
+        const snapshot = snapshots.find(({ number }) => number === target);
+        if (depth < 1 || snapshot === undefined) {
+          throw new RangeError(`reorg(${depth}): the last 1 to ${snapshots.length} blocks can be replaced`);
+        }
+        await rpc("evm_revert", snapshot.id);
+        snapshots = snapshots.filter(({ number }) => number < target);
+        await dropPool(rpc);
+        // Another coinbase: the new empty blocks must not have the hashes of the old ones.
+        await rpc("hardhat_setCoinbase", `0x${(++branches).toString(16).padStart(40, "c")}`);
+        await mineMany(depth + 1);
+      }),
+  };
+}
+
+/** A snapshot restores its transaction pool too. */
+async function dropPool(rpc: Rpc): Promise<void> {
+  const pending = (await rpc("eth_pendingTransactions")) as readonly { readonly hash: string }[];
+  for (const { hash } of pending) await rpc("hardhat_dropTransaction", hash);
+}
