@@ -1,7 +1,6 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec/codec.ts";
 import type { WireOptions } from "../adapters/http/admission/host-and-origin.ts";
-import { refusalLog } from "../adapters/http/exchange/refusal-log.ts";
 import {
   createHttpServer,
   type HttpServer,
@@ -13,6 +12,7 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
+import { refusalLog } from "../adapters/system/refusal-log.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
 import { LiveKeys } from "../application/live-keys.ts";
 import type { FencepostNode } from "../application/loops/node.ts";

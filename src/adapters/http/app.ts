@@ -16,7 +16,7 @@ import { type Authenticate, authenticator, authorise, inPath, rememberedFor, sco
 import { acceptOnlyJson } from "./exchange/json-body.ts";
 import { LongPolls } from "./exchange/long-polls.ts";
 import type { HttpServerOptions, RouteContext } from "./exchange/options.ts";
-import { answerWithProblems, noSuchRoute, rawProblem, sendProblem } from "./exchange/problems.ts";
+import { answerWithProblems, noSuchRoute, problemAnswer, rawAnswer, sendProblem } from "./exchange/problems.ts";
 import { reserveBodies } from "./exchange/reserve-bodies.ts";
 import { traceRoutes } from "./exchange/traced-routes.ts";
 import { createRoutes } from "./routes/create.ts";
@@ -73,7 +73,7 @@ function bareApp(): FastifyInstance {
     frameworkErrors: (_, __, reply) => sendProblem(reply, invalid("url", "is not a valid path")),
     clientErrorHandler: (error, socket) => {
       if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-      socket.end(rawProblem(unreadable(error.code)));
+      socket.end(rawAnswer(problemAnswer(unreadable(error.code))));
     },
   });
 }

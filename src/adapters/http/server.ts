@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { createHttpApp, LOOK_FOR_SLOW_EVERY_MS } from "./app.ts";
 import { authenticator } from "./exchange/auth.ts";
 import type { HttpServerOptions } from "./exchange/options.ts";
-import { RpcSockets, type RpcSocketsOptions } from "./sockets/rpc-sockets.ts";
+import { type RpcSocketsOptions, rpcSockets } from "./sockets/rpc-sockets.ts";
 
 export type {
   ApiKey,
@@ -29,7 +29,7 @@ export function createHttpServer(
   const operators = new WeakSet<Socket>();
   const { app, longPolls, arrivals, bytes } = createHttpApp({ ...options, operators });
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
-  const sockets = new RpcSockets(app, { ...options, authenticate, bytes });
+  const sockets = rpcSockets(app, { ...options, authenticate, bytes });
   const others: Server[] = [];
   let closing: Promise<void> | null = null;
 

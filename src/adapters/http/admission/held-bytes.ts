@@ -22,10 +22,10 @@ export const BYTES_RULE = "bodyBytes";
 
 export interface Held {
   /**
-   * Reserves more bytes, or returns some if negative. Throws QUOTA_EXCEEDED or QUEUE_FULL if the budget is used up;
+   * Reserves more bytes, or returns some if negative. Returns QUOTA_EXCEEDED or QUEUE_FULL if the budget is used up;
    * earlier reservations stay.
    */
-  grow(bytes: number): void;
+  grow(bytes: number): FencepostError | null;
   release(): void;
 }
 
@@ -42,9 +42,11 @@ export class HeldBytes {
     let held = 0;
     return {
       grow: (bytes) => {
-        this.refuseOver(name, bytes);
+        const refusal = this.refusalOf(name, bytes);
+        if (refusal !== null) return refusal;
         this.counts.add(name, bytes);
         held += bytes;
+        return null;
       },
       release: () => {
         this.counts.add(name, -held);
@@ -53,15 +55,15 @@ export class HeldBytes {
     };
   }
 
-  private refuseOver(name: string | null, more: number): void {
+  private refusalOf(name: string | null, more: number): FencepostError | null {
     const { ofKey, ofNode } = this.limits;
     if (name !== null && this.counts.of(name) + more > ofKey) {
       const detail = `the requests of this API key may occupy at most ${ofKey / MIB} MiB of a node at a time; nothing was accepted`;
       const extras = { rule: BYTES_RULE, limit: ofKey, retryAfterSeconds: 1 };
-      throw new FencepostError("QUOTA_EXCEEDED", detail, extras);
+      return new FencepostError("QUOTA_EXCEEDED", detail, extras);
     }
-    if (this.counts.total + more <= ofNode) return;
+    if (this.counts.total + more <= ofNode) return null;
     const detail = "too many bytes of requests wait to be read and answered on this node; nothing was accepted";
-    throw new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
+    return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
   }
 }

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Problem, problemDocument } from "../../../contract/schemas/problem.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
@@ -75,11 +76,15 @@ export function sendProblem(reply: FastifyReply, error: FencepostError): Fastify
   return reply.send(JSON.stringify(problemOf(error, reply.server.mask)));
 }
 
-/** Malformed HTTP never reaches the router: the answer is written by hand. */
-export function rawProblem(error: FencepostError): string {
-  const body = JSON.stringify(problemOf(error, maskOfShapes));
+/** Status and body of an answer that does not come from the router. */
+export function problemAnswer(error: FencepostError) {
+  return { status: error.status, body: JSON.stringify(problemOf(error, maskOfShapes)) };
+}
+
+/** Malformed HTTP and refused upgrades never reach the router: the answer is written by hand. */
+export function rawAnswer({ status, body }: ReturnType<typeof problemAnswer>): string {
   const head = [
-    `HTTP/1.1 ${error.status} Bad Request`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
     `content-type: ${PROBLEM_TYPE}`,
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",

@@ -52,13 +52,9 @@ function reserving(bytes: HeldBytes, most: number, free: number): preParsingHook
     if (length === 0 || (length !== null && (length <= free || length > most))) return done();
     const held = bytes.by(request.principal?.name ?? null);
     request.held = held;
-    try {
-      if (length === null) growWith(payload as unknown as Readable, held);
-      else held.grow(length);
-      done();
-    } catch (error) {
-      done(error as Error);
-    }
+    if (length !== null) return done(held.grow(length));
+    growWith(payload as unknown as Readable, held);
+    done();
   };
 }
 
@@ -69,15 +65,12 @@ function lengthOf({ headers }: FastifyRequest): number | null {
 }
 
 function growWith(body: Readable, held: Held): void {
-  const grow = (chunk: Buffer): void => {
-    try {
-      held.grow(chunk.length);
-    } catch (error) {
-      body.off("data", grow);
-      // The body's reader fails with this error. The rest is read and dropped, so that the caller receives the
-      // answer.
-      body.emit("error", error);
-    }
+  const grow = ({ length }: Buffer): void => {
+    const refusal = held.grow(length);
+    if (refusal === null) return;
+    body.off("data", grow);
+    // The body's reader fails with this error. The rest is read and dropped, so that the caller receives the answer.
+    body.emit("error", refusal);
   };
   body.on("data", grow);
 }

@@ -10,8 +10,8 @@ import { KEY_AT_END } from "../exchange/auth.ts";
 import { type HttpServerOptions, type RouteContext, writerOf } from "../exchange/options.ts";
 import { errorConverter, noteRefusal, sendProblem } from "../exchange/problems.ts";
 import { queryReader } from "../exchange/query.ts";
-import { PacketAnswerer, refusePacket } from "../rpc/answer-packet.ts";
-import { ChainReads } from "../rpc/chain-reads.ts";
+import { packetAnswerer, refusePacket } from "../rpc/answer-packet.ts";
+import { chainReads } from "../rpc/chain-reads.ts";
 import { failureOf } from "../rpc/error-codes.ts";
 import { RpcFailure, writeAnswer } from "../rpc/packet.ts";
 import type { RpcContext } from "../rpc/rpc-context.ts";
@@ -50,15 +50,15 @@ export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, optio
 function answering(context: RouteContext, { onRefused, rpc }: Options) {
   const { clock, mask, checksum, longPolls } = context;
   const servedChains = rememberingChains();
-  const packets = new PacketAnswerer();
-  const chainReads = new ChainReads();
+  const answerPacket = packetAnswerer();
+  const readChain = chainReads();
   const contextOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<RpcContext, "signal">> => {
     const { api, principal, arrivedMs, bodyBytes: bytes } = request;
     const { nonce, noCode, repeat } = readQuery(request.query);
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
-      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, chainReads, bytes },
+      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, readChain, bytes },
       foreignRaw: rpc?.foreignRaw ?? "refuse",
       methods: rpc?.methods ?? [],
       logsRange: rpc?.logsRange ?? USUAL_LOGS_RANGE,
@@ -79,7 +79,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
     const answer = (signal: AbortSignal) => {
       // Every send of a packet listens to it, and a packet may hold a thousand: Node's warning of a leak would be wrong.
       setMaxListeners(0, signal);
-      return packets.answer({ ...context, signal }, body);
+      return answerPacket({ ...context, signal }, body);
     };
     return reply.send(await longPolls.hold(reply.raw, answer));
   };

@@ -1,8 +1,8 @@
 import { FencepostError } from "../../../domain/errors.ts";
 import { refuseOutside } from "../../../domain/keys/principal.ts";
 import { failureOf, REJECTED } from "./error-codes.ts";
-import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
-import { ReadBudget } from "./read-budget.ts";
+import { type Answer, RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
+import { readBudget } from "./read-budget.ts";
 import { answerRead } from "./reads.ts";
 import type { RpcContext } from "./rpc-context.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
@@ -13,43 +13,40 @@ const READS_AT_ONCE = 16;
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** Answers packets as JSON. Each call has its own answer: one that fails does not affect the others. */
-export class PacketAnswerer {
-  private readonly budget = new ReadBudget();
+export function packetAnswerer() {
+  const reserve = readBudget();
 
-  async answer(context: RpcContext, body: unknown): Promise<string> {
+  const answerReads = async (context: RpcContext, reads: readonly RpcItem[], answer: Answer) => {
+    if (reads.length === 0) return;
+    const release = reserve(context.principal.name, { reads: reads.length, bytes: context.bytes });
+    if (release === null) return refuseAll(reads, failureOf(tooManyReads(), context.mask), answer);
+    await answerFewAtATime(context, reads, answer).finally(release);
+  };
+
+  return async (context: RpcContext, body: unknown): Promise<string> => {
     const { isBatch, items } = readPacket(body);
     const outcomes = new Map<unknown, RpcOutcome>();
     const answer: Answer = (item, outcome) => void outcomes.set(item, outcome);
     const calls = items.filter((item): item is RpcItem => !("refused" in item));
-    const refusal = outside(context);
-    if (refusal !== null) for (const call of calls) answer(call, refusal);
-    else await this.answerCalls(context, calls, answer);
-    return writePacket(isBatch, items, (item) => outcomeOf(item, outcomes));
-  }
-
-  private async answerCalls(context: RpcContext, calls: readonly RpcItem[], answer: Answer): Promise<void> {
     const of = (method: string) => calls.filter((call) => call.method === method);
-    const reads = calls.filter(({ method }) => !SENDS.has(method));
-    await Promise.all([
-      answerSends(context, of("eth_sendTransaction"), answer),
-      answerRawSends(context, of("eth_sendRawTransaction"), answer),
-      this.answerReads(context, reads, answer),
-    ]);
-  }
+    const refusal = outside(context);
+    if (refusal !== null) refuseAll(calls, refusal, answer);
+    else
+      await Promise.all([
+        answerSends(context, of("eth_sendTransaction"), answer),
+        answerRawSends(context, of("eth_sendRawTransaction"), answer),
+        answerReads(
+          context,
+          calls.filter(({ method }) => !SENDS.has(method)),
+          answer,
+        ),
+      ]);
+    return writePacket(isBatch, items, (item) => outcomeOf(item, outcomes));
+  };
+}
 
-  private async answerReads(context: RpcContext, reads: readonly RpcItem[], answer: Answer): Promise<void> {
-    if (reads.length === 0) return;
-    const release = this.budget.reserve(context.principal.name, { reads: reads.length, bytes: context.bytes });
-    if (release === null) {
-      for (const read of reads) answer(read, failureOf(tooManyReads(), context.mask));
-      return;
-    }
-    try {
-      await answerFewAtATime(context, reads, answer);
-    } finally {
-      release();
-    }
-  }
+function refuseAll(calls: readonly RpcItem[], failure: RpcFailure, answer: Answer): void {
+  for (const call of calls) answer(call, failure);
 }
 
 function tooManyReads(): FencepostError {
@@ -64,7 +61,6 @@ export function refusePacket(body: unknown, failure: RpcFailure): string {
 }
 
 type Item = ReturnType<typeof readPacket>["items"][number];
-type Answer = (item: RpcItem, outcome: RpcOutcome) => void;
 
 function writePacket(isBatch: boolean, items: readonly Item[], outcome: (item: Item) => RpcOutcome): string {
   const texts = items.map((item) => writeAnswer(item.id, outcome(item)));

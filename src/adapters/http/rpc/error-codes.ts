@@ -9,13 +9,13 @@ import type { Mask } from "../../../domain/text/mask.ts";
 import { RpcFailure } from "./packet.ts";
 
 export const NO_SUCH_METHOD = -32601;
-const INVALID_PARAMS = -32602;
+export const INVALID_PARAMS = -32602;
 /** EIP-1474: resource unavailable. Clients do not repeat it by themselves. */
 export const UNAVAILABLE = -32002;
 /** EIP-1474: transaction rejected. The only code of a send that was accepted and has no hash yet. */
 export const REJECTED = -32003;
 /** EIP-1474: limit exceeded. Clients repeat it, so it is only for requests without any effect. */
-const LIMIT_EXCEEDED = -32005;
+export const LIMIT_EXCEEDED = -32005;
 /** geth: `data` is the revert data. */
 const REVERTED = 3;
 /** EIP-1193: the caller may not use this method or account. */

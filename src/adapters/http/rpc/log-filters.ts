@@ -3,6 +3,7 @@
  * subscription repeats it with every block.
  */
 import { invalid, unavailable } from "../../../domain/errors.ts";
+import { HASH } from "./packet.ts";
 import type { RpcContext } from "./rpc-context.ts";
 
 export const MOST_NAMED = 1_000;
@@ -57,7 +58,7 @@ async function refuseLongRange(context: RpcContext, filter: Filter): Promise<voi
 
 /** EIP-234 allows either. An endpoint that ignores the hash would search the whole range. */
 function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter): void {
-  if (typeof blockHash !== "string" || !/^0x[0-9a-f]{64}$/i.test(blockHash)) {
+  if (typeof blockHash !== "string" || !HASH.test(blockHash)) {
     throw invalid("params.0.blockHash", "must be a hash of 32 bytes");
   }
   if ((fromBlock ?? toBlock ?? null) !== null) {
@@ -71,7 +72,7 @@ async function numberOf(context: RpcContext, block: unknown, path: string): Prom
     return Number(block);
   }
   if (typeof block !== "string" || !TAGS.has(block)) throw invalid(path, "must be a block number in 0x hex, or a tag");
-  const { answer } = await context.chainReads.ask(context, "eth_getBlockByNumber", [block, false]);
+  const { answer } = await context.readChain(context, "eth_getBlockByNumber", [block, false]);
   const { number } = (answer.kind === "result" ? (answer.result ?? {}) : {}) as { readonly number?: unknown };
   // Some nodes return null as the number of the pending block.
   if (typeof number === "string") return Number(number);

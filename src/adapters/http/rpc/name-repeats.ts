@@ -5,18 +5,18 @@
  */
 import { hash } from "node:crypto";
 import type { CreateRequest } from "../../../application/api.ts";
-import { FencepostError } from "../../../domain/errors.ts";
 import { isAnothers } from "../../../domain/keys/principal.ts";
-import type { RpcContext } from "./rpc-context.ts";
+import { orNull, type RpcContext } from "./rpc-context.ts";
 
 /** viem's plain requests give up after four times ten seconds. */
 const WINDOW_MS = 60_000;
 
-/** Adds a request id, derived from the content, to sends without a request id and a nonce. */
+/** If the caller asks for it, adds a request id, derived from the content, to sends without a request id and a nonce. */
 export async function nameRepeats(
   context: RpcContext,
   requests: readonly CreateRequest[],
 ): Promise<readonly CreateRequest[]> {
+  if (!context.mergesRepeats) return requests;
   const alike = new Map<string, number>();
   return Promise.all(
     requests.map((request) => {
@@ -30,13 +30,12 @@ export async function nameRepeats(
   );
 }
 
-interface Send {
-  readonly contents: string;
-  readonly place: number;
-}
-
 /** Windows are minutes of the clock. A repeat in the next minute is found by the previous minute's name. */
-async function named(context: RpcContext, request: CreateRequest, { contents, place }: Send): Promise<CreateRequest> {
+async function named(
+  context: RpcContext,
+  request: CreateRequest,
+  { contents, place }: { readonly contents: string; readonly place: number },
+): Promise<CreateRequest> {
   const { clock, principal } = context;
   const window = Math.floor(clock.now().getTime() / WINDOW_MS);
   const nameIn = (window: number, of: string) => `repeat:${hash("sha256", of, "hex")}:${place}:${window}`;
@@ -52,11 +51,7 @@ async function named(context: RpcContext, request: CreateRequest, { contents, pl
 async function isRepeatOf(context: RpcContext, request: CreateRequest, requestId: string): Promise<boolean> {
   const { api, clock, principal } = context;
   const lane = { signer: String(request.signer), chainId: Number(request.chainId) };
-  try {
-    const { createdAt, owner } = await api.transactionByRequest({ ...lane, requestId });
-    return clock.now().getTime() - createdAt.getTime() < WINDOW_MS && !isAnothers(owner, principal.name);
-  } catch (error) {
-    if (!(error instanceof FencepostError) || error.code !== "NOT_FOUND") throw error;
-    return false;
-  }
+  const found = await orNull(api.transactionByRequest({ ...lane, requestId }), "NOT_FOUND");
+  if (found === null) return false;
+  return clock.now().getTime() - found.createdAt.getTime() < WINDOW_MS && !isAnothers(found.owner, principal.name);
 }

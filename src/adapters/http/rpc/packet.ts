@@ -26,6 +26,15 @@ export class RpcFailure {
   }
 }
 
+export type Answer = (item: RpcItem, outcome: RpcOutcome) => void;
+
+export const HASH = /^0x[0-9a-f]{64}$/i;
+
+/** Parameters by place: JSON-RPC also allows parameters by name, which no method here takes. */
+export function listOf(params: unknown): readonly unknown[] {
+  return Array.isArray(params) ? params : [];
+}
+
 export function result(value: unknown): RpcOutcome {
   return { json: JSON.stringify(value ?? null) };
 }

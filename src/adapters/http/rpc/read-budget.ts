@@ -15,17 +15,15 @@ interface Reads {
   readonly bytes: number;
 }
 
-export class ReadBudget {
-  private readonly counts = new KeyCounts();
-
-  /** Reserves memory; null: refused. Call the returned function once, when the reads are answered. */
-  reserve(key: string | null, { reads, bytes }: Reads): (() => void) | null {
+/** Reserves memory; null: refused. Call the returned function once, when the reads are answered. */
+export function readBudget() {
+  const counts = new KeyCounts();
+  return (key: string | null, { reads, bytes }: Reads): (() => void) | null => {
     const more = reads * EACH_READ_BYTES + bytes;
-    const own = this.counts.of(key) + more;
-    const keys = this.counts.keysWith(key);
-    const full = this.counts.total + more;
-    if (full > MOST_BYTES * OVERFULL || (full > MOST_BYTES && own > MOST_BYTES / keys)) return null;
-    this.counts.add(key, more);
-    return () => this.counts.add(key, -more);
-  }
+    const own = counts.of(key) + more;
+    const full = counts.total + more;
+    if (full > MOST_BYTES * OVERFULL || (full > MOST_BYTES && own > MOST_BYTES / counts.keysWith(key))) return null;
+    counts.add(key, more);
+    return () => counts.add(key, -more);
+  };
 }

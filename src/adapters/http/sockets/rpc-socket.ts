@@ -8,11 +8,11 @@ import { FencepostError } from "../../../domain/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Held } from "../admission/held-bytes.ts";
 import { refusePacket } from "../rpc/answer-packet.ts";
-import { NO_SUCH_METHOD } from "../rpc/error-codes.ts";
+import { INVALID_PARAMS, LIMIT_EXCEEDED, NO_SUCH_METHOD } from "../rpc/error-codes.ts";
 import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
 import { refuseManyNames } from "../rpc/log-filters.ts";
-import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, result, writeAnswer } from "../rpc/packet.ts";
-import { LogSubscription } from "./log-subscription.ts";
+import { listOf, RpcFailure, type RpcItem, type RpcOutcome, readPacket, result, writeAnswer } from "../rpc/packet.ts";
+import { logSubscription } from "./log-subscription.ts";
 import type { WebSocketLike } from "./ws-package.ts";
 
 export interface Posted {
@@ -43,8 +43,6 @@ const REFUSED = 1008;
 const FAILED = 1011;
 /** Time for the client's close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
-const LIMIT_EXCEEDED = -32005;
-const INVALID_PARAMS = -32602;
 /** A call that every allowed caller may make. */
 export const STILL_ALLOWED = '{"jsonrpc":"2.0","id":0,"method":"eth_chainId"}';
 
@@ -93,7 +91,7 @@ export class RpcSocket {
   /** Counts received bytes, also of a message that never ends. */
   received(bytes: number): void {
     if (this.isClosed) return;
-    if (grown(this.partial.held, bytes) === null) {
+    if (this.partial.held.grow(bytes) === null) {
       this.partial.bytes += bytes;
       return;
     }
@@ -144,7 +142,7 @@ export class RpcSocket {
   }
 
   private async subscribe({ params }: RpcItem): Promise<RpcOutcome> {
-    const [kind, filter] = Array.isArray(params) ? params : [];
+    const [kind, filter] = listOf(params);
     if (kind !== "newHeads" && kind !== "logs") {
       const named = JSON.stringify(kind ?? null).slice(0, 50);
       return new RpcFailure(NO_SUCH_METHOD, `no ${named} subscription: use newHeads or logs`);
@@ -195,20 +193,20 @@ export class RpcSocket {
     };
     const fail = () =>
       this.close(FAILED, "a block's logs are not available: connect again, and request the missed ones");
-    return new LogSubscription({ clock: this.options.clock, logsOf, notify, fail, held }).onHead;
+    return logSubscription({ clock: this.options.clock, logsOf, notify, fail, held });
   }
 
   private unsubscribe({ params }: RpcItem) {
-    const [id] = Array.isArray(params) ? params : [];
-    this.subscriptions.get(String(id))?.();
-    return result(this.subscriptions.delete(String(id)));
+    const id = String(listOf(params)[0]);
+    this.subscriptions.get(id)?.();
+    return result(this.subscriptions.delete(id));
   }
 
   private send(text: string): void {
     if (this.isClosed) return;
     if (this.socket.bufferedAmount > MOST_BACKLOG_BYTES) {
       this.close(REFUSED, "the client reads too slowly");
-    } else if (grown(this.backlog, text.length) !== null) {
+    } else if (this.backlog.grow(text.length) !== null) {
       this.close(REFUSED, "the WebSockets of this key, or of this node, read too slowly");
     } else {
       this.socket.send(text, () => {
@@ -283,13 +281,8 @@ function tooWide(filter: object): RpcFailure | null {
 
 /** Reserves bytes; null: reserved. */
 function grown(held: Held, bytes: number): RpcFailure | null {
-  try {
-    held.grow(bytes);
-    return null;
-  } catch (error) {
-    if (error instanceof FencepostError) return new RpcFailure(LIMIT_EXCEEDED, error.message);
-    throw error;
-  }
+  const refusal = held.grow(bytes);
+  return refusal && new RpcFailure(LIMIT_EXCEEDED, refusal.message);
 }
 
 /** The only call of a message: subscriptions are not allowed in a batch. */
