@@ -1,12 +1,8 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec/codec.ts";
 import type { WireOptions } from "../adapters/http/admission/host-and-origin.ts";
-import {
-  createHttpServer,
-  type HttpServer,
-  type HttpServerOptions,
-  type PeerReceiver,
-} from "../adapters/http/server.ts";
+import type { HttpServerOptions, PeerReceiver } from "../adapters/http/exchange/options.ts";
+import { createHttpServer, type HttpServer } from "../adapters/http/server.ts";
 import { mayBeAt } from "../adapters/peers/url-patterns.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";

@@ -8,17 +8,16 @@ import { isOperators } from "../../contract/scopes.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/keys/principal.ts";
 import { rememberingChecksum } from "../../domain/text/checksum.ts";
-import { type AdmissionOptions, AdmissionQueue, Arrivals, type WaitingRequest } from "./admission/admission-queue.ts";
+import { type AdmissionOptions, admissionQueue, arrivalsOf, type WaitingRequest } from "./admission/admission-queue.ts";
 import { CALLERS_BYTES, HeldBytes } from "./admission/held-bytes.ts";
 import { refuseTwoHosts, wire } from "./admission/host-and-origin.ts";
 import { rateHeaders } from "./admission/rate-headers.ts";
-import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
+import { authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
 import { acceptOnlyJson } from "./exchange/json-body.ts";
 import { LongPolls } from "./exchange/long-polls.ts";
 import type { HttpServerOptions, RouteContext } from "./exchange/options.ts";
 import { answerWithProblems, noSuchRoute, problemAnswer, rawAnswer, sendProblem } from "./exchange/problems.ts";
 import { reserveBodies } from "./exchange/reserve-bodies.ts";
-import { traceRoutes } from "./exchange/traced-routes.ts";
 import { createRoutes } from "./routes/create.ts";
 import { declaredRoutes } from "./routes/declared.ts";
 import { fileRoutes } from "./routes/files.ts";
@@ -37,12 +36,11 @@ export const LOOK_FOR_SLOW_EVERY_MS = 5_000;
  */
 export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
-  const arrivals = new Arrivals(options.clock);
+  const arrivals = arrivalsOf(options.clock);
   const app = bareApp();
   answerWithProblems(app, options);
   acceptOnlyJson(app);
   addHooks(app, options, { longPolls, arrivals });
-  traceRoutes(app, options.within);
   refuseBadEncoding(app);
   const bytes = new HeldBytes(CALLERS_BYTES);
   reserveBodies(app, bytes);
@@ -125,16 +123,15 @@ function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {
 function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>): void {
   for (const [url, methods] of served) {
     const allow = [...methods].sort().join(", ");
-    const refuse = () => new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`);
     app.route({
       url,
       method: app.supportedMethods.filter((method) => !methods.has(method)),
       config: { open: true, refusal: true },
       onRequest: (_, reply, done) => {
         reply.header("allow", allow);
-        done(refuse());
+        done(new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`));
       },
-      handler: () => Promise.reject(refuse()),
+      handler: () => undefined,
     });
   }
 }
@@ -151,18 +148,18 @@ declare module "fastify" {
   }
 }
 
+interface Around extends Pick<AdmissionOptions, "arrivals"> {
+  readonly longPolls: LongPolls;
+}
+
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
 /** Asked by probes and scrapers under addresses that change. */
 const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Around every request: who asks, and how it was answered. */
-export function addHooks(
-  app: FastifyInstance,
-  options: HttpServerOptions,
-  { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
-): void {
-  const { clock, onResponse, operators } = options;
+function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around): void {
+  const { clock, onResponse, operators, within } = options;
   /** No method of theirs is told of either: what refuses those comes after the routes. */
   const operatorsUrls = new Set<string>();
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
@@ -181,38 +178,40 @@ export function addHooks(
     done();
   });
   app.addHook("onRoute", (route) => {
-    const { url } = route;
-    const takesIn = route.config?.takesIn === true;
-    const keyInPath = route.config?.keyInPath === true;
-    const isPeer = route.config?.peer === true;
-    const isUrgent = route.config?.urgent === true;
-    const asksForKey = route.config?.open !== true && !isPeer;
-    const scope = asksForKey ? scopeOf(route) : null;
-    const isTheirs = isPeer || route.config?.operators === true || (scope !== null && isOperators(scope));
-    if (isTheirs) operatorsUrls.add(url);
+    const { url, config = {} } = route;
+    const { open = false, peer = false, urgent = false, takesIn, keyInPath } = config;
+    const scope = open || peer ? null : scopeOf(route);
+    if (peer || config.operators || (scope !== null && isOperators(scope))) operatorsUrls.add(url);
     const isHidden = operators !== undefined && operatorsUrls.has(url);
-    const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
-    const own = [route.onRequest ?? []].flat();
-    if (route.config?.metered === true) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
+    const entry = { open, anyHost: UNDER_ANY_NAME.has(url) || peer };
+    if (config.metered) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
+    if (within !== undefined && (takesIn || url.startsWith("/rpc"))) {
+      // Added right before the handler, so that no wait for admission or body loses the trace.
+      const enter: OnRequest = (request, _, done) => within(request.headers.traceparent, done);
+      route.preHandler = [enter, ...[route.preHandler ?? []].flat()];
+    }
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
       if (isHidden && !operators.has(request.raw.socket)) return done(noSuchRoute(request));
       if (!mayCome(request, reply, entry)) return;
       if (scope !== null) {
-        request.principal = keyInPath ? byPath(authenticate, request) : authenticate(request.headers.authorization);
+        const { secret } = request.params as { readonly secret?: string };
+        request.principal = keyInPath
+          ? inPath(authenticate(`Bearer ${secret}`))
+          : authenticate(request.headers.authorization);
         authorise(request.principal, scope);
         request.api = apiOf(request.principal);
       }
-      if (queues === null || !asksForKey || isUrgent) return done();
-      (takesIn ? queues.creating : queues.others).add(waitingRequest(request, done));
+      if (queues === null || scope === null || urgent) return done();
+      (takesIn ? queues.creating : queues.others)(waitingRequest(request, done));
     };
     // Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done.
     const wait: OnRequest = (request, _, done) => {
-      queues?.others.add(waitingRequest(request, (refusal) => done(refusal && unavailable(refusal.message))));
+      queues?.others(waitingRequest(request, (refusal) => done(refusal && unavailable(refusal.message))));
     };
     // Other nodes are queued after their own authentication: strangers take no place in the queue.
-    route.onRequest = [before, ...own, ...(isPeer && !isUrgent && queues !== null ? [wait] : [])];
+    route.onRequest = [before, route.onRequest ?? [], peer && !urgent && queues !== null ? wait : []].flat();
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -228,14 +227,10 @@ export function addHooks(
   });
 }
 
-function byPath(authenticate: Authenticate, { params }: FastifyRequest): Principal {
-  return inPath(authenticate(`Bearer ${(params as { readonly secret: string }).secret}`));
-}
-
 /** Only creates wait for the lease; everything that is asked for waits its turn. */
 function admissionQueues(options: AdmissionOptions) {
   const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
-  return { creating: new AdmissionQueue(options), others: new AdmissionQueue(others) };
+  return { creating: admissionQueue(options), others: admissionQueue(others) };
 }
 
 function waitingRequest({ arrivedMs, raw }: FastifyRequest, enter: WaitingRequest["enter"]): WaitingRequest {

@@ -6,15 +6,6 @@ import { authenticator } from "./exchange/auth.ts";
 import type { HttpServerOptions } from "./exchange/options.ts";
 import { type RpcSocketsOptions, rpcSockets } from "./sockets/rpc-sockets.ts";
 
-export type {
-  ApiKey,
-  HttpLogger,
-  HttpServerOptions,
-  PeerReceiver,
-  ResponseReport,
-  StaticFile,
-} from "./exchange/options.ts";
-
 export type HttpServer = ReturnType<typeof createHttpServer>;
 
 /** Audience of a port. A port for operators serves everything; a port for callers does not serve operators' routes. */

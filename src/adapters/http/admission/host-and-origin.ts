@@ -5,7 +5,8 @@
  */
 import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { invalid } from "../../../domain/errors.ts";
+import { forbidden } from "../../../domain/keys/principal.ts";
 
 export interface WireOptions {
   /**
@@ -106,8 +107,4 @@ function hostOf(host: string, protocol = "http:"): URL | null {
 
 function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 100));
-}
-
-function forbidden(rule: string, detail: string): FencepostError {
-  return new FencepostError("FORBIDDEN", detail, { rule });
 }

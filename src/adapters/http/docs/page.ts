@@ -1,8 +1,13 @@
-import type { MediaType, OpenApiDocument, Parameter, ResponseObject } from "../../../contract/openapi.ts";
-import { openApiDocument } from "../../../contract/openapi.ts";
+import {
+  type JsonSchema,
+  type MediaType,
+  type OpenApiDocument,
+  openApiDocument,
+  type Parameter,
+  type ResponseObject,
+} from "../../../contract/openapi.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../domain/errors.ts";
 import { type Html, html, prose } from "./html.ts";
-import { fieldRow, schemaView, typeOf } from "./schemas.ts";
 import { DOCS_STYLE } from "./style.ts";
 
 /** The node's API reference, for programs and for people. */
@@ -103,8 +108,7 @@ function parametersTable(parameters: readonly Parameter[]): Html | null {
     const { description = "" } = parameter;
     return fieldRow(`${parameter.name}${where}`, { ...parameter.schema, description }, parameter.required);
   });
-  return html`<h4>Parameters</h4><table class="fields">
-<thead><tr><th scope="col">name</th><th scope="col">type</th><th scope="col">meaning</th></tr></thead><tbody>${rows}</tbody></table>`;
+  return html`<h4>Parameters</h4>${table(["name", "type"], rows)}`;
 }
 
 function requestView({ path, operation }: PlacedOperation): Html | null {
@@ -148,8 +152,7 @@ function errorSection(): Html {
     const { status, title, retry } = ERROR_CATALOGUE[code];
     return html`<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${RETRY_ADVICE[retry]}</td></tr>`;
   });
-  return html`<section id="errors"><h2>Errors</h2><table class="fields">
-<thead><tr><th scope="col">code</th><th scope="col">status</th><th scope="col">meaning</th></tr></thead><tbody>${rows}</tbody></table></section>`;
+  return html`<section id="errors"><h2>Errors</h2>${table(["code", "status"], rows)}</section>`;
 }
 
 function schemaSection(document: OpenApiDocument): Html {
@@ -162,4 +165,56 @@ ${typeof schema.description === "string" ? html`<p>${prose(schema.description)}<
 
 function json(value: unknown): string {
   return JSON.stringify(value, null, 2);
+}
+
+/** A schema for readers: a table of fields for objects, a short text for all else. */
+function schemaView(schema: JsonSchema): Html {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
+  if (properties.length === 0) return html`<p class="type">${typeOf(schema)}</p>`;
+  const required = (schema.required ?? []) as readonly string[];
+  return table(
+    ["field", "type"],
+    properties.map(([name, field]) => fieldRow(name, field, required.includes(name))),
+  );
+}
+
+function table([first, second]: readonly [string, string], rows: readonly Html[]): Html {
+  return html`<table class="fields">
+<thead><tr><th scope="col">${first}</th><th scope="col">${second}</th><th scope="col">meaning</th></tr></thead>
+<tbody>${rows}</tbody></table>`;
+}
+
+function fieldRow(name: string, field: JsonSchema, required: boolean): Html {
+  return html`<tr><td><code>${name}</code>${required ? null : html` <span class="optional">optional</span>`}</td>
+<td>${typeOf(field)}</td><td>${meaningOf(field)}</td></tr>`;
+}
+
+function typeOf(schema: JsonSchema): Html {
+  if (typeof schema.$ref === "string") {
+    const name = schema.$ref.split("/").at(-1) ?? "";
+    return html`<a href="#schema-${name}">${name}</a>`;
+  }
+  if (Array.isArray(schema.anyOf)) {
+    return html`${(schema.anyOf as JsonSchema[]).map((each, index) => html`${index === 0 ? "" : " or "}${typeOf(each)}`)}`;
+  }
+  if (schema.type === "array") return html`array of ${typeOf((schema.items ?? {}) as JsonSchema)}`;
+  if (Array.isArray(schema.enum)) return html`${schema.enum.map((word) => html`<code>${String(word)}</code> `)}`;
+  if (schema.type === undefined) return html`anything`;
+  const types = [schema.type].flat().join(" or ");
+  return html`${types}${typeof schema.format === "string" ? ` (${schema.format})` : ""}`;
+}
+
+function meaningOf(field: JsonSchema): Html {
+  const limits = [
+    limit("from", field.minimum),
+    limit("to", field.maximum === Number.MAX_SAFE_INTEGER ? undefined : field.maximum),
+    limit("at most", field.maxLength, "characters"),
+    limit("default", field.default),
+  ].filter((text) => text !== null);
+  const description = typeof field.description === "string" ? field.description : "";
+  return html`${prose(description)}${limits.length === 0 ? null : html` <span class="limits">${limits.join(", ")}</span>`}`;
+}
+
+function limit(word: string, value: unknown, unit = ""): string | null {
+  return value === undefined ? null : `${word} ${String(value)} ${unit}`.trim();
 }

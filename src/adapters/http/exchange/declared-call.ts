@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import type { FencepostApi } from "../../../application/operations/calls.ts";
 import { type Call, methodOf } from "../../../contract/calls/call.ts";
 import type { DeclaredCall } from "../../../contract/calls/index.ts";
+import { defined } from "../../../domain/defined.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { asObject } from "./json-body.ts";
 import { queryReader } from "./query.ts";
@@ -109,13 +110,7 @@ function argumentsOf(call: Call, asked: Asked, query: Members): readonly unknown
 /** An action whose path names nothing is about every signer. */
 function actionOf({ action }: Call, { params, body, actor, idempotencyKey }: Asked) {
   const subject = Object.keys(params).length === 0 ? { signer: null } : params;
-  return {
-    ...(action !== undefined && { action }),
-    ...subject,
-    request: body,
-    actor,
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-  };
+  return defined({ action, ...subject, request: body, actor, idempotencyKey });
 }
 
 function named(takes: readonly string[], { params, body, actor }: Asked, query: Members) {

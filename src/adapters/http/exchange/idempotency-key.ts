@@ -11,9 +11,3 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
   if (typeof key !== "string" || !PRINTABLE_ASCII.test(key)) throw invalid(IDEMPOTENCY_KEY, "must be printable ASCII");
   return key;
 }
-
-/** The idempotency key as a member of an action. */
-export function keyOfOrder(request: FastifyRequest): { readonly idempotencyKey?: string } {
-  const idempotencyKey = idempotencyKeyOf(request);
-  return idempotencyKey === undefined ? {} : { idempotencyKey };
-}

@@ -116,11 +116,6 @@ export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "cloc
   readonly longPolls: LongPolls;
 }
 
-/** Who gave an order, for the audit. */
-export function actorOf({ name }: Principal): string {
-  return `operator:${name ?? "anonymous"}`;
-}
-
 type Writer = ReturnType<FastifyReply["compileSerializationSchema"]>;
 const writers = new WeakMap<TSchema, Writer>();
 

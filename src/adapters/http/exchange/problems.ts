@@ -21,8 +21,8 @@ export function problemOf({ code, message, extras }: FencepostError, mask: Mask)
   return {
     ...problemDocument(code, mask(message)),
     ...extras,
-    ...(path === undefined ? {} : { path: mask(path) }),
-    ...(revert === undefined ? {} : { revert: maskTexts(mask, revert) as typeof revert }),
+    ...(path !== undefined && { path: mask(path) }),
+    ...(revert !== undefined && { revert: maskTexts(mask, revert) as typeof revert }),
   };
 }
 
@@ -30,14 +30,14 @@ type Audit = Pick<HttpServerOptions, "logger" | "mask" | "onRefused">;
 
 /** Records the refusal of a request, or of one item of a batch. */
 export function noteRefusal(
-  onRefused: NonNullable<Audit["onRefused"]>,
+  onRefused: Audit["onRefused"],
   { principal, method, pattern }: FastifyRequest,
   { code, extras }: FencepostError,
 ): void {
   const rule = code === "UNAUTHENTICATED" ? "apiKey" : extras.rule;
   if (rule === undefined) return;
   if (code !== "UNAUTHENTICATED" && code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED") return;
-  onRefused({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
+  onRefused?.({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
 }
 
 /** Must run before any route is added, so that no route uses Fastify's own error answers. */
@@ -57,7 +57,7 @@ export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
 export function errorConverter({ logger, onRefused }: Omit<Audit, "mask">) {
   return (error: unknown, request: FastifyRequest): FencepostError => {
     const known = toFencepostError(error, request, logger);
-    if (onRefused !== undefined) noteRefusal(onRefused, request, known);
+    noteRefusal(onRefused, request, known);
     return known;
   };
 }

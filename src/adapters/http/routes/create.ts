@@ -39,15 +39,13 @@ export function createRoutes(
     async (request) => {
       const items = batchItems(request);
       const results = await createEach(items, (sound) => request.api.createBatch(sound));
-      for (const result of onRefused === undefined ? [] : results) {
-        if (result instanceof FencepostError) noteRefusal(onRefused as NonNullable<typeof onRefused>, request, result);
-      }
       return {
-        results: results.map((result) =>
-          result instanceof FencepostError
-            ? problemOf(result, mask)
-            : { status: statusOf(result), ...createdView(result, checksum) },
-        ),
+        results: results.map((result) => {
+          if (!(result instanceof FencepostError))
+            return { status: statusOf(result), ...createdView(result, checksum) };
+          noteRefusal(onRefused, request, result);
+          return problemOf(result, mask);
+        }),
       };
     },
   );

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import { type Call, type Location, methodOf } from "../../../contract/calls/call.ts";
 import { GROUPS } from "../../../contract/calls/index.ts";
+import { defined } from "../../../domain/defined.ts";
 import { callReader, type ReadCall } from "../exchange/declared-call.ts";
-import { keyOfOrder } from "../exchange/idempotency-key.ts";
-import { actorOf, answering, type RouteContext } from "../exchange/options.ts";
+import { idempotencyKeyOf } from "../exchange/idempotency-key.ts";
+import { answering, type RouteContext } from "../exchange/options.ts";
 import { present } from "../exchange/present-answer.ts";
 
 /** Every declared call whose route is not written by hand. */
@@ -21,14 +22,15 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call):
   app.route({
     method: method.toUpperCase() as HTTPMethods,
     url: path.replace(/\{(\w+)\}/g, ":$1"),
-    ...(call.bodyBytes !== undefined && { bodyLimit: call.bodyBytes }),
-    config: { ...(call.metered && { metered: true }), ...(call.urgent && { urgent: true }) },
+    ...defined({ bodyLimit: call.bodyBytes }),
+    config: defined({ metered: call.metered, urgent: call.urgent }),
     ...answering(Object.fromEntries(schemas)),
     handler: async (request, reply) => {
       const { query, body, principal } = request;
       const params = request.params as Readonly<Record<string, string>>;
-      const key = call.headers === undefined ? {} : keyOfOrder(request);
-      const asked = read({ params, query, body, actor: actorOf(principal), ...key });
+      const actor = `operator:${principal.name ?? "anonymous"}`;
+      const idempotencyKey = call.headers && idempotencyKeyOf(request);
+      const asked = read({ params, query, body, actor, ...defined({ idempotencyKey }) });
       const result = await held(context, request, reply, asked);
       if (result === undefined) return undefined;
       const status = statusOf(call, result);

@@ -67,7 +67,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
       allowsNoCode: noCode === "allow",
       mergesRepeats: repeat === "merge",
       deadlineMs: arrivedMs + ANSWERED_WITHIN_MS,
-      onRefused: (error) => onRefused && noteRefusal(onRefused, request, error),
+      onRefused: (error) => noteRefusal(onRefused, request, error),
       writeTransaction: (view) => String(writerOf(Transaction, reply)({ ...view })),
     };
   };
