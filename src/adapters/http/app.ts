@@ -84,7 +84,7 @@ function refuseToValidate(): never {
   throw new Error("Fastify validates no request here: the schema of a route is for its answer alone");
 }
 
-function unreadable(code: string | undefined): FencepostError {
+function unreadable(code: string | undefined) {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
     return invalid("", `took longer than ${REQUEST_TIMEOUT_MS / 1_000} seconds to arrive`);
   if (code !== "HPE_HEADER_OVERFLOW") return invalid("", "is not an HTTP request that can be read");
@@ -92,14 +92,14 @@ function unreadable(code: string | undefined): FencepostError {
 }
 
 /** The parser keeps what it cannot decode as it stands: `%ff` would look for the text "%ff". */
-function refuseBadEncoding(app: FastifyInstance): void {
+function refuseBadEncoding(app: FastifyInstance) {
   app.addHook("onRequest", ({ url }, _, done) => {
     const query = url.indexOf("?");
     done(query < 0 || isDecodable(url.slice(query)) ? undefined : invalid("url", "is not percent-encoded UTF-8"));
   });
 }
 
-function isDecodable(text: string): boolean {
+function isDecodable(text: string) {
   try {
     decodeURIComponent(text);
     return true;
@@ -108,7 +108,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {
+function collectRoutes(app: FastifyInstance) {
   const served = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method, config }) => {
     if (config?.refusal === true) return;
@@ -120,7 +120,7 @@ function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {
 }
 
 /** 405 with `Allow`, before any body is read. */
-function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>): void {
+function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>) {
   for (const [url, methods] of served) {
     const allow = [...methods].sort().join(", ");
     app.route({
@@ -158,7 +158,7 @@ type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: E
 const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Around every request: who asks, and how it was answered. */
-function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around): void {
+function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around) {
   const { clock, onResponse, operators, within } = options;
   /** No method of theirs is told of either: what refuses those comes after the routes. */
   const operatorsUrls = new Set<string>();

@@ -24,18 +24,18 @@ export function createHttpServer(
   const others: Server[] = [];
   let closing: Promise<void> | null = null;
 
-  const open = (server: Server, to: PortFor): void => {
+  const open = (server: Server, to: PortFor) => {
     server.on("connection", arrivals.came);
     sockets.openOn(server);
     if (to !== "callers") server.on("connection", (socket) => void operators.add(socket));
   };
 
-  const drain = (): void => {
+  const drain = () => {
     longPolls.drain();
     sockets.leave();
   };
 
-  const close = async (graceMs: number): Promise<void> => {
+  const close = async (graceMs: number) => {
     drain();
     const cancel = options.clock.after(graceMs, () => {
       sockets.terminate();
@@ -82,7 +82,7 @@ export function serverLike(first: Server): Server {
   return second;
 }
 
-function urlOf(host: string, address: ReturnType<import("node:net").Server["address"]>): string {
+function urlOf(host: string, address: ReturnType<import("node:net").Server["address"]>) {
   if (address === null || typeof address === "string") throw new Error("the server does not listen on a port");
   return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
 }

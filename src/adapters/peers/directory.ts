@@ -116,19 +116,19 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
   };
 }
 
-function isTrusted({ key, isVouchedFor }: KnownPeer): boolean {
+function isTrusted({ key, isVouchedFor }: KnownPeer) {
   return key !== null && isVouchedFor;
 }
 
 type Claim = Pick<InstanceRecord, "instanceId" | "url"> & { readonly publicKey: string };
 
 /** The proof covers the URL: otherwise a key copied into another row would attract requests to that row's URL. */
-function proofOf(secret: string, { instanceId, url, publicKey }: Claim): string {
+function proofOf(secret: string, { instanceId, url, publicKey }: Claim) {
   const claim = `fencepost instance key 1\n${instanceId}\n${url}\n${publicKey}\n`;
   return createHmac("sha256", secret).update(claim).digest("base64url");
 }
 
-function isSame(a: string, b: string): boolean {
+function isSame(a: string, b: string) {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);
 }

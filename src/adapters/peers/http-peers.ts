@@ -154,7 +154,7 @@ function peerRequests({ clock, telemetry, keys, urlPatterns }: HttpPeersOptions,
 
   return {
     /** The text of the answer, or a refusal of the whole request. */
-    exchange: async (target: Target, body: string, withinMs: number): Promise<string | FencepostError> => {
+    exchange: async (target: Target, body: string, withinMs: number) => {
       if (!mayBeAt(target.origin, urlPatterns)) throw refused("url", target.url);
       const { status, text } = await post(target, await signed(target, body), body, withinMs);
       return status === 200 ? text : refusalIn(target, status, text);
@@ -167,7 +167,7 @@ function peerRequests({ clock, telemetry, keys, urlPatterns }: HttpPeersOptions,
   };
 }
 
-function refusalIn({ origin }: Target, status: number, text: string): FencepostError {
+function refusalIn({ origin }: Target, status: number, text: string) {
   const problem = readProblem(text);
   if (problem !== null && UNREADABLE.includes(problem.code) && problem.status === status) return problem;
   // Once the handler has the creates, the status is 200 and each create has its own answer. So a node that is
@@ -193,11 +193,11 @@ function targetOf(url: string, route: string): Target {
 }
 
 /** Objects of an embedding process may be circular, which JSON cannot express. */
-function written(encode: () => string): string {
+function written(encode: () => string) {
   return orUnreachable("the request cannot be written as JSON", true, encode);
 }
 
-function orUnreachable<T>(message: string, neverSent: boolean, act: () => T): T {
+function orUnreachable<T>(message: string, neverSent: boolean, act: () => T) {
   try {
     return act();
   } catch (cause) {
@@ -205,17 +205,17 @@ function orUnreachable<T>(message: string, neverSent: boolean, act: () => T): T 
   }
 }
 
-function tooLarge(): FencepostError {
+function tooLarge() {
   const limitMiB = PEER_BODY_LIMIT_BYTES / 1024 / 1024;
   return new FencepostError("PAYLOAD_TOO_LARGE", `forwarded, this is more than ${limitMiB} MiB`);
 }
 
-function read<T>({ origin }: Target, decode: () => T): T {
+function read<T>({ origin }: Target, decode: () => T) {
   return orUnreachable(`${origin} answered, but with something else`, false, decode);
 }
 
 /** A host name with several addresses fails once for each. */
-function neverConnected(cause: unknown): boolean {
+function neverConnected(cause: unknown) {
   if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(neverConnected);
   const { syscall } = Object(cause) as { readonly syscall?: unknown };
   return NEVER_CONNECTED.includes(codeOf(cause) ?? "") || syscall === "connect";

@@ -9,7 +9,7 @@ import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
 /** The answer is malformed, so the outcome is unknown. */
-function notAnAnswer(detail: string): Error {
+function notAnAnswer(detail: string) {
   return new Error(`not an answer: ${detail}`);
 }
 
@@ -61,12 +61,12 @@ export function readProblem(text: string): FencepostError | null {
 }
 
 /** An unknown code is still a refusal. It becomes UNAVAILABLE, because it is not known whether a retry helps. */
-function decodeProblem(code: string, fields: Fields): FencepostError {
+function decodeProblem(code: string, fields: Fields) {
   const refused = `the node that acts for this signer refused: ${code}`;
   return errorFrom(fields) ?? unavailable(typeof fields.detail === "string" ? `${refused}: ${fields.detail}` : refused);
 }
 
-function asFields(value: unknown): Fields {
+function asFields(value: unknown) {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
   throw notAnAnswer("not an object");
 }

@@ -66,7 +66,7 @@ export function createUuidSequence(nowMs: () => number, fillRandom: (bytes: Uint
 }
 
 /** The 48-bit timestamp in hex. */
-function timeOf(ms: number): string {
+function timeOf(ms: number) {
   const hex = ms.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }

@@ -27,7 +27,7 @@ export function repeatLimit<K>({ clock, whole, mostKinds, say }: RepeatLimit<K>)
     kinds.clear();
     for (const { kind, leftOut } of all) if (leftOut > 0) say({ ...kind, times: leftOut });
   };
-  return (own: Keyed<K>, rest: Keyed<K>): K | null => {
+  return (own: Keyed<K>, rest: Keyed<K>) => {
     const [key, kind] = kinds.has(own[0]) || kinds.size < mostKinds ? own : rest;
     if (kinds.size === 0) clock.after(WINDOW_MS, sum);
     const counted = kinds.get(key) ?? { kind, written: 0, leftOut: 0 };

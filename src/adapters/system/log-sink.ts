@@ -148,7 +148,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
 
 const ALERT_LEVELS: Readonly<Record<AlertSeverity, LogMethod>> = { WARNING: "warn", ERROR: "error", CRITICAL: "fatal" };
 
-function lanes(count: number): string {
+function lanes(count: number) {
   return count === 1 ? "1 lane" : `${count} lanes`;
 }
 
@@ -189,7 +189,7 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFi
  * Several lines per transaction: the JSON is built by hand. The values are ids, hex, numbers and constants, which need
  * no escaping and contain no secret.
  */
-function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum): string {
+function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum) {
   const { lane, txId, nodeId, token, from, state, subState, nonce, txHash, ageMs } = event;
   const start = `"event":"tx.transition","chainId":${lane.chainId},"signer":"${spell(lane.signer)}","txId":"${txId}"`;
   const term = `"nodeId":${quoted(nodeId)},"fencingToken":${token},"fromState":${quoted(from)},"state":"${state}"`;
@@ -197,6 +197,6 @@ function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum): st
   return ageMs === undefined ? `${start},${term},${rest}` : `${start},${term},${rest},"ageMs":${ageMs}`;
 }
 
-function quoted(word: string | null): string {
+function quoted(word: string | null) {
   return word === null ? "null" : `"${word}"`;
 }

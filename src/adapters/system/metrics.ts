@@ -125,7 +125,7 @@ export function createMetrics(settings: MetricsSettings = {}) {
 const TIMED_SERIES = ["min", "max", "mean", "stddev", "p50", "p90", "p99"];
 const HOUR_MS = 3_600_000;
 
-function collectProcessMetrics(registry: Registry): void {
+function collectProcessMetrics(registry: Registry) {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: HOUR_MS });
   for (const name of TIMED_SERIES) registry.removeSingleMetric(`nodejs_eventloop_lag_${name}_seconds`);
 }
@@ -182,7 +182,7 @@ function createInstruments(registry: Registry) {
   };
 }
 
-function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>): void {
+function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>) {
   const named = namedIn(registry);
   const readGauge = ([name, help]: readonly [string, string], read: () => Reading<number | null | undefined>) =>
     new Gauge({
@@ -214,7 +214,7 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
 }
 
 /** A gauge whose source fails must be missing, not zero: at zero an alert on it would never fire. */
-async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
+async function attempt<T>(read: () => Reading<T>) {
   try {
     return await read();
   } catch {

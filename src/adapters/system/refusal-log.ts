@@ -12,7 +12,7 @@ export type NotedRefusal<R> = (R | typeof OTHERS) & { readonly times: number };
 
 export function refusalLog<R>(clock: RepeatLimit<R>["clock"], log: (noted: NotedRefusal<R>) => void) {
   const take = repeatLimit<R | typeof OTHERS>({ clock, whole: 1, mostKinds: 50, say: log });
-  return (refusal: R): void => {
+  return (refusal: R) => {
     const kind = take([JSON.stringify(refusal), refusal], [OTHERS.kinds, OTHERS]);
     if (kind !== null) log({ ...kind, times: 1 });
   };

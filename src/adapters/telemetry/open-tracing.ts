@@ -86,7 +86,7 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
 }
 
 /** Without a registered SDK the API's default provider has no delegate. */
-function isRegistered(api: Api): boolean {
+function isRegistered(api: Api) {
   const provider = api.trace.getTracerProvider();
   return !(provider instanceof api.ProxyTracerProvider) || provider.getDelegateTracer("fencepost") !== undefined;
 }

@@ -54,7 +54,7 @@ export function refusalIn(format: AlertFormat, answer: string): string | null {
   }
 }
 
-function inWords({ status, severity, code, message, nodeId, count, chainId, signer, txId }: AlertMessage): string {
+function inWords({ status, severity, code, message, nodeId, count, chainId, signer, txId }: AlertMessage) {
   const chain = chainId === undefined ? [] : [`chain ${chainId}`];
   const lane = signer === undefined ? chain : [`lane ${chainId}:${signer}`];
   const tx = txId === undefined ? [] : [`transaction ${txId}`];
@@ -63,6 +63,6 @@ function inWords({ status, severity, code, message, nodeId, count, chainId, sign
 }
 
 /** Slack reserves three characters: https://api.slack.com/reference/surfaces/formatting#escaping */
-function escapeSlack(text: string): string {
+function escapeSlack(text: string) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -60,7 +60,7 @@ function readOffer(text: string, { fields, unit }: GasOracleOptions): Offer {
 }
 
 /** Null if the path has no value. */
-function feeAt(answer: unknown, path: string, unit: GasOracleOptions["unit"]): bigint | null {
+function feeAt(answer: unknown, path: string, unit: GasOracleOptions["unit"]) {
   const found = path
     .split(".")
     .reduce<unknown>((part, name) => (Object(part) as Record<string, unknown>)[name], answer);

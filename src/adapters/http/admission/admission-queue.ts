@@ -97,7 +97,7 @@ export function admissionQueue(options: AdmissionOptions) {
     }
   };
 
-  return (request: WaitingRequest): void => {
+  return (request: WaitingRequest) => {
     const admittance = waiting.length === 0 ? options.admittance() : null;
     if (admittance?.kind === "closed") refuse(request, admittance.refusal());
     else if (admittance?.kind === "open" && !arrivals.keepComing && hasTime(request.arrivedMs)) request.enter();
@@ -163,7 +163,7 @@ function refusing({ clock, onRefused }: AdmissionOptions, waiting: () => number)
   };
 }
 
-function tooMany(): FencepostError {
+function tooMany() {
   return new FencepostError("QUEUE_FULL", "too many requests wait to be read; nothing was accepted", {
     retryAfterSeconds: 1,
   });

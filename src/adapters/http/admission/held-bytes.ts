@@ -55,7 +55,7 @@ export class HeldBytes {
     };
   }
 
-  private refusalOf(name: string | null, more: number): FencepostError | null {
+  private refusalOf(name: string | null, more: number) {
     const { ofKey, ofNode } = this.limits;
     if (name !== null && this.counts.of(name) + more > ofKey) {
       const detail = `the requests of this API key may occupy at most ${ofKey / MIB} MiB of a node at a time; nothing was accepted`;

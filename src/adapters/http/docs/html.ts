@@ -16,12 +16,12 @@ export function prose(text: string): Html {
   return html`${parts}`;
 }
 
-function contentOf(value: Content): string {
+function contentOf(value: Content) {
   if (value === null) return "";
   if (typeof value === "string" || typeof value === "number") return escaped(String(value));
   return "markup" in value ? value.markup : value.map(({ markup }) => markup).join("");
 }
 
-function escaped(text: string): string {
+function escaped(text: string) {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -65,7 +65,7 @@ function defaultsOf({ query }: Call): Members {
   return Object.fromEntries(always.map(([name, { default: usual }]) => [name, usual === 0 ? 0 : false]));
 }
 
-function refuseNone({ needs = [] }: Call, query: Members): void {
+function refuseNone({ needs = [] }: Call, query: Members) {
   const [first, ...others] = needs;
   if (first === undefined || needs.some((name) => query[name] !== undefined)) return;
   throw invalid(first, `is required, or ${others.join(", ")}`);
@@ -75,7 +75,7 @@ function refuseNone({ needs = [] }: Call, query: Members): void {
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Text that is not a UUID names no transaction; the database is not asked to parse it. */
-function readParams(params: Asked["params"]): Asked["params"] {
+function readParams(params: Asked["params"]) {
   if (params.txId === undefined) return params;
   const txId = params.txId.toLowerCase();
   if (!UUID.test(txId)) throw new FencepostError("NOT_FOUND", "there is no transaction with this id");
@@ -83,7 +83,7 @@ function readParams(params: Asked["params"]): Asked["params"] {
 }
 
 /** An action validates its own body, which may be absent. */
-function readBody(call: Call, body: unknown): unknown {
+function readBody(call: Call, body: unknown) {
   if (isAction(call)) return body;
   if (call.body !== undefined) return asObject(body);
   const [unknown] = Object.keys(body === undefined ? {} : asObject(body));
@@ -91,7 +91,7 @@ function readBody(call: Call, body: unknown): unknown {
   return undefined;
 }
 
-function isAction({ action, takes }: Call): boolean {
+function isAction({ action, takes }: Call) {
   return action !== undefined || takes?.[0] === "action";
 }
 

@@ -54,7 +54,7 @@ function parse(request: FastifyRequest, body: Buffer): unknown {
 }
 
 /** Refuses compressed bodies with an error of their own: "is not valid JSON" would mislead the caller. */
-function refuseEncoded(encoding: string | undefined): void {
+function refuseEncoded(encoding: string | undefined) {
   if (encoding === undefined || encoding === "identity") return;
   throw invalid("content-encoding", "is not supported: send the body uncompressed");
 }

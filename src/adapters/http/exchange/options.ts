@@ -126,7 +126,7 @@ const writers = new WeakMap<TSchema, Writer>();
  */
 export function answering(response: Readonly<Record<number, TSchema>>) {
   return {
-    preSerialization(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: DoneFuncWithErrOrRes): void {
+    preSerialization(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: DoneFuncWithErrOrRes) {
       const schema = response[reply.statusCode];
       if (schema !== undefined) reply.serializer(writerOf(schema, reply));
       done(null, payload);

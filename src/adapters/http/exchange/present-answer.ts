@@ -101,7 +101,7 @@ function membersOf(title: string, properties: NonNullable<AnswerSchema["properti
 }
 
 /** Inside, chain and signer are one `lane`, and the fencing token is a `token`. */
-function memberOf(record: Members, name: string): unknown {
+function memberOf(record: Members, name: string) {
   const own = record[name];
   if (own !== undefined) return own;
   if (name === "fencingToken") return record.token;
@@ -109,16 +109,16 @@ function memberOf(record: Members, name: string): unknown {
   return (record.lane as Members | null)?.[name] ?? null;
 }
 
-function address(value: unknown, { checksum }: Presenting): unknown {
+function address(value: unknown, { checksum }: Presenting) {
   return typeof value === "string" ? checksum(value as Address) : value;
 }
 
-function plain(value: unknown): unknown {
+function plain(value: unknown) {
   if (typeof value === "bigint") return value.toString();
   return value instanceof Date ? value.toISOString() : value;
 }
 
 /** Never negative: the database's clock and ours may differ. */
-function ageSeconds(since: Date, now: Date): number {
+function ageSeconds(since: Date, now: Date) {
   return Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000));
 }

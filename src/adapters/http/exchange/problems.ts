@@ -55,7 +55,7 @@ export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
 
 /** Converts an error to the caller's error, and records it for the audit. */
 export function errorConverter({ logger, onRefused }: Omit<Audit, "mask">) {
-  return (error: unknown, request: FastifyRequest): FencepostError => {
+  return (error: unknown, request: FastifyRequest) => {
     const known = toFencepostError(error, request, logger);
     noteRefusal(onRefused, request, known);
     return known;
@@ -93,7 +93,7 @@ export function rawAnswer({ status, body }: ReturnType<typeof problemAnswer>): s
 }
 
 /** Any other error is a fault of ours: logged here, and hidden from the caller. */
-function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined): FencepostError {
+function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined) {
   if (error instanceof FencepostError) return error;
   const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);
   if (refused !== undefined) return refused();
@@ -119,7 +119,7 @@ const REFUSED = new Map<unknown, () => FencepostError>([
 /** Masks keys in paths, even if the node accepts none there: they must not reach a log. */
 const KEY_IN_PATH = /^(\/rpc\/(?:[^/]*\/)?key\/).*$/i;
 
-function pathOf(request: FastifyRequest): string {
+function pathOf(request: FastifyRequest) {
   const path = request.url.split("?", 1)[0]?.slice(0, 200) ?? "";
   return path.replace(KEY_IN_PATH, "$1***");
 }

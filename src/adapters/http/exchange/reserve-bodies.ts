@@ -59,13 +59,13 @@ function reserving(bytes: HeldBytes, most: number, free: number): preParsingHook
 }
 
 /** Null: unknown (chunked). */
-function lengthOf({ headers }: FastifyRequest): number | null {
+function lengthOf({ headers }: FastifyRequest) {
   if (headers["transfer-encoding"] !== undefined) return null;
   return Number(headers["content-length"] ?? 0);
 }
 
-function growWith(body: Readable, held: Held): void {
-  const grow = ({ length }: Buffer): void => {
+function growWith(body: Readable, held: Held) {
+  const grow = ({ length }: Buffer) => {
     const refusal = held.grow(length);
     if (refusal === null) return;
     body.off("data", grow);

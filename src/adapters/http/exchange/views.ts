@@ -29,7 +29,7 @@ function told<T extends object, M extends object>(record: T, members: M): Omit<P
   return Object.assign(copy as Plain<T>, members);
 }
 
-function plain<T extends object>(record: T): Plain<T> {
+function plain<T extends object>(record: T) {
   return told(record, {}) as Plain<T>;
 }
 

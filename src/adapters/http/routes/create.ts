@@ -51,11 +51,11 @@ export function createRoutes(
   );
 }
 
-function statusOf(created: Created): 200 | 202 {
+function statusOf(created: Created) {
   return created.outcome === "created" ? 202 : 200;
 }
 
-function withIdempotencyKey(body: CreateRequest, request: FastifyRequest): CreateRequest {
+function withIdempotencyKey(body: CreateRequest, request: FastifyRequest) {
   const key = idempotencyKeyOf(request);
   if (key === undefined) return body;
   if (body.requestId === undefined) return { ...body, requestId: key };

@@ -14,7 +14,7 @@ export function declaredRoutes(app: FastifyInstance, context: RouteContext): voi
   }
 }
 
-function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call): void {
+function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call) {
   const { checksum, clock } = context;
   const [method = "", path = ""] = call.at.split(" ");
   const schemas = Object.entries(call.answers).map(([status, { schema }]) => [Number(status), schema]);
@@ -45,13 +45,13 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call):
 }
 
 /** Of two statuses the higher one says that something is new, or not durable yet. */
-function statusOf({ answers }: Call, result: unknown): number {
+function statusOf({ answers }: Call, result: unknown) {
   const statuses = Object.keys(answers).map(Number);
   const { outcome, durable = true } = Object(result) as { readonly outcome?: string; readonly durable?: boolean };
   return outcome === "created" || !durable ? Math.max(...statuses) : Math.min(...statuses);
 }
 
-function filled({ path }: Location, answer: unknown): string {
+function filled({ path }: Location, answer: unknown) {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => String((answer as Record<string, unknown>)[name]));
 }
 
@@ -64,7 +64,7 @@ async function held(
   { api }: FastifyRequest,
   reply: FastifyReply,
   { waitMs, perform }: ReadCall,
-): Promise<unknown> {
+) {
   if (waitMs === 0) return perform(api);
   const result = await longPolls.hold(reply.raw, async (signal) => {
     if (signal.aborted) return undefined;

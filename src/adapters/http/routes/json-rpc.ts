@@ -86,7 +86,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
 }
 
 /** What is wrong with the whole packet, its calls are each told. */
-async function orRefusal<T>(work: Promise<T>): Promise<T | FencepostError> {
+async function orRefusal<T>(work: Promise<T>) {
   try {
     return await work;
   } catch (error) {
@@ -96,7 +96,7 @@ async function orRefusal<T>(work: Promise<T>): Promise<T | FencepostError> {
 }
 
 /** In the path; else the only one that is configured, or the only one that the key is for. */
-function chainOf({ params, principal }: FastifyRequest, served: readonly number[]): number {
+function chainOf({ params, principal }: FastifyRequest, served: readonly number[]) {
   const { chainId } = params as { readonly chainId?: string };
   if (chainId !== undefined) {
     if (!/^[1-9][0-9]{0,14}$/.test(chainId)) throw invalid("chainId", "in the path must be a number");
@@ -110,14 +110,14 @@ function chainOf({ params, principal }: FastifyRequest, served: readonly number[
 /** They do not change while a node runs; before it has them it is starting. */
 function rememberingChains() {
   let known: readonly number[] = [];
-  return async (api: FastifyRequest["api"]): Promise<readonly number[]> => {
+  return async (api: FastifyRequest["api"]) => {
     if (known.length === 0) known = (await api.readiness()).chains.map(({ chainId }) => chainId);
     if (known.length === 0) throw unavailable("this node is starting");
     return known;
   };
 }
 
-function requestIdIn({ headers }: FastifyRequest): string | null {
+function requestIdIn({ headers }: FastifyRequest) {
   const given = REQUEST_ID_HEADERS.flatMap((name) => headers[name] ?? []);
   const [first, second] = given;
   if (first === undefined) return null;
@@ -130,7 +130,7 @@ function requestIdIn({ headers }: FastifyRequest): string | null {
  * Of the whole packet, before any of it was looked at. What HTTP has to say keeps its status and form, so that proxies and
  * clients heed it; what is wrong with the packet itself is JSON-RPC's to say, with 200.
  */
-function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask): FastifyReply {
+function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask) {
   if (error.status !== 400 && error.status !== 413) return sendProblem(reply, error);
   const { message, data } = failureOf(error, mask);
   reply.code(200).header("content-type", JSON_TYPE).header("cache-control", "no-store");

@@ -53,9 +53,9 @@ async function readinessOf(
 }
 
 /** Loaded and rendered at the first request, because most nodes get none; once, because none of it changes. */
-function docsRoutes(app: FastifyInstance, version: string): void {
+function docsRoutes(app: FastifyInstance, version: string) {
   let written: Promise<Reference> | null = null;
-  const serve = (path: string, part: keyof Reference, headers: Readonly<Record<string, string>>): void => {
+  const serve = (path: string, part: keyof Reference, headers: Readonly<Record<string, string>>) => {
     app.get(path, { config: OPEN }, async (_, reply) => {
       written ??= import("../docs/page.ts").then(({ writeReference }) => writeReference(version));
       return reply.headers(headers).send((await written)[part]);

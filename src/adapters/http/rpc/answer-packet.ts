@@ -23,7 +23,7 @@ export function packetAnswerer() {
     await answerFewAtATime(context, reads, answer).finally(release);
   };
 
-  return async (context: RpcContext, body: unknown): Promise<string> => {
+  return async (context: RpcContext, body: unknown) => {
     const { isBatch, items } = readPacket(body);
     const outcomes = new Map<unknown, RpcOutcome>();
     const answer: Answer = (item, outcome) => void outcomes.set(item, outcome);
@@ -45,11 +45,11 @@ export function packetAnswerer() {
   };
 }
 
-function refuseAll(calls: readonly RpcItem[], failure: RpcFailure, answer: Answer): void {
+function refuseAll(calls: readonly RpcItem[], failure: RpcFailure, answer: Answer) {
   for (const call of calls) answer(call, failure);
 }
 
-function tooManyReads(): FencepostError {
+function tooManyReads() {
   const detail = "too many reads wait for their answers on this node: repeat them later, and less often";
   return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
@@ -62,12 +62,12 @@ export function refusePacket(body: unknown, failure: RpcFailure): string {
 
 type Item = ReturnType<typeof readPacket>["items"][number];
 
-function writePacket(isBatch: boolean, items: readonly Item[], outcome: (item: Item) => RpcOutcome): string {
+function writePacket(isBatch: boolean, items: readonly Item[], outcome: (item: Item) => RpcOutcome) {
   const texts = items.map((item) => writeAnswer(item.id, outcome(item)));
   return isBatch ? `[${texts.join(",")}]` : (texts[0] as string);
 }
 
-function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>): RpcOutcome {
+function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>) {
   if ("refused" in item) return item.refused;
   const outcome = outcomes.get(item);
   if (outcome === undefined) throw new Error(`a call of ${item.method} was left unanswered`);
@@ -75,7 +75,7 @@ function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>): RpcO
 }
 
 /** The refusal if the key may not use the packet's chain. */
-function outside({ principal, chainId, mask, onRefused }: RpcContext): RpcFailure | null {
+function outside({ principal, chainId, mask, onRefused }: RpcContext) {
   try {
     refuseOutside(principal, { chainId });
     return null;
@@ -86,10 +86,10 @@ function outside({ principal, chainId, mask, onRefused }: RpcContext): RpcFailur
   }
 }
 
-async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], answer: Answer): Promise<void> {
+async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], answer: Answer) {
   const waiting = [...reads];
   let bytes = 0;
-  const next = async (): Promise<void> => {
+  const next = async () => {
     for (let read = waiting.shift(); read !== undefined; read = waiting.shift()) {
       const outcome = bytes > MOST_ANSWER_BYTES ? TOO_LARGE : await answerRead(context, read);
       if (!(outcome instanceof RpcFailure)) bytes += outcome.json.length;

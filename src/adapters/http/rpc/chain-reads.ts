@@ -111,7 +111,7 @@ function chainQueue() {
     }
   };
 
-  return async (context: RpcContext, asked: Omit<Read, "askers">): Promise<ChainAnswer> => {
+  return async (context: RpcContext, asked: Omit<Read, "askers">) => {
     for (;;) {
       const answer = await join(context, equalOrNew({ ...asked, askers: new Set() }));
       if (answer !== null) return answer;
@@ -125,7 +125,7 @@ async function answered(put: () => Promise<PassedAnswer>): Promise<ChainAnswer> 
   return { answer, outcome: new RpcFailure(answer.code, answer.message, answer.data) };
 }
 
-function charactersIn({ outcome }: ChainAnswer): number {
+function charactersIn({ outcome }: ChainAnswer) {
   if (!(outcome instanceof RpcFailure)) return outcome.json.length;
   return outcome.message.length + (JSON.stringify(outcome.data)?.length ?? 0);
 }

@@ -66,13 +66,13 @@ export function failureOf(error: FencepostError, mask: Mask): RpcFailure {
   return new RpcFailure(codeOf(error), withGethPrefix(error, message), data);
 }
 
-function codeOf({ code, extras }: FencepostError): number {
+function codeOf({ code, extras }: FencepostError) {
   if (code === "FORBIDDEN" && OF_THE_KEY.test(extras.rule ?? "")) return UNAUTHORIZED;
   if (extras.outcome === "unknown") return REJECTED;
   return CODES[code];
 }
 
-function withGethPrefix({ extras: { reason } }: FencepostError, message: string): string {
+function withGethPrefix({ extras: { reason } }: FencepostError, message: string) {
   const prefix = GETH_PREFIXES[reason ?? ""];
   return prefix === undefined ? message : `${prefix}: ${message}`;
 }

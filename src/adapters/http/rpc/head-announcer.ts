@@ -37,7 +37,7 @@ export function headAnnouncer({ clock, ask }: HeadAnnouncerOptions) {
   let cancelPoll: (() => void) | null = null;
   let polling: Promise<void> | null = null;
 
-  const headerOf = async (method: string, name: string): Promise<Header | null> => {
+  const headerOf = async (method: string, name: string) => {
     const block = await ask(method, [name, false]);
     if (!isBlock(block)) return null;
     return Object.fromEntries(Object.entries(block).filter(([member]) => !BODY.includes(member))) as Header;

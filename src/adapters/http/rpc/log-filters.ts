@@ -25,7 +25,7 @@ export async function refuseWideFilter(context: RpcContext, params: unknown): Pr
 }
 
 /** geth also reads `fromblock`, because Go's JSON ignores case. */
-function refuseOtherSpelling(filter: Filter): void {
+function refuseOtherSpelling(filter: Filter) {
   for (const name of Object.keys(filter)) {
     if (FIELDS.includes(name)) continue;
     const meant = FIELDS.find((field) => field.toLowerCase() === name.toLowerCase());
@@ -42,7 +42,7 @@ export function refuseManyNames({ address, topics }: Filter): void {
   if (JSON.stringify(named).length > MOST_CHARACTERS) throw invalid("params.0", "names more than addresses and topics");
 }
 
-async function refuseLongRange(context: RpcContext, filter: Filter): Promise<void> {
+async function refuseLongRange(context: RpcContext, filter: Filter) {
   const { blockHash, fromBlock, toBlock } = filter;
   if ((blockHash ?? null) !== null) return refuseBesideHash(filter);
   const [from, to] = [fromBlock ?? "latest", toBlock ?? "latest"];
@@ -57,7 +57,7 @@ async function refuseLongRange(context: RpcContext, filter: Filter): Promise<voi
 }
 
 /** EIP-234 allows either. An endpoint that ignores the hash would search the whole range. */
-function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter): void {
+function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter) {
   if (typeof blockHash !== "string" || !HASH.test(blockHash)) {
     throw invalid("params.0.blockHash", "must be a hash of 32 bytes");
   }
@@ -66,7 +66,7 @@ function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter): void {
   }
 }
 
-async function numberOf(context: RpcContext, block: unknown, path: string): Promise<number> {
+async function numberOf(context: RpcContext, block: unknown, path: string) {
   if (block === "earliest") return 0;
   if (typeof block === "number" || (typeof block === "string" && /^(0x[0-9a-f]{1,16}|\d{1,16})$/i.test(block))) {
     return Number(block);

@@ -48,7 +48,7 @@ async function named(
 }
 
 /** True if this key created a transaction with that name less than a minute ago. */
-async function isRepeatOf(context: RpcContext, request: CreateRequest, requestId: string): Promise<boolean> {
+async function isRepeatOf(context: RpcContext, request: CreateRequest, requestId: string) {
   const { api, clock, principal } = context;
   const lane = { signer: String(request.signer), chainId: Number(request.chainId) };
   const found = await orNull(api.transactionByRequest({ ...lane, requestId }), "NOT_FOUND");

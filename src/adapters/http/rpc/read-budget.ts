@@ -18,7 +18,7 @@ interface Reads {
 /** Reserves memory; null: refused. Call the returned function once, when the reads are answered. */
 export function readBudget() {
   const counts = new KeyCounts();
-  return (key: string | null, { reads, bytes }: Reads): (() => void) | null => {
+  return (key: string | null, { reads, bytes }: Reads) => {
     const more = reads * EACH_READ_BYTES + bytes;
     const own = counts.of(key) + more;
     const full = counts.total + more;

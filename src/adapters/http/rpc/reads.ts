@@ -43,23 +43,23 @@ export async function answerRead(context: RpcContext, item: RpcItem): Promise<Rp
 
 const LATE = new RpcFailure(UNAVAILABLE, "no answer in time: repeat it, or request less at once");
 
-async function pass(context: RpcContext, { method, params }: RpcItem): Promise<RpcOutcome> {
+async function pass(context: RpcContext, { method, params }: RpcItem) {
   if (!READ_METHODS.has(method) && !context.methods.includes(method)) return noSuchMethod(method);
   return (await context.readChain(context, method, params)).outcome;
 }
 
-async function logs(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+async function logs(context: RpcContext, item: RpcItem) {
   await refuseWideFilter(context, item.params);
   return pass(context, item);
 }
 
 /** geth's text: clients with a fallback look for it. */
-function noSuchMethod(method: string): RpcFailure {
+function noSuchMethod(method: string) {
   const known = `the method ${method.slice(0, 100)} does not exist/is not available`;
   return new RpcFailure(NO_SUCH_METHOD, `${known}: FENCEPOST_RPC_METHODS adds forwarded reads`);
 }
 
-function servedChain({ chainId, servesChain }: RpcContext): number {
+function servedChain({ chainId, servesChain }: RpcContext) {
   if (servesChain) return chainId;
   throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
 }
@@ -68,7 +68,7 @@ const PAGE = 500;
 /** More accounts than any client shows. */
 const MOST_ACCOUNTS = 10_000;
 
-async function accounts({ api, chainId, checksum, principal }: RpcContext): Promise<RpcOutcome> {
+async function accounts({ api, chainId, checksum, principal }: RpcContext) {
   const found: string[] = [];
   for (let after: string | null | undefined; after !== null && found.length < MOST_ACCOUNTS; ) {
     const page = await api.signers({ limit: PAGE, ...(after === undefined ? {} : { after }) });
@@ -83,7 +83,7 @@ async function accounts({ api, chainId, checksum, principal }: RpcContext): Prom
  * `pending` is the lane's next nonce: it includes transactions that are in no node's pool yet. Other blocks are
  * answered by the chain.
  */
-async function transactionCount(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+async function transactionCount(context: RpcContext, item: RpcItem) {
   const [address, tag] = listOf(item.params);
   const cursor = tag === "pending" && typeof address === "string" ? await cursorOf(context, address) : null;
   if (cursor === null) return pass(context, item);
@@ -95,14 +95,14 @@ async function transactionCount(context: RpcContext, item: RpcItem): Promise<Rpc
 }
 
 /** Null: not a signer of ours that this key may see. "new": its lane has no nonce yet. */
-async function cursorOf({ api, chainId }: RpcContext, address: string): Promise<number | "new" | null> {
+async function cursorOf({ api, chainId }: RpcContext, address: string) {
   const lanes = await orNull(api.signer(address), "UNKNOWN_SIGNER", "FORBIDDEN", "INVALID_REQUEST");
   const own = lanes?.find(({ lane }) => lane.chainId === chainId);
   return own === undefined ? null : (own.cursor ?? "new");
 }
 
 /** ethers polls for ever until its transaction is shown. So an attempt that no node has yet is shown as pending. */
-async function transactionByHash(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+async function transactionByHash(context: RpcContext, item: RpcItem) {
   const hash = parseHash(listOf(item.params)[0]);
   const { api, chainId } = context;
   const shown = await context.readChain(context, item.method, [hash]).catch((error: unknown) => error as Error);
@@ -114,7 +114,7 @@ async function transactionByHash(context: RpcContext, item: RpcItem): Promise<Rp
 }
 
 /** Finds a transaction by the hash of any attempt, or by the id of a send's answer. */
-async function ownTransaction(context: RpcContext, { params }: RpcItem): Promise<RpcOutcome> {
+async function ownTransaction(context: RpcContext, { params }: RpcItem) {
   const { api, checksum, writeTransaction } = context;
   const [name] = listOf(params);
   if (typeof name !== "string") throw invalid("params.0", "must be a transaction's hash, or its id here");
@@ -129,11 +129,11 @@ async function found({ api, chainId }: RpcContext, name: string) {
   return (await api.transactions({ chainId, txHash: parseHash(name), limit: 1 })).items[0] ?? null;
 }
 
-function parseHash(value: unknown): Hash {
+function parseHash(value: unknown) {
   if (typeof value === "string" && HASH.test(value)) return value.toLowerCase() as Hash;
   throw invalid("params.0", "must be a hash of 32 bytes");
 }
 
-function quantity(value: number): string {
+function quantity(value: number) {
   return `0x${value.toString(16)}`;
 }

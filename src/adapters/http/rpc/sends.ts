@@ -11,7 +11,7 @@ import { isSettled } from "../../../domain/transaction/transitions.ts";
 import { authorise } from "../exchange/auth.ts";
 import { acceptedUnsigned, maybeAccepted, REJECTED, readFailure, sendFailure, UNAUTHORIZED } from "./error-codes.ts";
 import { nameRepeats } from "./name-repeats.ts";
-import { type Answer, listOf, RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
+import { type Answer, listOf, RpcFailure, type RpcItem, result } from "./packet.ts";
 import { inTime, leftMs, orNull, type RpcContext } from "./rpc-context.ts";
 import { inParams, readTransaction } from "./transaction-request.ts";
 
@@ -39,7 +39,7 @@ export async function answerSends(context: RpcContext, items: readonly RpcItem[]
   await Promise.all([...bySigner.values()].map((group) => sendGroup(context, group, answer)));
 }
 
-async function sendGroup(context: RpcContext, sends: readonly Send[], answer: Answer): Promise<void> {
+async function sendGroup(context: RpcContext, sends: readonly Send[], answer: Answer) {
   try {
     refuseLate(context);
     const ids = await inTime(context, context.api.newIds(sends.length), () => []);
@@ -58,18 +58,18 @@ async function sendGroup(context: RpcContext, sends: readonly Send[], answer: An
   }
 }
 
-function refuseLate(context: RpcContext): void {
+function refuseLate(context: RpcContext) {
   if (leftMs(context) <= 0) throw nothingDone("it arrived too late to be answered in time");
 }
 
-function nothingDone(why: string): FencepostError {
+function nothingDone(why: string) {
   return new FencepostError("UNAVAILABLE", `${why}; nothing was done`);
 }
 
 type SendResult = Created | Error | null;
 
 /** Null: unknown in time. An error may come after something was accepted. */
-async function createInTime(context: RpcContext, creates: readonly NamedCreate[]): Promise<readonly SendResult[]> {
+async function createInTime(context: RpcContext, creates: readonly NamedCreate[]) {
   const all = (value: SendResult): readonly SendResult[] => creates.map(() => value);
   try {
     return await inTime<readonly SendResult[]>(context, context.api.createNamed(creates), () => all(null));
@@ -78,7 +78,7 @@ async function createInTime(context: RpcContext, creates: readonly NamedCreate[]
   }
 }
 
-async function outcomeOf(context: RpcContext, txId: string, created: SendResult): Promise<RpcOutcome> {
+async function outcomeOf(context: RpcContext, txId: string, created: SendResult) {
   if (created === null) return maybeAccepted(txId);
   if (created instanceof Error) return sendFailure(noted(context, created), txId, context.mask);
   try {
@@ -92,7 +92,7 @@ async function outcomeOf(context: RpcContext, txId: string, created: SendResult)
 /** Time for a last read after the wait. */
 const LAST_LOOK_MS = 300;
 
-async function hashOf(context: RpcContext, { txId, nonce }: Created): Promise<RpcOutcome> {
+async function hashOf(context: RpcContext, { txId, nonce }: Created) {
   const { api, signal } = context;
   const look = () => inTime<TransactionView | null>(context, api.transaction(txId), () => null);
   // Another create without a nonce is queued for its owner.
@@ -108,12 +108,12 @@ async function hashOf(context: RpcContext, { txId, nonce }: Created): Promise<Rp
   return new RpcFailure(REJECTED, `it ended as ${view.state} and was never signed`, { txId });
 }
 
-function refused(context: RpcContext, error: unknown): RpcFailure {
+function refused(context: RpcContext, error: unknown) {
   return readFailure(noted(context, error), context.mask);
 }
 
 /** Records a refusal, and names its field by its place in the call. */
-function noted(context: RpcContext, error: unknown): unknown {
+function noted(context: RpcContext, error: unknown) {
   if (!(error instanceof FencepostError)) return error;
   context.onRefused(error);
   return inParams(error);
@@ -124,7 +124,7 @@ export async function answerRawSends(context: RpcContext, items: readonly RpcIte
   for (const item of items) answer(item, await sendRaw(context, item));
 }
 
-async function sendRaw(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+async function sendRaw(context: RpcContext, item: RpcItem) {
   try {
     authorise(context.principal, SUBMIT);
     const [rawTransaction] = listOf(item.params);
@@ -144,7 +144,7 @@ const RAW_UNKNOWN = new RpcFailure(
   { outcome: "unknown" },
 );
 
-async function submitRaw(context: RpcContext, rawTransaction: string): Promise<RpcOutcome> {
+async function submitRaw(context: RpcContext, rawTransaction: string) {
   const { api, chainId, foreignRaw } = context;
   const own = await orNull(api.submitSigned({ chainId, rawTransaction }), "UNKNOWN_SIGNER");
   if (own !== null) return result(own.txHash);

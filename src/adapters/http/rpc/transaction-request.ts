@@ -52,7 +52,7 @@ export function readTransaction(params: unknown, context: TransactionContext): C
   });
 }
 
-function refuseUnknown(fields: Fields): void {
+function refuseUnknown(fields: Fields) {
   for (const name of Object.keys(fields)) {
     const other = OF_OTHER_TYPES[name];
     if (other !== undefined) throw otherType(name, other);
@@ -62,7 +62,7 @@ function refuseUnknown(fields: Fields): void {
   }
 }
 
-function otherType(name: string, type: string): FencepostError {
+function otherType(name: string, type: string) {
   const detail = `belongs to ${type}, which is not signed here: sign it yourself, and send it with eth_sendRawTransaction`;
   return invalid(`params.0.${name}`, detail);
 }
@@ -80,7 +80,7 @@ function payloadOf(fields: Fields): Fields {
 }
 
 /** Newer clients name it `input`, older ones `data`; some send both. */
-function dataOf({ data, input }: Fields): unknown {
+function dataOf({ data, input }: Fields) {
   if (data !== undefined && input !== undefined && String(data).toLowerCase() !== String(input).toLowerCase()) {
     throw invalid("params.0.input", "differs from data; give one of them, or both alike");
   }
@@ -88,13 +88,13 @@ function dataOf({ data, input }: Fields): unknown {
 }
 
 /** Only hex: "10" could be ten or sixteen. */
-function quantityIn(fields: Fields, name: string): string | undefined {
+function quantityIn(fields: Fields, name: string) {
   const value = fields[name];
   if (value === undefined || (typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value))) return value;
   throw invalid(`params.0.${name}`, "must be a quantity in 0x hex");
 }
 
-function typeIn(fields: Fields): number | undefined {
+function typeIn(fields: Fields) {
   const given = quantityIn(fields, "type");
   if (given === undefined) return undefined;
   const type = Number(given);
@@ -104,7 +104,7 @@ function typeIn(fields: Fields): number | undefined {
   return type;
 }
 
-function refuseOtherChain(fields: Fields, chainId: number): void {
+function refuseOtherChain(fields: Fields, chainId: number) {
   const named = Number(
     (typeof fields.chainId === "number" ? fields.chainId : quantityIn(fields, "chainId")) ?? chainId,
   );

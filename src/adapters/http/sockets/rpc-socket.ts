@@ -11,7 +11,7 @@ import { refusePacket } from "../rpc/answer-packet.ts";
 import { INVALID_PARAMS, LIMIT_EXCEEDED, NO_SUCH_METHOD } from "../rpc/error-codes.ts";
 import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
 import { refuseManyNames } from "../rpc/log-filters.ts";
-import { listOf, RpcFailure, type RpcItem, type RpcOutcome, readPacket, result, writeAnswer } from "../rpc/packet.ts";
+import { listOf, RpcFailure, type RpcItem, readPacket, result, writeAnswer } from "../rpc/packet.ts";
 import { logSubscription } from "./log-subscription.ts";
 import type { WebSocketLike } from "./ws-package.ts";
 
@@ -110,7 +110,7 @@ export class RpcSocket {
     this.socket.terminate();
   }
 
-  private async answer(text: string): Promise<void> {
+  private async answer(text: string) {
     if (this.isClosed) return;
     const held = this.options.hold.received();
     this.count(1, text.length);
@@ -121,14 +121,14 @@ export class RpcSocket {
     this.count(-1, -text.length);
   }
 
-  private releasePartial(): void {
+  private releasePartial() {
     this.partial.held.release();
     this.partial.bytes = 0;
     this.partial.atLastPing = 0;
   }
 
   /** Null: the key is not allowed any more. */
-  private async answerTo(text: string, held: Held): Promise<string | null> {
+  private async answerTo(text: string, held: Held) {
     const refusal = grown(held, text.length);
     if (refusal !== null) return refusePacket(JSON.parse(text), refusal);
     const { status, body } = await this.options.post(text);
@@ -141,7 +141,7 @@ export class RpcSocket {
     return call.method === "eth_unsubscribe" ? writeAnswer(call.id, this.unsubscribe(call)) : body;
   }
 
-  private async subscribe({ params }: RpcItem): Promise<RpcOutcome> {
+  private async subscribe({ params }: RpcItem) {
     const [kind, filter] = listOf(params);
     if (kind !== "newHeads" && kind !== "logs") {
       const named = JSON.stringify(kind ?? null).slice(0, 50);
@@ -175,7 +175,7 @@ export class RpcSocket {
   }
 
   /** Tries the filter at once, so that the chain's refusal is not delayed until the first block. */
-  private async logs(filter: unknown, notify: (log: unknown) => void, held: Held): Promise<HeadListener | RpcFailure> {
+  private async logs(filter: unknown, notify: (log: unknown) => void, held: Held) {
     const wanted = filterIn(filter);
     if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has only address and topics");
     const refusal = tooWide(wanted) ?? grown(held, JSON.stringify(wanted).length);
@@ -202,7 +202,7 @@ export class RpcSocket {
     return result(this.subscriptions.delete(id));
   }
 
-  private send(text: string): void {
+  private send(text: string) {
     if (this.isClosed) return;
     if (this.socket.bufferedAmount > MOST_BACKLOG_BYTES) {
       this.close(REFUSED, "the client reads too slowly");
@@ -215,13 +215,13 @@ export class RpcSocket {
     }
   }
 
-  private count(messages: number, bytes: number): void {
+  private count(messages: number, bytes: number) {
     this.open.messages += messages;
     this.open.bytes += bytes;
     this.pace();
   }
 
-  private pace(): void {
+  private pace() {
     const { messages, bytes } = this.open;
     if (this.isClosed) return;
     if (this.isLeaving && messages === 0) this.close(GOING_AWAY, "this node is shutting down: connect again");
@@ -229,11 +229,11 @@ export class RpcSocket {
     else this.socket.resume();
   }
 
-  private pingLater(): void {
+  private pingLater() {
     this.cancelPing = this.options.clock.after(PING_EVERY_MS, () => void this.ping());
   }
 
-  private async ping(): Promise<void> {
+  private async ping() {
     // A message incomplete at two pings in a row is an attack or a dead client.
     const isStalled = this.partial.atLastPing > 0;
     if (!this.isAlive || isStalled) return this.socket.terminate();
@@ -245,7 +245,7 @@ export class RpcSocket {
     if (status === 401 || status === 403) this.close(REFUSED, "the API key is not valid any more");
   }
 
-  private close(code: number, reason: string): void {
+  private close(code: number, reason: string) {
     if (this.isClosed) return;
     this.end();
     this.socket.close(code, reason);
@@ -254,7 +254,7 @@ export class RpcSocket {
     this.socket.resume();
   }
 
-  private end(): void {
+  private end() {
     this.isClosed = true;
     this.cancelPing();
     for (const stop of this.subscriptions.values()) stop();
@@ -264,12 +264,12 @@ export class RpcSocket {
 }
 
 /** Bytes of a client's control frame (RFC 6455, 5.2): two of header, four of mask, and its payload. */
-function frameOf({ length }: Buffer): number {
+function frameOf({ length }: Buffer) {
   return 6 + length;
 }
 
 /** Checked before the filter is serialised. */
-function tooWide(filter: object): RpcFailure | null {
+function tooWide(filter: object) {
   try {
     refuseManyNames({ ...filter });
     return null;
@@ -280,26 +280,26 @@ function tooWide(filter: object): RpcFailure | null {
 }
 
 /** Reserves bytes; null: reserved. */
-function grown(held: Held, bytes: number): RpcFailure | null {
+function grown(held: Held, bytes: number) {
   const refusal = held.grow(bytes);
   return refusal && new RpcFailure(LIMIT_EXCEEDED, refusal.message);
 }
 
 /** The only call of a message: subscriptions are not allowed in a batch. */
-function soleCall(text: string): RpcItem | null {
+function soleCall(text: string) {
   const { isBatch, items } = readPacket(JSON.parse(text));
   const [call] = items;
   return isBatch || call === undefined || "refused" in call ? null : call;
 }
 
 /** Null: it has other fields than address and topics. The subscription determines the blocks. */
-function filterIn(value: unknown): object | null {
+function filterIn(value: unknown) {
   if (value === undefined || value === null) return {};
   if (typeof value !== "object" || Array.isArray(value)) return null;
   return Object.keys(value).every((name) => name === "address" || name === "topics") ? value : null;
 }
 
-function detailOf(body: string): string {
+function detailOf(body: string) {
   const { detail } = JSON.parse(body) as { readonly detail?: unknown };
   return typeof detail === "string" ? detail : "this node is too busy";
 }

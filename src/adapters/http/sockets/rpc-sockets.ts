@@ -118,19 +118,19 @@ function headsByChain({ api, clock }: RpcSocketsOptions) {
   };
 }
 
-function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage): boolean {
+function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage) {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && UNDER_RPC.test(url);
 }
 
 /** Null: the caller is refused, or the chain is not served here. */
-function chainIn({ status, body }: Posted): number | null {
+function chainIn({ status, body }: Posted) {
   if (status !== 200) return null;
   const { result } = JSON.parse(body) as { readonly result?: unknown };
   return typeof result === "string" ? Number(result) : null;
 }
 
 /** Replays the request without its upgrade headers. */
-function handBack(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+function handBack(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer) {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let at = 0; at < rawHeaders.length; at += 2) {
