@@ -3,19 +3,17 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { OPEN } from "../../application/admittance.ts";
 import { limitedTo } from "../../application/authority.ts";
 import { KeyRates } from "../../application/key-rates.ts";
-import type { FencepostApi } from "../../application/operations/calls.ts";
 import { isOperators } from "../../contract/scopes.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
-import type { Principal } from "../../domain/keys/principal.ts";
 import { rememberingChecksum } from "../../domain/text/checksum.ts";
 import { type AdmissionOptions, admissionQueue, arrivalsOf, type WaitingRequest } from "./admission/admission-queue.ts";
-import { CALLERS_BYTES, HeldBytes } from "./admission/held-bytes.ts";
+import { CALLERS_BYTES, heldBytes } from "./admission/held-bytes.ts";
 import { refuseTwoHosts, wire } from "./admission/host-and-origin.ts";
 import { rateHeaders } from "./admission/rate-headers.ts";
 import { authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
 import { acceptOnlyJson } from "./exchange/json-body.ts";
 import { LongPolls } from "./exchange/long-polls.ts";
-import type { HttpServerOptions, RouteContext } from "./exchange/options.ts";
+import { decorate, type HttpServerOptions, type RouteContext } from "./exchange/options.ts";
 import { answerWithProblems, noSuchRoute, problemAnswer, rawAnswer, sendProblem } from "./exchange/problems.ts";
 import { reserveBodies } from "./exchange/reserve-bodies.ts";
 import { createRoutes } from "./routes/create.ts";
@@ -38,11 +36,12 @@ export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
   const arrivals = arrivalsOf(options.clock);
   const app = bareApp();
+  decorate(app, options);
   answerWithProblems(app, options);
   acceptOnlyJson(app);
   addHooks(app, options, { longPolls, arrivals });
   refuseBadEncoding(app);
-  const bytes = new HeldBytes(CALLERS_BYTES);
+  const bytes = heldBytes(CALLERS_BYTES);
   reserveBodies(app, bytes);
   const served = collectRoutes(app);
 
@@ -136,18 +135,6 @@ function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, Re
   }
 }
 
-declare module "fastify" {
-  interface FastifyRequest {
-    /** The caller, authenticated once before admission. */
-    principal: Principal;
-    /** What that one may see and do. */
-    api: FencepostApi;
-    /** Of its route; null where none matched. */
-    pattern: string | null;
-    arrivedMs: number;
-  }
-}
-
 interface Around extends Pick<AdmissionOptions, "arrivals"> {
   readonly longPolls: LongPolls;
 }
@@ -168,10 +155,6 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
   const tellRate = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const queues = options.admission === undefined ? null : admissionQueues({ ...options.admission, clock, arrivals });
-  app.decorateRequest("principal", null as unknown as Principal);
-  app.decorateRequest("api", null as unknown as FencepostApi);
-  app.decorateRequest("pattern", null);
-  app.decorateRequest("arrivedMs", 0);
   app.addHook("onRequest", (request, _, done) => {
     request.arrivedMs = clock.monotonicMs();
     refuseTwoHosts(request.raw.rawHeaders);

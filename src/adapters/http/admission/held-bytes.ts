@@ -29,41 +29,33 @@ export interface Held {
   release(): void;
 }
 
-export class HeldBytes {
-  private readonly limits: ByteLimits;
-  private readonly counts = new KeyCounts();
+export type HeldBytes = ReturnType<typeof heldBytes>;
 
-  constructor(limits: ByteLimits) {
-    this.limits = limits;
-  }
-
-  /** `name` null: no API keys are required, so only the node's limit applies. */
-  by(name: string | null): Held {
-    let held = 0;
-    return {
-      grow: (bytes) => {
-        const refusal = this.refusalOf(name, bytes);
-        if (refusal !== null) return refusal;
-        this.counts.add(name, bytes);
-        held += bytes;
-        return null;
-      },
-      release: () => {
-        this.counts.add(name, -held);
-        held = 0;
-      },
-    };
-  }
-
-  private refusalOf(name: string | null, more: number) {
-    const { ofKey, ofNode } = this.limits;
-    if (name !== null && this.counts.of(name) + more > ofKey) {
+/** Reservations under a key's name. Null: no API keys are required, so only the node's limit applies. */
+export function heldBytes({ ofKey, ofNode }: ByteLimits) {
+  const counts = new KeyCounts();
+  const refusalOf = (name: string | null, more: number) => {
+    if (name !== null && counts.of(name) + more > ofKey) {
       const detail = `the requests of this API key may occupy at most ${ofKey / MIB} MiB of a node at a time; nothing was accepted`;
-      const extras = { rule: BYTES_RULE, limit: ofKey, retryAfterSeconds: 1 };
-      return new FencepostError("QUOTA_EXCEEDED", detail, extras);
+      return new FencepostError("QUOTA_EXCEEDED", detail, { rule: BYTES_RULE, limit: ofKey, retryAfterSeconds: 1 });
     }
-    if (this.counts.total + more <= ofNode) return null;
+    if (counts.total + more <= ofNode) return null;
     const detail = "too many bytes of requests wait to be read and answered on this node; nothing was accepted";
     return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
-  }
+  };
+  return (name: string | null): Held => {
+    let held = 0;
+    const add = (bytes: number) => {
+      counts.add(name, bytes);
+      held += bytes;
+    };
+    return {
+      grow: (bytes) => {
+        const refusal = refusalOf(name, bytes);
+        if (refusal === null) add(bytes);
+        return refusal;
+      },
+      release: () => add(-held),
+    };
+  };
 }

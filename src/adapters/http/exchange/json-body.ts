@@ -1,16 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
-import type { CheckBody } from "./options.ts";
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** Size of the received body. */
-    bodyBytes: number;
-    /** For requests of other nodes: throws if the body is not the signed one. */
-    checkBody: CheckBody | null;
-  }
-}
 
 /** Enough for any ABI, and a bound on the recursion of all later code. */
 const DEPTH_LIMIT = 64;
@@ -20,8 +10,6 @@ const PATH_LENGTH_LIMIT = 200;
 
 /** Accepts JSON only. If a name occurs twice in an object, the last one counts, as in ECMAScript. */
 export function acceptOnlyJson(app: FastifyInstance): void {
-  app.decorateRequest("bodyBytes", 0);
-  app.decorateRequest("checkBody", null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
     try {

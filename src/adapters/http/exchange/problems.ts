@@ -6,12 +6,6 @@ import { type Mask, maskOfShapes, maskTexts } from "../../../domain/text/mask.ts
 import { quotaHeaders } from "../admission/rate-headers.ts";
 import type { HttpLogger, HttpServerOptions } from "./options.ts";
 
-declare module "fastify" {
-  interface FastifyInstance {
-    mask: Mask;
-  }
-}
-
 const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 const HEADER_VALUE = /^[\x20-\x7e]+$/;
 
@@ -43,7 +37,6 @@ export function noteRefusal(
 /** Must run before any route is added, so that no route uses Fastify's own error answers. */
 export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
   const convert = errorConverter(audit);
-  app.decorate("mask", audit.mask);
   app.setErrorHandler((error, request, reply) => {
     // Fastify closes the connection of a caller that still sends a refused body, and the reset discards the answer.
     // Without that header Node reads the rest, within the request timeout.

@@ -4,15 +4,8 @@
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from "fastify";
-import { type Held, HeldBytes } from "../admission/held-bytes.ts";
+import { type Held, type HeldBytes, heldBytes } from "../admission/held-bytes.ts";
 import { noSuchRoute } from "./problems.ts";
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** Reservation of its body; null: no body, or not read. */
-    held: Held | null;
-  }
-}
 
 const WITHOUT_BODY = new Set(["GET", "HEAD", "OPTIONS"]);
 const MIB = 1024 * 1024;
@@ -23,8 +16,7 @@ const URGENT_BYTES = 16 * 1024;
 
 /** Must run before any route is added. */
 export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
-  const peers = new HeldBytes(PEERS_BYTES);
-  app.decorateRequest("held", null);
+  const peers = heldBytes(PEERS_BYTES);
   app.addHook("onRequest", (request, _, done) => {
     // Without a route Fastify would read the body, unauthenticated.
     done(request.is404 && lengthOf(request) !== 0 ? noSuchRoute(request) : undefined);
@@ -50,7 +42,7 @@ function reserving(bytes: HeldBytes, most: number, free: number): preParsingHook
     const length = lengthOf(request);
     // A body that is too large by its Content-Length is refused without being read.
     if (length === 0 || (length !== null && (length <= free || length > most))) return done();
-    const held = bytes.by(request.principal?.name ?? null);
+    const held = bytes(request.principal?.name ?? null);
     request.held = held;
     if (length !== null) return done(held.grow(length));
     growWith(payload as unknown as Readable, held);

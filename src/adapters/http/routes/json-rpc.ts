@@ -7,7 +7,7 @@ import { USUAL_LOGS_RANGE } from "../../../domain/chain/rpc-methods.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/text/mask.ts";
 import { KEY_AT_END } from "../exchange/auth.ts";
-import { type HttpServerOptions, type RouteContext, writerOf } from "../exchange/options.ts";
+import { type HttpServerOptions, type JsonRpcOptions, type RouteContext, writerOf } from "../exchange/options.ts";
 import { errorConverter, noteRefusal, sendProblem } from "../exchange/problems.ts";
 import { queryReader } from "../exchange/query.ts";
 import { packetAnswerer, refusePacket } from "../rpc/answer-packet.ts";
@@ -27,9 +27,11 @@ const readQuery = queryReader(JsonRpcQuery);
 
 type Options = Pick<HttpServerOptions, "onRefused" | "logger" | "rpc">;
 
+const USUAL = { foreignRaw: "refuse", keyInPath: false, methods: [], logsRange: USUAL_LOGS_RANGE } as const;
+
 export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, options: Options): void {
-  const { keyInPath = false } = options.rpc ?? {};
-  const answer = answering(context, options);
+  const rpc = { ...USUAL, ...options.rpc };
+  const answer = answering(context, { ...options, rpc });
   const tell = errorConverter(options);
   const route = (url: string, config: { readonly keyInPath?: true } = {}) =>
     app.post(url, {
@@ -43,11 +45,11 @@ export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, optio
     });
   for (const url of ["/rpc", "/rpc/:chainId"]) {
     route(url);
-    if (keyInPath) route(`${url}${KEY_AT_END}`, { keyInPath: true });
+    if (rpc.keyInPath) route(`${url}${KEY_AT_END}`, { keyInPath: true });
   }
 }
 
-function answering(context: RouteContext, { onRefused, rpc }: Options) {
+function answering(context: RouteContext, { onRefused, rpc }: Options & { readonly rpc: Required<JsonRpcOptions> }) {
   const { clock, mask, checksum, longPolls } = context;
   const servedChains = rememberingChains();
   const answerPacket = packetAnswerer();
@@ -59,9 +61,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
     const chainId = chainOf(request, served);
     return {
       ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, readChain, bytes },
-      foreignRaw: rpc?.foreignRaw ?? "refuse",
-      methods: rpc?.methods ?? [],
-      logsRange: rpc?.logsRange ?? USUAL_LOGS_RANGE,
+      ...rpc,
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",
       allowsNoCode: noCode === "allow",
@@ -74,7 +74,11 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { body } = request;
     reply.header("content-type", JSON_TYPE).header("cache-control", "no-store");
-    const context = await orRefusal(contextOf(request, reply));
+    const context = await contextOf(request, reply).catch((error: unknown) => {
+      // Each call of the packet is answered with the refusal of the whole.
+      if (error instanceof FencepostError) return error;
+      throw error;
+    });
     if (context instanceof FencepostError) return reply.send(refusePacket(body, failureOf(context, mask)));
     const answer = (signal: AbortSignal) => {
       // Every send of a packet listens to it, and a packet may hold a thousand: Node's warning of a leak would be wrong.
@@ -83,16 +87,6 @@ function answering(context: RouteContext, { onRefused, rpc }: Options) {
     };
     return reply.send(await longPolls.hold(reply.raw, answer));
   };
-}
-
-/** What is wrong with the whole packet, its calls are each told. */
-async function orRefusal<T>(work: Promise<T>) {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof FencepostError) return error;
-    throw error;
-  }
 }
 
 /** In the path; else the only one that is configured, or the only one that the key is for. */

@@ -1,11 +1,8 @@
-import type { FencepostApi } from "../../../application/operations/calls.ts";
+import type { FastifyRequest } from "fastify";
 import { type ErrorCode, FencepostError } from "../../../domain/errors.ts";
-import type { Principal } from "../../../domain/keys/principal.ts";
-import type { Checksum } from "../../../domain/text/checksum.ts";
-import type { Mask } from "../../../domain/text/mask.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
-import { type Clock, within } from "../../../ports/clock.ts";
-import type { ForeignRaw } from "../exchange/options.ts";
+import { within } from "../../../ports/clock.ts";
+import type { JsonRpcOptions, RouteContext } from "../exchange/options.ts";
 import type { RpcOutcome } from "./packet.ts";
 
 /** The chain's answer and its serialised form, shared by all callers. */
@@ -14,10 +11,13 @@ export interface ChainAnswer {
   readonly outcome: RpcOutcome;
 }
 
+type Caller = Readonly<Pick<FastifyRequest, "api" | "principal">>;
+
 /** Context of a packet's calls: its caller, its chain, and its limits. */
-export interface RpcContext {
-  readonly api: FencepostApi;
-  readonly principal: Principal;
+export interface RpcContext
+  extends Caller,
+    Pick<RouteContext, "clock" | "mask" | "checksum">,
+    Required<JsonRpcOptions> {
   readonly chainId: number;
   /** True if this node has endpoints of that chain. */
   readonly servesChain: boolean;
@@ -25,14 +25,6 @@ export interface RpcContext {
   readonly readChain: (context: RpcContext, method: string, params: unknown) => Promise<ChainAnswer>;
   /** Size of the received packet. */
   readonly bytes: number;
-  readonly clock: Clock;
-  readonly mask: Mask;
-  readonly checksum: Checksum;
-  readonly foreignRaw: ForeignRaw;
-  /** Additional read methods to forward. */
-  readonly methods: readonly string[];
-  /** Limit of blocks in one filter of logs. */
-  readonly logsRange: number;
   /** Request id of a header, for the packet's sends; several sends get an index. */
   readonly requestId: string | null;
   /** Ignores the nonce of transaction objects. */

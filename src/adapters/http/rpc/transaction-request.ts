@@ -15,17 +15,12 @@ const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeeP
 const STANDARD = ["from", "to", "data", "input", "accessList", "type", "nonce", "chainId"];
 const KNOWN: readonly string[] = [...QUANTITIES, ...STANDARD, "fencepostRequestId", "allowNoCode"];
 
-/** Fields of transaction types that only callers can sign. */
-const OF_OTHER_TYPES: Readonly<Record<string, string>> = {
-  blobs: "EIP-4844",
-  blobVersionedHashes: "EIP-4844",
-  maxFeePerBlobGas: "EIP-4844",
-  sidecars: "EIP-4844",
-  commitments: "EIP-4844",
-  proofs: "EIP-4844",
-  authorizationList: "EIP-7702",
-};
-const OTHER_TYPES: Readonly<Record<number, string>> = { 3: "EIP-4844", 4: "EIP-7702" };
+const BLOBS = ["blobs", "blobVersionedHashes", "maxFeePerBlobGas", "sidecars", "commitments", "proofs"];
+/** Transaction types that only callers can sign, and their fields. */
+const OTHER_TYPES = [
+  { type: 3, name: "EIP-4844", fields: BLOBS },
+  { type: 4, name: "EIP-7702", fields: ["authorizationList"] },
+];
 
 /**
  * Throws INVALID_REQUEST with the path below `params`. Unknown fields are refused, not ignored: they may be about
@@ -54,8 +49,8 @@ export function readTransaction(params: unknown, context: TransactionContext): C
 
 function refuseUnknown(fields: Fields) {
   for (const name of Object.keys(fields)) {
-    const other = OF_OTHER_TYPES[name];
-    if (other !== undefined) throw otherType(name, other);
+    const other = OTHER_TYPES.find(({ fields }) => fields.includes(name));
+    if (other !== undefined) throw otherType(name, other.name);
     if (KNOWN.includes(name)) continue;
     const path = `params.0.${name.slice(0, 100)}`;
     throw unknownName({ name, path, known: KNOWN, complaint: "is not a known field" });
@@ -98,8 +93,8 @@ function typeIn(fields: Fields) {
   const given = quantityIn(fields, "type");
   if (given === undefined) return undefined;
   const type = Number(given);
-  const other = OTHER_TYPES[type];
-  if (other !== undefined) throw otherType("type", other);
+  const other = OTHER_TYPES.find((each) => each.type === type);
+  if (other !== undefined) throw otherType("type", other.name);
   if (type > 2) throw invalid("params.0.type", "must be 0x0, 0x1 or 0x2");
   return type;
 }

@@ -6,7 +6,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { FencepostError, unavailable } from "../../../domain/errors.ts";
-import { BACKLOG_BYTES, HeldBytes } from "../admission/held-bytes.ts";
+import { BACKLOG_BYTES, type HeldBytes, heldBytes } from "../admission/held-bytes.ts";
 import { refuseTwoHosts } from "../admission/host-and-origin.ts";
 import { KeyCounts } from "../admission/key-counts.ts";
 import type { Authenticate } from "../exchange/auth.ts";
@@ -35,7 +35,7 @@ const CALLER_HEADERS = ["host", "origin", "authorization"] as const;
 
 export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
   const { clock, bytes, authenticate, loadUpgrader: load = loadUpgrader } = options;
-  const backlog = new HeldBytes(BACKLOG_BYTES);
+  const backlog = heldBytes(BACKLOG_BYTES);
   const subscribeHeads = headsByChain(options);
   const open = new Set<RpcSocket>();
   /** Open sockets by the key's name, for all its secrets. */
@@ -71,7 +71,7 @@ export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
     counts.add(key, 1);
     socket.once("close", () => counts.add(key, -1));
     upgrader.handleUpgrade(request, socket, head, (taken) => {
-      const hold = { received: () => bytes.by(key), sent: () => backlog.by(key) };
+      const hold = { received: () => bytes(key), sent: () => backlog(key) };
       const own = { clock, post, hold, subscribeHeads: subscribeHeads(chainId) };
       const opened = new RpcSocket(taken, own, () => open.delete(opened));
       open.add(opened);

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { HeldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
+import { heldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
 import type { ApiKey } from "../../../../src/adapters/http/exchange/options.ts";
 import { createHttpServer, type HttpServer } from "../../../../src/adapters/http/server.ts";
 import { httpOptions } from "../../../support/http-app.ts";
@@ -129,28 +129,28 @@ describe("announced bodies that are not sent", () => {
 
 describe("reserved bytes", () => {
   it("are limited by key and by node, and released once", () => {
-    const held = new HeldBytes({ ofKey: 100, ofNode: 250 });
-    const first = held.by("a");
+    const held = heldBytes({ ofKey: 100, ofNode: 250 });
+    const first = held("a");
     expect(first.grow(60)).toBeNull();
     expect(first.grow(40)).toBeNull();
-    expect(held.by("a").grow(1)).toMatchObject({
+    expect(held("a").grow(1)).toMatchObject({
       code: "QUOTA_EXCEEDED",
       extras: { rule: "bodyBytes", limit: 100, retryAfterSeconds: 1 },
     });
-    expect(held.by("b").grow(100)).toBeNull();
-    const third = held.by("c");
+    expect(held("b").grow(100)).toBeNull();
+    const third = held("c");
     expect(third.grow(50)).toBeNull();
     expect(third.grow(1)).toMatchObject({ code: "QUEUE_FULL", extras: { retryAfterSeconds: 1 } });
     first.release();
     first.release();
-    expect(held.by("a").grow(100)).toBeNull();
-    expect(held.by("a").grow(1)?.code).toBe("QUOTA_EXCEEDED");
+    expect(held("a").grow(100)).toBeNull();
+    expect(held("a").grow(1)?.code).toBe("QUOTA_EXCEEDED");
     expect(third.grow(1)?.code).toBe("QUEUE_FULL");
   });
 
   it("are limited by the node only if no API keys are required", () => {
-    const held = new HeldBytes({ ofKey: 100, ofNode: 250 });
-    expect(held.by(null).grow(250)).toBeNull();
-    expect(held.by(null).grow(1)?.code).toBe("QUEUE_FULL");
+    const held = heldBytes({ ofKey: 100, ofNode: 250 });
+    expect(held(null).grow(250)).toBeNull();
+    expect(held(null).grow(1)?.code).toBe("QUEUE_FULL");
   });
 });
