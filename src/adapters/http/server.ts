@@ -9,7 +9,7 @@ import { type RpcSocketsOptions, rpcSockets } from "./sockets/rpc-sockets.ts";
 export type HttpServer = ReturnType<typeof createHttpServer>;
 
 /** Audience of a port. A port for operators serves everything; a port for callers does not serve operators' routes. */
-export type PortFor = "everybody" | "callers" | "operators";
+type PortFor = "everybody" | "callers" | "operators";
 
 const DEFAULT_GRACE_MS = 5_000;
 

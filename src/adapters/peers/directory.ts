@@ -23,7 +23,7 @@ export interface DirectoryOptions {
 }
 
 /** Another process, identified by one of its instances. */
-export interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
+interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
   /** Null if it has published no readable key. */
   readonly key: KeyObject | null;
   /** False if a secret is configured and the row's proof does not match it. */
@@ -59,7 +59,7 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
     known.set(instanceId, {
       ...{ instanceId, url, published, ...now },
       key: publicKey === null ? null : readPublicKey(publicKey),
-      isVouchedFor: secrets.length === 0 || secrets.some((secret) => isSame(proofOf(secret, claim), keyProof ?? "")),
+      isVouchedFor: isProven(claim, keyProof ?? "", secrets),
       use: before?.use ?? usedNumbers(),
     });
   };
@@ -68,25 +68,22 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
     const undead = instances.filter(({ dead }) => !dead);
     // Expired instances are kept with the request numbers that they used: if the database's clock is set back, they are
     // live again, and old requests must not be replayed.
-    const kept = new Set(undead.map(({ instanceId }) => instanceId));
-    for (const instanceId of known.keys()) if (!kept.has(instanceId)) known.delete(instanceId);
+    for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
     undead.forEach(learn);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
-    // If several instances have one URL, the last in this list wins: a restarted process replaces its predecessor, and
-    // a trusted one any other.
-    const strangersFirst = [...live.filter((each) => !isTrusted(each)), ...live.filter(isTrusted)];
-    byUrl = new Map(strangersFirst.map((each) => [each.url, each]));
+    // Of instances with one URL the last wins: a restarted process replaces its predecessor, a trusted one any other.
+    const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
+    byUrl = new Map(trustedLast.map((each) => [each.url, each]));
   };
 
   const lookAgain = async () => {
     const nowMs = clock.monotonicMs();
     if (reading === null && (readAtMs === null || nowMs - readAtMs >= READ_EVERY_MS)) {
       readAtMs = nowMs;
-      reading = readInstances()
-        .then(know)
-        .finally(() => {
-          reading = null;
-        });
+      const read = readInstances().then(know);
+      reading = read.finally(() => {
+        reading = null;
+      });
     }
     await reading;
   };
@@ -126,6 +123,10 @@ type Claim = Pick<InstanceRecord, "instanceId" | "url"> & { readonly publicKey: 
 function proofOf(secret: string, { instanceId, url, publicKey }: Claim) {
   const claim = `fencepost instance key 1\n${instanceId}\n${url}\n${publicKey}\n`;
   return createHmac("sha256", secret).update(claim).digest("base64url");
+}
+
+function isProven(claim: Claim, proof: string, secrets: readonly string[]) {
+  return secrets.length === 0 || secrets.some((secret) => isSame(proofOf(secret, claim), proof));
 }
 
 function isSame(a: string, b: string) {

@@ -217,6 +217,6 @@ function read<T>({ origin }: Target, decode: () => T) {
 /** A host name with several addresses fails once for each. */
 function neverConnected(cause: unknown) {
   if (cause instanceof AggregateError && cause.errors.length > 0) return cause.errors.every(neverConnected);
-  const { syscall } = Object(cause) as { readonly syscall?: unknown };
+  const { syscall } = Object(cause) as { syscall?: unknown };
   return NEVER_CONNECTED.includes(codeOf(cause) ?? "") || syscall === "connect";
 }

@@ -39,7 +39,7 @@ export function repeatLimit<K>({ clock, whole, mostKinds, say }: RepeatLimit<K>)
 }
 
 /** Lines with the same event and message. */
-export interface LineKind {
+interface LineKind {
   readonly event: string;
   readonly level: LogMethod;
   readonly message: string;

@@ -152,7 +152,7 @@ function lanes(count: number) {
   return count === 1 ? "1 lane" : `${count} lanes`;
 }
 
-export interface LogSinkSettings {
+interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;
   readonly nodeId: string;
   readonly checksum?: Checksum;

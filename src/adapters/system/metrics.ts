@@ -39,7 +39,7 @@ export type ClusterReading = Readonly<Record<keyof typeof CLUSTER_GAUGES, number
   readonly states: Readonly<Record<string, number>>;
 };
 
-export interface HttpRequestReport {
+interface HttpRequestReport {
   readonly method: string;
   /** Pattern of the route, not the path: a label with ids would grow without limit. */
   readonly route: string;
@@ -79,7 +79,7 @@ const COUNTED: { readonly [T in Type]?: readonly [name: string, help: string, ..
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export interface MetricsSettings {
+interface MetricsSettings {
   /** CPU, memory, event loop and GC of the process. Turn it off if the host application reports its own. */
   readonly processMetrics?: boolean;
   readonly checksum?: (address: Address) => string;
@@ -147,12 +147,10 @@ function createInstruments(registry: Registry) {
     new Counter<L>(named(name, help, labels));
   const gauge = <L extends string>(name: string, help: string, ...labels: L[]) =>
     new Gauge<L>(named(name, help, labels));
-  const histogram =
-    (buckets: number[]) =>
-    <L extends string>(name: string, help: string, ...labels: L[]) =>
-      new Histogram<L>({ ...named(name, help, labels), buckets });
+  const histogram = <L extends string>(buckets: number[], name: string, help: string, ...labels: L[]) =>
+    new Histogram<L>({ ...named(name, help, labels), buckets });
   return {
-    batchSize: histogram(BATCH_SIZE_BUCKETS)("writer_batch_size", "Items per committed batch"),
+    batchSize: histogram(BATCH_SIZE_BUCKETS, "writer_batch_size", "Items per committed batch"),
     refused: counter("refused_total", "Requests, and items of batches, that a key may not make", "rule"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
@@ -165,17 +163,18 @@ function createInstruments(registry: Registry) {
     ),
     rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: skipped", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
-    rpcSeconds: histogram(ANSWER_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
-    httpSeconds: histogram(ANSWER_SECONDS)("http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
-    timeToBroadcast: histogram(BROADCAST_SECONDS)(
+    rpcSeconds: histogram(ANSWER_SECONDS, "rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
+    httpSeconds: histogram(ANSWER_SECONDS, "http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
+    timeToBroadcast: histogram(
+      BROADCAST_SECONDS,
       "time_to_broadcast_seconds",
       "From create to the first node that accepted it",
     ),
-    timeToFinality: histogram(FINALITY_SECONDS)("time_to_finality_seconds", "From create to a final state"),
+    timeToFinality: histogram(FINALITY_SECONDS, "time_to_finality_seconds", "From create to a final state"),
     outcome: counter("tx_outcome_total", "Final states that were entered", "state", "sub_state"),
     chainHead: gauge("chain_head_block", "Height of the chain as this node follows it", "chain_id"),
     chainUp: gauge("chain_up", "1: an endpoint of the chain answers, 0: none does", "chain_id"),
-    flushSeconds: histogram(ANSWER_SECONDS)("writer_flush_seconds", "Duration of commits of batches"),
+    flushSeconds: histogram(ANSWER_SECONDS, "writer_flush_seconds", "Duration of commits of batches"),
     departed: counter("retention_removed_total", "Rows deleted because they are older than the retention", "what"),
     oldestKept: gauge("retention_oldest_completion_seconds", "Age of the oldest completion that the feed has"),
     info: gauge("node_info", "1, with what this node is", "node_id", "version"),
@@ -193,12 +192,10 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
         else this.set(value ?? 0);
       },
     });
-  for (const source of Object.keys(SOURCED_GAUGES) as (keyof typeof SOURCED_GAUGES)[]) {
-    readGauge(SOURCED_GAUGES[source], () => sources.gauge?.(source));
-  }
-  for (const source of Object.keys(CLUSTER_GAUGES) as (keyof typeof CLUSTER_GAUGES)[]) {
-    readGauge(CLUSTER_GAUGES[source], async () => (await sources.cluster?.())?.[source]);
-  }
+  for (const [source, text] of Object.entries(SOURCED_GAUGES))
+    readGauge(text, () => sources.gauge?.(source as keyof typeof SOURCED_GAUGES));
+  for (const [source, text] of Object.entries(CLUSTER_GAUGES))
+    readGauge(text, async () => (await sources.cluster?.())?.[source as keyof typeof CLUSTER_GAUGES]);
   readGauge(["database_up", "1: the database answered a read, 0: it did not"], async () => {
     if (sources.cluster === undefined) return undefined;
     return (await attempt(sources.cluster)) === undefined ? 0 : 1;

@@ -12,7 +12,7 @@ import { createStageSpans, type SpanReport } from "./stage-spans.ts";
 type Api = typeof import("@opentelemetry/api");
 type Span = import("@opentelemetry/api").Span;
 
-export interface TracingOptions {
+interface TracingOptions {
   readonly clock: Pick<Clock, "now">;
   readonly version: string;
   /** Null if the package is not installed. */

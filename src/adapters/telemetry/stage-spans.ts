@@ -18,7 +18,7 @@ export interface SpanReport {
   readonly failure: string | null;
 }
 
-export interface StageSpanPorts {
+interface StageSpanPorts {
   readonly clock: Pick<Clock, "now">;
   readonly report: (span: SpanReport) => void;
   /** True if an SDK records traces. */

@@ -96,7 +96,7 @@ async function readLimited(response: Response) {
 
 /** Only the code of the cause is shown: "fetch failed" says nothing, and the cause's message contains the address. */
 function reasonOf(error: unknown) {
-  const { cause } = Object(error) as { readonly cause?: unknown };
-  const { code } = Object(cause) as { readonly code?: unknown };
+  const { cause } = Object(error) as { cause?: unknown };
+  const { code } = Object(cause) as { code?: unknown };
   return `it cannot be reached (${typeof code === "string" ? code : "no connection"})`;
 }

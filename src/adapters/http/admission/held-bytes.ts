@@ -7,7 +7,7 @@ import { KeyCounts } from "./key-counts.ts";
 
 const MIB = 1024 * 1024;
 
-export interface ByteLimits {
+interface ByteLimits {
   readonly ofKey: number;
   readonly ofNode: number;
 }
@@ -18,7 +18,7 @@ export const CALLERS_BYTES: ByteLimits = { ofKey: 32 * MIB, ofNode: 128 * MIB };
 /** Bytes sent to WebSockets and not read yet: the answer to a batch has up to 32 MiB. */
 export const BACKLOG_BYTES: ByteLimits = { ofKey: 64 * MIB, ofNode: 256 * MIB };
 
-export const BYTES_RULE = "bodyBytes";
+const BYTES_RULE = "bodyBytes";
 
 export interface Held {
   /**

@@ -88,8 +88,11 @@ export function rawAnswer({ status, body }: ReturnType<typeof problemAnswer>): s
 /** Any other error is a fault of ours: logged here, and hidden from the caller. */
 function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined) {
   if (error instanceof FencepostError) return error;
-  const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);
-  if (refused !== undefined) return refused();
+  const { code } = Object(error) as { code?: unknown };
+  const refused = REFUSED.get(code);
+  if (refused !== undefined) return invalid(...refused);
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
+    return new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes");
   // The caller disconnected in the middle of its body: nobody is left to answer.
   if (request.raw.readableAborted && !request.raw.complete) return invalid("", "ended before it was complete");
   const route = request.routeOptions.url ?? null;
@@ -98,15 +101,11 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
 }
 
 /** Errors of Fastify itself, by code. */
-const REFUSED = new Map<unknown, () => FencepostError>([
-  [
-    "FST_ERR_CTP_BODY_TOO_LARGE",
-    () => new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes"),
-  ],
-  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", () => invalid("content-type", "must be application/json")],
+const REFUSED = new Map<unknown, Parameters<typeof invalid>>([
+  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", ["content-type", "must be application/json"]],
   // For methods that require a body, such as QUERY, even without a route.
-  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", () => invalid("content-type", "must be application/json")],
-  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", () => invalid("content-length", "is not the length of the body")],
+  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", ["content-type", "must be application/json"]],
+  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", ["content-length", "is not the length of the body"]],
 ]);
 
 /** Masks keys in paths, even if the node accepts none there: they must not reach a log. */

@@ -3,7 +3,7 @@ import { type Call, type Location, methodOf } from "../../../contract/calls/call
 import { GROUPS } from "../../../contract/calls/index.ts";
 import { defined } from "../../../domain/defined.ts";
 import { callReader, type ReadCall } from "../exchange/declared-call.ts";
-import { idempotencyKeyOf } from "../exchange/idempotency-key.ts";
+import { idempotencyKeyOf } from "../exchange/json-body.ts";
 import { answering, type RouteContext } from "../exchange/options.ts";
 import { present } from "../exchange/present-answer.ts";
 

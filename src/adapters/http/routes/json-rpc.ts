@@ -91,7 +91,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options & { readon
 
 /** In the path; else the only one that is configured, or the only one that the key is for. */
 function chainOf({ params, principal }: FastifyRequest, served: readonly number[]) {
-  const { chainId } = params as { readonly chainId?: string };
+  const { chainId } = params as { chainId?: string };
   if (chainId !== undefined) {
     if (!/^[1-9][0-9]{0,14}$/.test(chainId)) throw invalid("chainId", "in the path must be a number");
     return Number(chainId);

@@ -1,8 +1,8 @@
 import { FencepostError } from "../../../domain/errors.ts";
 import { refuseOutside } from "../../../domain/keys/principal.ts";
+import { KeyCounts } from "../admission/key-counts.ts";
 import { failureOf, REJECTED } from "./error-codes.ts";
 import { type Answer, RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
-import { readBudget } from "./read-budget.ts";
 import { answerRead } from "./reads.ts";
 import type { RpcContext } from "./rpc-context.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
@@ -100,3 +100,31 @@ async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], 
 }
 
 const TOO_LARGE = new RpcFailure(REJECTED, "response too large: request less at once");
+
+const MOST_BYTES = 96 * 1024 * 1024;
+/** Memory of a read beside its text: the request, its connection and its promises. */
+const EACH_READ_BYTES = 8 * 1024;
+/** Hard limit as a multiple: many keys below their shares could exceed the budget. */
+const OVERFULL = 2;
+
+interface Reads {
+  readonly reads: number;
+  readonly bytes: number;
+}
+
+/**
+ * Memory budget of reads that wait for a slow chain, larger than all that real clients ask at once. When it is used
+ * up, only keys above an equal share are refused. Reserves memory; null: refused. Call the returned function once, when the
+ * reads are answered.
+ */
+export function readBudget() {
+  const counts = new KeyCounts();
+  return (key: string | null, { reads, bytes }: Reads) => {
+    const more = reads * EACH_READ_BYTES + bytes;
+    const own = counts.of(key) + more;
+    const full = counts.total + more;
+    if (full > MOST_BYTES * OVERFULL || (full > MOST_BYTES && own > MOST_BYTES / counts.keysWith(key))) return null;
+    counts.add(key, more);
+    return () => counts.add(key, -more);
+  };
+}

@@ -57,24 +57,20 @@ const GETH_PREFIXES: Readonly<Record<string, string>> = {
 export function failureOf(error: FencepostError, mask: Mask): RpcFailure {
   const { code, extras } = error;
   const { revert, path, ...members } = extras;
-  const message = mask(error.message);
+  const prefix = GETH_PREFIXES[extras.reason ?? ""];
+  const message = prefix === undefined ? mask(error.message) : `${prefix}: ${mask(error.message)}`;
   if (code === "SUBMISSION_REJECTED" && extras.reason === "REVERT" && revert !== undefined) {
     const text = revert.message === null ? "" : `: ${mask(revert.message)}`;
     return new RpcFailure(REVERTED, `execution reverted${text}`, revert.data);
   }
-  const data = { code, ...members, ...(path === undefined ? {} : { path: mask(path) }) };
-  return new RpcFailure(codeOf(error), withGethPrefix(error, message), data);
+  const data = { code, ...members, ...(path !== undefined && { path: mask(path) }) };
+  return new RpcFailure(codeOf(error), message, data);
 }
 
 function codeOf({ code, extras }: FencepostError) {
   if (code === "FORBIDDEN" && OF_THE_KEY.test(extras.rule ?? "")) return UNAUTHORIZED;
   if (extras.outcome === "unknown") return REJECTED;
   return CODES[code];
-}
-
-function withGethPrefix({ extras: { reason } }: FencepostError, message: string) {
-  const prefix = GETH_PREFIXES[reason ?? ""];
-  return prefix === undefined ? message : `${prefix}: ${message}`;
 }
 
 /** Error of a read. */

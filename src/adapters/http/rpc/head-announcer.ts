@@ -6,7 +6,7 @@
 import type { Clock } from "../../../ports/clock.ts";
 import { HASH } from "./packet.ts";
 
-export interface HeadAnnouncerOptions {
+interface HeadAnnouncerOptions {
   readonly clock: Pick<Clock, "after">;
   /** Calls the chain; null: no answer. */
   readonly ask: (method: string, params: readonly unknown[]) => Promise<unknown>;

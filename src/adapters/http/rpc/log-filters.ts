@@ -6,7 +6,7 @@ import { invalid, unavailable } from "../../../domain/errors.ts";
 import { HASH } from "./packet.ts";
 import type { RpcContext } from "./rpc-context.ts";
 
-export const MOST_NAMED = 1_000;
+const MOST_NAMED = 1_000;
 /** A topic with quotes and comma has 69 characters. */
 const MOST_CHARACTERS = MOST_NAMED * 72;
 const FIELDS = ["address", "topics", "blockHash", "fromBlock", "toBlock"];
@@ -73,7 +73,7 @@ async function numberOf(context: RpcContext, block: unknown, path: string) {
   }
   if (typeof block !== "string" || !TAGS.has(block)) throw invalid(path, "must be a block number in 0x hex, or a tag");
   const { answer } = await context.readChain(context, "eth_getBlockByNumber", [block, false]);
-  const { number } = (answer.kind === "result" ? (answer.result ?? {}) : {}) as { readonly number?: unknown };
+  const { number } = (answer.kind === "result" ? (answer.result ?? {}) : {}) as { number?: unknown };
   // Some nodes return null as the number of the pending block.
   if (typeof number === "string") return Number(number);
   if (block === "pending") return numberOf(context, "latest", path);

@@ -1,6 +1,6 @@
 /** JSON-RPC 2.0 on the wire: reads a packet, and writes the answers of its items. */
 
-export type CallId = string | number | null;
+type CallId = string | number | null;
 
 /** One call of a packet. */
 export interface RpcItem {
@@ -40,7 +40,7 @@ export function result(value: unknown): RpcOutcome {
 }
 
 /** The largest batches of clients: ethers sends a hundred, viem a thousand. */
-export const MOST_ITEMS = 1_000;
+const MOST_ITEMS = 1_000;
 
 /** Batches up to this size are refused item by item, larger ones as a whole. */
 const MOST_REFUSED = 10 * MOST_ITEMS;
@@ -79,7 +79,7 @@ function refused(id: CallId, why: string) {
 }
 
 function idOf(value: unknown): CallId {
-  const id = (value as { readonly id?: unknown } | null | undefined)?.id;
+  const id = (value as { id?: unknown } | null | undefined)?.id;
   return typeof id === "string" || typeof id === "number" ? id : null;
 }
 

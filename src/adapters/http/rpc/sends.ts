@@ -2,15 +2,16 @@
  * Calls that send. Each is answered within the packet's time: a client without an answer repeats by itself, and
  * without a request id that would be a second send.
  */
+import { hash } from "node:crypto";
 import type { Created, CreateRequest, NamedCreate, TransactionView } from "../../../application/api.ts";
 import { SUBMIT } from "../../../contract/calls/call.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
+import { isAnothers } from "../../../domain/keys/principal.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import { isSettled } from "../../../domain/transaction/transitions.ts";
 import { authorise } from "../exchange/auth.ts";
 import { acceptedUnsigned, maybeAccepted, REJECTED, readFailure, sendFailure, UNAUTHORIZED } from "./error-codes.ts";
-import { nameRepeats } from "./name-repeats.ts";
 import { type Answer, listOf, RpcFailure, type RpcItem, result } from "./packet.ts";
 import { inTime, leftMs, orNull, type RpcContext } from "./rpc-context.ts";
 import { inParams, readTransaction } from "./transaction-request.ts";
@@ -44,8 +45,7 @@ async function sendGroup(context: RpcContext, sends: readonly Send[], answer: An
     refuseLate(context);
     const ids = await inTime(context, context.api.newIds(sends.length), () => []);
     if (ids.length < sends.length) throw nothingDone("this node is too busy");
-    const requests = sends.map(({ request }) => request);
-    const named = await nameRepeats(context, requests);
+    const named = await nameRepeats(context, sends);
     const creates = named.map((request, at) => ({ request, txId: ids[at] as string }));
     const results = await createInTime(context, creates);
     const answered = sends.map(async ({ item }, at) => {
@@ -158,4 +158,51 @@ async function submitRaw(context: RpcContext, rawTransaction: string) {
   const answer = await api.passSigned(chainId, rawTransaction as Hex);
   if (answer.kind === "result") return result(answer.result);
   return new RpcFailure(answer.code === -32000 ? REJECTED : answer.code, answer.message, answer.data);
+}
+
+/** viem's plain requests give up after four times ten seconds. */
+const WINDOW_MS = 60_000;
+
+/**
+ * Request ids for clients that repeat a send after a lost answer and cannot name it. Equal sends of one key within a
+ * minute of the first become one, on all nodes. Only if the caller asks for it: otherwise two intended equal payments
+ * would become one.
+ */
+async function nameRepeats(context: RpcContext, sends: readonly Send[]): Promise<readonly CreateRequest[]> {
+  const alike = new Map<string, number>();
+  return Promise.all(
+    sends.map(({ request }) => {
+      if (!context.mergesRepeats || request.requestId !== undefined || request.nonce !== undefined) return request;
+      const contents = contentsOf(request);
+      // Equal sends in one packet are intended: clients repeat a packet as a whole.
+      const place = alike.get(contents) ?? 0;
+      alike.set(contents, place + 1);
+      return named(context, request, place);
+    }),
+  );
+}
+
+const contentsOf = (request: CreateRequest) => JSON.stringify(request).toLowerCase();
+
+/** Windows are minutes of the clock. A repeat in the next minute is found by the previous minute's name. */
+async function named(context: RpcContext, request: CreateRequest, place: number): Promise<CreateRequest> {
+  const { clock, principal } = context;
+  const contents = contentsOf(request);
+  const window = Math.floor(clock.now().getTime() / WINDOW_MS);
+  const nameIn = (window: number, of: string) => `repeat:${hash("sha256", of, "hex")}:${place}:${window}`;
+  const own = `${JSON.stringify(principal.name)}${contents}`;
+  // Names of the previous release lack the key. They are looked up too: otherwise a repeat across an upgrade would
+  // pay twice.
+  const earlier = [nameIn(window - 1, own), nameIn(window, contents), nameIn(window - 1, contents)];
+  const found = await Promise.all(earlier.map((requestId) => isRepeatOf(context, request, requestId)));
+  return { ...request, requestId: earlier[found.indexOf(true)] ?? nameIn(window, own) };
+}
+
+/** True if this key created a transaction with that name less than a minute ago. */
+async function isRepeatOf(context: RpcContext, request: CreateRequest, requestId: string) {
+  const { api, clock, principal } = context;
+  const lane = { signer: String(request.signer), chainId: Number(request.chainId) };
+  const found = await orNull(api.transactionByRequest({ ...lane, requestId }), "NOT_FOUND");
+  if (found === null) return false;
+  return clock.now().getTime() - found.createdAt.getTime() < WINDOW_MS && !isAnothers(found.owner, principal.name);
 }

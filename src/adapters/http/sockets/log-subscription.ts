@@ -9,7 +9,7 @@ import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
 
 type Log = Readonly<Record<string, unknown>>;
 
-export interface LogSubscriptionOptions {
+interface LogSubscriptionOptions {
   readonly clock: Pick<Clock, "sleep">;
   /** Null: not available now. */
   readonly logsOf: (blockHash: string) => Promise<readonly Log[] | null>;

@@ -13,14 +13,31 @@ import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
 import { refuseManyNames } from "../rpc/log-filters.ts";
 import { listOf, RpcFailure, type RpcItem, readPacket, result, writeAnswer } from "../rpc/packet.ts";
 import { logSubscription } from "./log-subscription.ts";
-import type { WebSocketLike } from "./ws-package.ts";
+
+/** The used part of a socket of the package `ws`. */
+export interface WebSocketLike {
+  /** Bytes sent but not written to the network yet. */
+  readonly bufferedAmount: number;
+  /** `left` is called when the text was written to the connection, or lost with it. */
+  send(text: string, left: () => void): void;
+  ping(): void;
+  close(code: number, reason: string): void;
+  /** Closes without a close frame. */
+  terminate(): void;
+  /** Stops reading until `resume`. */
+  pause(): void;
+  resume(): void;
+  on(event: "message", listener: (data: Buffer, isBinary: boolean) => void): void;
+  on(event: "ping" | "pong", listener: (data: Buffer) => void): void;
+  on(event: "close" | "error", listener: () => void): void;
+}
 
 export interface Posted {
   readonly status: number;
   readonly body: string;
 }
 
-export interface RpcSocketOptions {
+interface RpcSocketOptions {
   readonly clock: Pick<Clock, "after" | "sleep">;
   /** Performs a POST with this body. */
   readonly post: (text: string) => Promise<Posted>;
@@ -300,6 +317,6 @@ function filterIn(value: unknown) {
 }
 
 function detailOf(body: string) {
-  const { detail } = JSON.parse(body) as { readonly detail?: unknown };
+  const { detail } = JSON.parse(body) as { detail?: unknown };
   return typeof detail === "string" ? detail : "this node is too busy";
 }

@@ -3,6 +3,7 @@
  * key is made before the upgrade. It refuses pages of other sites, which a browser lets open sockets to any address.
  */
 import type { IncomingMessage, Server } from "node:http";
+import { createRequire } from "node:module";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { FencepostError, unavailable } from "../../../domain/errors.ts";
@@ -13,8 +14,7 @@ import type { Authenticate } from "../exchange/auth.ts";
 import type { HttpServerOptions } from "../exchange/options.ts";
 import { problemAnswer, rawAnswer } from "../exchange/problems.ts";
 import { headAnnouncer } from "../rpc/head-announcer.ts";
-import { type Posted, RpcSocket, STILL_ALLOWED } from "./rpc-socket.ts";
-import { type LoadUpgrader, loadUpgrader } from "./ws-package.ts";
+import { type Posted, RpcSocket, STILL_ALLOWED, type WebSocketLike } from "./rpc-socket.ts";
 
 export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "clock"> {
   readonly authenticate: Authenticate;
@@ -125,7 +125,7 @@ function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage) {
 /** Null: the caller is refused, or the chain is not served here. */
 function chainIn({ status, body }: Posted) {
   if (status !== 200) return null;
-  const { result } = JSON.parse(body) as { readonly result?: unknown };
+  const { result } = JSON.parse(body) as { result?: unknown };
   return typeof result === "string" ? Number(result) : null;
 }
 
@@ -145,3 +145,28 @@ function handBack(server: Server, request: IncomingMessage, socket: Duplex, head
 function refuse(socket: Duplex, answer: Posted) {
   socket.end(rawAnswer(answer), () => socket.destroy());
 }
+
+/** The used part of `ws`, an optional package of the user. viem depends on it, so npm usually installs it in reach. */
+interface WebSocketUpgrader {
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, taken: (socket: WebSocketLike) => void): void;
+}
+
+/** Resolves with null if the package is not installed. */
+type LoadUpgrader = (maxPayloadBytes: number) => Promise<WebSocketUpgrader | null>;
+
+interface WebSocketPackage {
+  readonly WebSocketServer: new (options: object) => WebSocketUpgrader;
+}
+
+/** Required, not imported: it stays outside of the bundle, and of what has to be installed. */
+const require = createRequire(import.meta.url);
+
+const loadUpgrader: LoadUpgrader = async (maxPayload) => {
+  try {
+    const { WebSocketServer } = require("ws") as WebSocketPackage;
+    // No compression: the size of a compressed message is only known after unpacking.
+    return new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
+  } catch {
+    return null;
+  }
+};

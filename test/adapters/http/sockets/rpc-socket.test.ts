@@ -2,8 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { heldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
 import type { HeadListener } from "../../../../src/adapters/http/rpc/head-announcer.ts";
-import { type Posted, RpcSocket } from "../../../../src/adapters/http/sockets/rpc-socket.ts";
-import type { WebSocketLike } from "../../../../src/adapters/http/sockets/ws-package.ts";
+import { type Posted, RpcSocket, type WebSocketLike } from "../../../../src/adapters/http/sockets/rpc-socket.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
 
 const NONE = '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"none"}}';

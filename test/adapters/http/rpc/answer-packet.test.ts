@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readBudget } from "../../../../src/adapters/http/rpc/read-budget.ts";
+import { readBudget } from "../../../../src/adapters/http/rpc/answer-packet.ts";
 
 const MIB = 1024 * 1024;
 const large = { reads: 0, bytes: 8 * MIB };
@@ -14,7 +14,7 @@ describe("the memory budget of waiting reads", () => {
     expect(enter(readBudget(), "busy", 20)).toBe(12);
   });
 
-  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
+  // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
   it("grants a new key an equal share even if it is used up", () => {
     const full = readBudget();
     enter(full, "busy", 20);
@@ -23,7 +23,7 @@ describe("the memory budget of waiting reads", () => {
     expect(enter(full, "busy", 1)).toBe(0);
   });
 
-  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
+  // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
   it("is exceeded at most twofold, for any number of keys", () => {
     const full = readBudget();
     enter(full, "busy", 12);
