@@ -2,7 +2,7 @@
  * Limits of a log filter: addresses, topics and blocks. Each costs endpoints work and this node memory, and a
  * subscription repeats it with every block.
  */
-import { invalid, unavailable } from "../../../domain/errors.ts";
+import { type FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import { HASH } from "./packet.ts";
 import type { RpcContext } from "./rpc-context.ts";
 
@@ -20,7 +20,8 @@ export async function refuseWideFilter(context: RpcContext, params: unknown): Pr
   const [filter] = (params ?? []) as readonly unknown[];
   if (typeof filter !== "object" || filter === null) return;
   refuseOtherSpelling(filter as Filter);
-  refuseManyNames(filter as Filter);
+  const refusal = manyNames(filter as Filter);
+  if (refusal !== null) throw refusal;
   await refuseLongRange(context, filter as Filter);
 }
 
@@ -33,13 +34,13 @@ function refuseOtherSpelling(filter: Filter) {
   }
 }
 
-/** Throws INVALID_REQUEST. */
-export function refuseManyNames({ address, topics }: Filter): void {
+/** The refusal of a filter that names too much; null: it does not. */
+export function manyNames({ address, topics }: Filter): FencepostError | null {
   const named = [address ?? [], ...[topics ?? []].flat()].flat();
-  if (named.length > MOST_NAMED) {
-    throw invalid("params.0", `names ${named.length} addresses and topics; the limit is ${MOST_NAMED}`);
-  }
-  if (JSON.stringify(named).length > MOST_CHARACTERS) throw invalid("params.0", "names more than addresses and topics");
+  if (named.length > MOST_NAMED)
+    return invalid("params.0", `names ${named.length} addresses and topics; the limit is ${MOST_NAMED}`);
+  const isLong = JSON.stringify(named).length > MOST_CHARACTERS;
+  return isLong ? invalid("params.0", "names more than addresses and topics") : null;
 }
 
 async function refuseLongRange(context: RpcContext, filter: Filter) {
