@@ -1,18 +1,14 @@
 import { dashboardFiles } from "../adapters/dashboard/files.ts";
 import { createCodec } from "../adapters/evm/codec/codec.ts";
 import type { WireOptions } from "../adapters/http/admission/host-and-origin.ts";
-import { refusalLog } from "../adapters/http/exchange/refusal-log.ts";
-import {
-  createHttpServer,
-  type HttpServer,
-  type HttpServerOptions,
-  type PeerReceiver,
-} from "../adapters/http/server.ts";
+import type { HttpServerOptions, PeerReceiver } from "../adapters/http/exchange/options.ts";
+import { createHttpServer, type HttpServer } from "../adapters/http/server.ts";
 import { mayBeAt } from "../adapters/peers/url-patterns.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createLogSink } from "../adapters/system/log-sink.ts";
 import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
+import { refusalLog } from "../adapters/system/refusal-log.ts";
 import { type Admittance, OPEN } from "../application/admittance.ts";
 import { LiveKeys } from "../application/live-keys.ts";
 import type { Reception } from "../application/loops/reception.ts";

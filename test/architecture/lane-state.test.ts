@@ -38,7 +38,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   "RememberedLanes.rows": "lane rows as the last commits left them; the server compares them under its lock",
   "RememberedLanes.failed": "how often those rows were out of date",
   open: "the gauge of nonce drift is set to 0 when a drift is over (adapters/system/metrics.ts)",
-  "StageSpans.resumedMs": "spans are made from events, after the lane may be gone",
+  resumedMs: "spans are made from events, after the lane may be gone",
   // Keyed by something else than a lane.
   "BlockProver.proved": "by block",
   "Disputes.open": "by block",

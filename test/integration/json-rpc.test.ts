@@ -186,7 +186,7 @@ describe("an answer that is lost behind the commit", () => {
     await wire.close();
   });
 
-  // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
+  // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
   it("of HTTP leaves one transaction, also where a client repeats by itself and asks for repeats to be merged", async ({
     edr,
     nodes,

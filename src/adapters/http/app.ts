@@ -3,27 +3,23 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { OPEN } from "../../application/admittance.ts";
 import { limitedTo } from "../../application/authority.ts";
 import { KeyRates } from "../../application/key-rates.ts";
-import type { FencepostApi } from "../../application/operations/calls.ts";
 import { isOperators } from "../../contract/scopes.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
-import type { Principal } from "../../domain/keys/principal.ts";
 import { rememberingChecksum } from "../../domain/text/checksum.ts";
-import { type AdmissionOptions, AdmissionQueue, Arrivals, type WaitingRequest } from "./admission/admission-queue.ts";
-import { CALLERS_BYTES, HeldBytes } from "./admission/held-bytes.ts";
+import { type AdmissionOptions, admissionQueue, arrivalsOf, type WaitingRequest } from "./admission/admission-queue.ts";
+import { CALLERS_BYTES, heldBytes } from "./admission/held-bytes.ts";
 import { refuseTwoHosts, wire } from "./admission/host-and-origin.ts";
 import { rateHeaders } from "./admission/rate-headers.ts";
-import { type Authenticate, authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
+import { authenticator, authorise, inPath, rememberedFor, scopeOf } from "./exchange/auth.ts";
 import { acceptOnlyJson } from "./exchange/json-body.ts";
 import { LongPolls } from "./exchange/long-polls.ts";
-import type { HttpServerOptions, RouteContext } from "./exchange/options.ts";
-import { answerWithProblems, noSuchRoute, rawProblem, sendProblem } from "./exchange/problems.ts";
+import { decorate, type HttpServerOptions, type RouteContext } from "./exchange/options.ts";
+import { answerWithProblems, noSuchRoute, problemAnswer, rawAnswer, sendProblem } from "./exchange/problems.ts";
 import { reserveBodies } from "./exchange/reserve-bodies.ts";
-import { traceRoutes } from "./exchange/traced-routes.ts";
 import { createRoutes } from "./routes/create.ts";
 import { declaredRoutes } from "./routes/declared.ts";
-import { fileRoutes } from "./routes/files.ts";
 import { jsonRpcRoutes } from "./routes/json-rpc.ts";
-import { operationRoutes } from "./routes/operations.ts";
+import { fileRoutes, operationRoutes } from "./routes/operations.ts";
 import { peerRoutes } from "./routes/peers.ts";
 
 /** How long a request may take to arrive, headers and body; not how long its answer may take. */
@@ -37,14 +33,14 @@ export const LOOK_FOR_SLOW_EVERY_MS = 5_000;
  */
 export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
-  const arrivals = new Arrivals(options.clock);
+  const arrivals = arrivalsOf(options.clock);
   const app = bareApp();
+  decorate(app, options);
   answerWithProblems(app, options);
   acceptOnlyJson(app);
   addHooks(app, options, { longPolls, arrivals });
-  traceRoutes(app, options.within);
   refuseBadEncoding(app);
-  const bytes = new HeldBytes(CALLERS_BYTES);
+  const bytes = heldBytes(CALLERS_BYTES);
   reserveBodies(app, bytes);
   const served = collectRoutes(app);
 
@@ -73,7 +69,7 @@ function bareApp(): FastifyInstance {
     frameworkErrors: (_, __, reply) => sendProblem(reply, invalid("url", "is not a valid path")),
     clientErrorHandler: (error, socket) => {
       if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-      socket.end(rawProblem(unreadable(error.code)));
+      socket.end(rawAnswer(problemAnswer(unreadable(error.code))));
     },
   });
 }
@@ -86,7 +82,7 @@ function refuseToValidate(): never {
   throw new Error("Fastify validates no request here: the schema of a route is for its answer alone");
 }
 
-function unreadable(code: string | undefined): FencepostError {
+function unreadable(code: string | undefined) {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
     return invalid("", `took longer than ${REQUEST_TIMEOUT_MS / 1_000} seconds to arrive`);
   if (code !== "HPE_HEADER_OVERFLOW") return invalid("", "is not an HTTP request that can be read");
@@ -94,23 +90,18 @@ function unreadable(code: string | undefined): FencepostError {
 }
 
 /** The parser keeps what it cannot decode as it stands: `%ff` would look for the text "%ff". */
-function refuseBadEncoding(app: FastifyInstance): void {
+function refuseBadEncoding(app: FastifyInstance) {
   app.addHook("onRequest", ({ url }, _, done) => {
-    const query = url.indexOf("?");
-    done(query < 0 || isDecodable(url.slice(query)) ? undefined : invalid("url", "is not percent-encoded UTF-8"));
+    try {
+      if (url.includes("?")) decodeURIComponent(url.slice(url.indexOf("?")));
+    } catch {
+      return done(invalid("url", "is not percent-encoded UTF-8"));
+    }
+    done();
   });
 }
 
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {
+function collectRoutes(app: FastifyInstance) {
   const served = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method, config }) => {
     if (config?.refusal === true) return;
@@ -122,33 +113,24 @@ function collectRoutes(app: FastifyInstance): Map<string, Set<string>> {
 }
 
 /** 405 with `Allow`, before any body is read. */
-function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>): void {
+function refuseOtherMethods(app: FastifyInstance, served: ReadonlyMap<string, ReadonlySet<string>>) {
   for (const [url, methods] of served) {
     const allow = [...methods].sort().join(", ");
-    const refuse = () => new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`);
     app.route({
       url,
       method: app.supportedMethods.filter((method) => !methods.has(method)),
       config: { open: true, refusal: true },
       onRequest: (_, reply, done) => {
         reply.header("allow", allow);
-        done(refuse());
+        done(new FencepostError("METHOD_NOT_ALLOWED", `this route takes ${allow}`));
       },
-      handler: () => Promise.reject(refuse()),
+      handler: () => undefined,
     });
   }
 }
 
-declare module "fastify" {
-  interface FastifyRequest {
-    /** The caller, authenticated once before admission. */
-    principal: Principal;
-    /** What that one may see and do. */
-    api: FencepostApi;
-    /** Of its route; null where none matched. */
-    pattern: string | null;
-    arrivedMs: number;
-  }
+interface Around extends Pick<AdmissionOptions, "arrivals"> {
+  readonly longPolls: LongPolls;
 }
 
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
@@ -157,12 +139,8 @@ type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: E
 const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Around every request: who asks, and how it was answered. */
-export function addHooks(
-  app: FastifyInstance,
-  options: HttpServerOptions,
-  { longPolls, arrivals }: { readonly longPolls: LongPolls; readonly arrivals: Arrivals },
-): void {
-  const { clock, onResponse, operators } = options;
+function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around) {
+  const { clock, onResponse, operators, within } = options;
   /** No method of theirs is told of either: what refuses those comes after the routes. */
   const operatorsUrls = new Set<string>();
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
@@ -171,48 +149,46 @@ export function addHooks(
   const tellRate = rateHeaders(rates);
   const mayCome = wire(options.wire ?? { hosts: "any", origins: [] });
   const queues = options.admission === undefined ? null : admissionQueues({ ...options.admission, clock, arrivals });
-  app.decorateRequest("principal", null as unknown as Principal);
-  app.decorateRequest("api", null as unknown as FencepostApi);
-  app.decorateRequest("pattern", null);
-  app.decorateRequest("arrivedMs", 0);
   app.addHook("onRequest", (request, _, done) => {
     request.arrivedMs = clock.monotonicMs();
     refuseTwoHosts(request.raw.rawHeaders);
     done();
   });
   app.addHook("onRoute", (route) => {
-    const { url } = route;
-    const takesIn = route.config?.takesIn === true;
-    const keyInPath = route.config?.keyInPath === true;
-    const isPeer = route.config?.peer === true;
-    const isUrgent = route.config?.urgent === true;
-    const asksForKey = route.config?.open !== true && !isPeer;
-    const scope = asksForKey ? scopeOf(route) : null;
-    const isTheirs = isPeer || route.config?.operators === true || (scope !== null && isOperators(scope));
-    if (isTheirs) operatorsUrls.add(url);
+    const { url, config = {} } = route;
+    const { open = false, peer = false, urgent = false, takesIn, keyInPath } = config;
+    const scope = open || peer ? null : scopeOf(route);
+    if (peer || config.operators || (scope !== null && isOperators(scope))) operatorsUrls.add(url);
     const isHidden = operators !== undefined && operatorsUrls.has(url);
-    const entry = { open: route.config?.open === true, anyHost: UNDER_ANY_NAME.has(url) || isPeer };
-    const own = [route.onRequest ?? []].flat();
-    if (route.config?.metered === true) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
+    const entry = { open, anyHost: UNDER_ANY_NAME.has(url) || peer };
+    if (config.metered) route.onSend = [tellRate, ...[route.onSend ?? []].flat()];
+    if (within !== undefined && (takesIn || url.startsWith("/rpc"))) {
+      // Added right before the handler, so that no wait for admission or body loses the trace.
+      const enter: OnRequest = (request, _, done) => within(request.headers.traceparent, done);
+      route.preHandler = [enter, ...[route.preHandler ?? []].flat()];
+    }
     // Known here once; Fastify puts a request's `routeOptions` together at every look.
     const before: OnRequest = (request, reply, done) => {
       request.pattern = url;
       if (isHidden && !operators.has(request.raw.socket)) return done(noSuchRoute(request));
       if (!mayCome(request, reply, entry)) return;
       if (scope !== null) {
-        request.principal = keyInPath ? byPath(authenticate, request) : authenticate(request.headers.authorization);
+        const { secret } = request.params as { secret?: string };
+        request.principal = keyInPath
+          ? inPath(authenticate(`Bearer ${secret}`))
+          : authenticate(request.headers.authorization);
         authorise(request.principal, scope);
         request.api = apiOf(request.principal);
       }
-      if (queues === null || !asksForKey || isUrgent) return done();
-      (takesIn ? queues.creating : queues.others).add(waitingRequest(request, done));
+      if (queues === null || scope === null || urgent) return done();
+      (takesIn ? queues.creating : queues.others)(waitingRequest(request, done));
     };
     // Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done.
     const wait: OnRequest = (request, _, done) => {
-      queues?.others.add(waitingRequest(request, (refusal) => done(refusal && unavailable(refusal.message))));
+      queues?.others(waitingRequest(request, (refusal) => done(refusal && unavailable(refusal.message))));
     };
     // Other nodes are queued after their own authentication: strangers take no place in the queue.
-    route.onRequest = [before, ...own, ...(isPeer && !isUrgent && queues !== null ? [wait] : [])];
+    route.onRequest = [before, route.onRequest ?? [], peer && !urgent && queues !== null ? wait : []].flat();
   });
   // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -228,14 +204,10 @@ export function addHooks(
   });
 }
 
-function byPath(authenticate: Authenticate, { params }: FastifyRequest): Principal {
-  return inPath(authenticate(`Bearer ${(params as { readonly secret: string }).secret}`));
-}
-
 /** Only creates wait for the lease; everything that is asked for waits its turn. */
 function admissionQueues(options: AdmissionOptions) {
   const others = { ...options, admittance: () => OPEN, onWaiting: () => undefined };
-  return { creating: new AdmissionQueue(options), others: new AdmissionQueue(others) };
+  return { creating: admissionQueue(options), others: admissionQueue(others) };
 }
 
 function waitingRequest({ arrivedMs, raw }: FastifyRequest, enter: WaitingRequest["enter"]): WaitingRequest {

@@ -4,21 +4,12 @@ import type { Socket } from "node:net";
 import { createHttpApp, LOOK_FOR_SLOW_EVERY_MS } from "./app.ts";
 import { authenticator } from "./exchange/auth.ts";
 import type { HttpServerOptions } from "./exchange/options.ts";
-import { RpcSockets, type RpcSocketsOptions } from "./sockets/rpc-sockets.ts";
-
-export type {
-  ApiKey,
-  HttpLogger,
-  HttpServerOptions,
-  PeerReceiver,
-  ResponseReport,
-  StaticFile,
-} from "./exchange/options.ts";
+import { type RpcSocketsOptions, rpcSockets } from "./sockets/rpc-sockets.ts";
 
 export type HttpServer = ReturnType<typeof createHttpServer>;
 
 /** Audience of a port. A port for operators serves everything; a port for callers does not serve operators' routes. */
-export type PortFor = "everybody" | "callers" | "operators";
+type PortFor = "everybody" | "callers" | "operators";
 
 const DEFAULT_GRACE_MS = 5_000;
 
@@ -29,22 +20,22 @@ export function createHttpServer(
   const operators = new WeakSet<Socket>();
   const { app, longPolls, arrivals, bytes } = createHttpApp({ ...options, operators });
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
-  const sockets = new RpcSockets(app, { ...options, authenticate, bytes });
+  const sockets = rpcSockets(app, { ...options, authenticate, bytes });
   const others: Server[] = [];
   let closing: Promise<void> | null = null;
 
-  const open = (server: Server, to: PortFor): void => {
+  const open = (server: Server, to: PortFor) => {
     server.on("connection", arrivals.came);
     sockets.openOn(server);
     if (to !== "callers") server.on("connection", (socket) => void operators.add(socket));
   };
 
-  const drain = (): void => {
+  const drain = () => {
     longPolls.drain();
     sockets.leave();
   };
 
-  const close = async (graceMs: number): Promise<void> => {
+  const close = async (graceMs: number) => {
     drain();
     const cancel = options.clock.after(graceMs, () => {
       sockets.terminate();
@@ -91,7 +82,7 @@ export function serverLike(first: Server): Server {
   return second;
 }
 
-function urlOf(host: string, address: ReturnType<import("node:net").Server["address"]>): string {
+function urlOf(host: string, address: ReturnType<import("node:net").Server["address"]>) {
   if (address === null || typeof address === "string") throw new Error("the server does not listen on a port");
   return `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
 }

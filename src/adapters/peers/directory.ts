@@ -10,7 +10,6 @@ import { createHmac, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../ports/clock.ts";
 import type { InstanceKey, InstanceRecord } from "../../ports/lease-store.ts";
 import { readPublicKey, writePublicKey } from "./request-head.ts";
-import { UsedNumbers } from "./used-numbers.ts";
 
 export interface DirectoryOptions {
   readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
@@ -24,12 +23,13 @@ export interface DirectoryOptions {
 }
 
 /** Another process, identified by one of its instances. */
-export interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
+interface KnownPeer extends Pick<InstanceRecord, "instanceId" | "url"> {
   /** Null if it has published no readable key. */
   readonly key: KeyObject | null;
   /** False if a secret is configured and the row's proof does not match it. */
   readonly isVouchedFor: boolean;
-  readonly used: UsedNumbers;
+  /** Uses a request number; false if it was used before, or is too old to know. */
+  readonly use: (number: number) => boolean;
   readonly published: string;
   isLive: boolean;
   heartbeat: number;
@@ -40,116 +40,113 @@ const SELVES = 16;
 /** Minimum pause between reads, so that requests from strangers cannot load the database. */
 const READ_EVERY_MS = 100;
 
-export class PeerDirectory {
-  private readonly options: DirectoryOptions;
-  private readonly publicKey: string;
-  private readonly known = new Map<string, KnownPeer>();
-  private byUrl: ReadonlyMap<string, KnownPeer> = new Map();
-  private selves: readonly string[] = [];
-  private reading: Promise<void> | null = null;
-  private readAtMs: number | null = null;
+export type PeerDirectory = ReturnType<typeof peerDirectory>;
 
-  constructor(options: DirectoryOptions) {
-    this.options = options;
-    this.publicKey = writePublicKey(options.keys.publicKey);
-  }
+export function peerDirectory({ keys, secrets, readInstances, clock }: DirectoryOptions) {
+  const publicKey = writePublicKey(keys.publicKey);
+  const known = new Map<string, KnownPeer>();
+  let byUrl: ReadonlyMap<string, KnownPeer> = new Map();
+  let selves: readonly string[] = [];
+  let reading: Promise<void> | null = null;
+  let readAtMs: number | null = null;
 
-  introduce(instanceId: string, url: string): InstanceKey {
-    this.selves = [...this.selves, instanceId].slice(-SELVES);
-    const { publicKey } = this;
-    const [secret] = this.options.secrets;
-    return { publicKey, keyProof: secret === undefined ? null : proofOf(secret, { instanceId, url, publicKey }) };
-  }
+  const learn = ({ instanceId, url, publicKey, keyProof, counter: heartbeat, expired }: InstanceRecord) => {
+    const before = known.get(instanceId);
+    const published = JSON.stringify([url, publicKey, keyProof]);
+    const now = { isLive: !expired, heartbeat };
+    if (before?.published === published) return void Object.assign(before, now);
+    const claim = { instanceId, url, publicKey: publicKey ?? "" };
+    known.set(instanceId, {
+      ...{ instanceId, url, published, ...now },
+      key: publicKey === null ? null : readPublicKey(publicKey),
+      isVouchedFor: isProven(claim, keyProof ?? "", secrets),
+      use: before?.use ?? usedNumbers(),
+    });
+  };
 
-  know(instances: readonly InstanceRecord[]): void {
+  const know = (instances: readonly InstanceRecord[]) => {
     const undead = instances.filter(({ dead }) => !dead);
     // Expired instances are kept with the request numbers that they used: if the database's clock is set back, they are
     // live again, and old requests must not be replayed.
-    const kept = new Set(undead.map(({ instanceId }) => instanceId));
-    for (const instanceId of this.known.keys()) if (!kept.has(instanceId)) this.known.delete(instanceId);
-    for (const record of undead) this.learn(record);
-    const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (this.known.get(instanceId) ?? [])));
-    // If several instances have one URL, the last in this list wins: a restarted process replaces its predecessor, and
-    // a trusted one any other.
-    const strangersFirst = [...live.filter((each) => !isTrusted(each)), ...live.filter(isTrusted)];
-    this.byUrl = new Map(strangersFirst.map((each) => [each.url, each]));
-  }
+    for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
+    undead.forEach(learn);
+    const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
+    // Of instances with one URL the last wins: a restarted process replaces its predecessor, a trusted one any other.
+    const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
+    byUrl = new Map(trustedLast.map((each) => [each.url, each]));
+  };
 
-  isUs(instanceId: string): boolean {
-    return this.selves.includes(instanceId);
-  }
-
-  /** The newest own instance that other nodes can know. */
-  get self(): KnownPeer | null {
-    const known = this.selves.flatMap((instanceId) => this.known.get(instanceId) ?? []);
-    return known.at(-1) ?? null;
-  }
-
-  /** The live instance at the URL; null if there is none. Throws if the rows cannot be read. */
-  async at(url: string): Promise<KnownPeer | null> {
-    const known = this.byUrl.get(url);
-    if (known === undefined || !isTrusted(known)) await this.lookAgain();
-    return this.byUrl.get(url) ?? null;
-  }
-
-  /** Null if the instance is dead or unknown. Throws if the rows cannot be read. */
-  async find(instanceId: string): Promise<KnownPeer | null> {
-    if (!this.known.has(instanceId)) await this.lookAgain();
-    const found = this.known.get(instanceId);
-    return found?.isLive === true ? found : null;
-  }
-
-  private learn({ instanceId, url, publicKey, keyProof, counter, expired }: InstanceRecord): void {
-    const before = this.known.get(instanceId);
-    const published = JSON.stringify([url, publicKey, keyProof]);
-    if (before?.published === published) {
-      before.isLive = !expired;
-      before.heartbeat = counter;
-      return;
-    }
-    this.known.set(instanceId, {
-      instanceId,
-      url,
-      key: publicKey === null ? null : readPublicKey(publicKey),
-      isVouchedFor: this.isVouchedFor({ instanceId, url, publicKey: publicKey ?? "" }, keyProof),
-      used: before?.used ?? new UsedNumbers(),
-      published,
-      isLive: !expired,
-      heartbeat: counter,
-    });
-  }
-
-  private isVouchedFor(claim: Claim, proof: string | null): boolean {
-    const { secrets } = this.options;
-    return secrets.length === 0 || secrets.some((secret) => isSame(proofOf(secret, claim), proof ?? ""));
-  }
-
-  private async lookAgain(): Promise<void> {
-    const nowMs = this.options.clock.monotonicMs();
-    if (this.reading === null && (this.readAtMs === null || nowMs - this.readAtMs >= READ_EVERY_MS)) {
-      this.readAtMs = nowMs;
-      const read = this.options.readInstances().then((instances) => this.know(instances));
-      this.reading = read.finally(() => {
-        this.reading = null;
+  const lookAgain = async () => {
+    const nowMs = clock.monotonicMs();
+    if (reading === null && (readAtMs === null || nowMs - readAtMs >= READ_EVERY_MS)) {
+      readAtMs = nowMs;
+      const read = readInstances().then(know);
+      reading = read.finally(() => {
+        reading = null;
       });
     }
-    await this.reading;
-  }
+    await reading;
+  };
+
+  return {
+    know,
+    introduce: (instanceId: string, url: string): InstanceKey => {
+      selves = [...selves, instanceId].slice(-SELVES);
+      const [secret] = secrets;
+      return { publicKey, keyProof: secret === undefined ? null : proofOf(secret, { instanceId, url, publicKey }) };
+    },
+    isUs: (instanceId: string) => selves.includes(instanceId),
+    /** The newest own instance that other nodes can know. */
+    self: () => selves.flatMap((instanceId) => known.get(instanceId) ?? []).at(-1) ?? null,
+    /** The live instance at the URL; null if there is none. Throws if the rows cannot be read. */
+    at: async (url: string) => {
+      const found = byUrl.get(url);
+      if (found === undefined || !isTrusted(found)) await lookAgain();
+      return byUrl.get(url) ?? null;
+    },
+    /** Null if the instance is dead or unknown. Throws if the rows cannot be read. */
+    find: async (instanceId: string) => {
+      if (!known.has(instanceId)) await lookAgain();
+      const found = known.get(instanceId);
+      return found?.isLive === true ? found : null;
+    },
+  };
 }
 
-function isTrusted({ key, isVouchedFor }: KnownPeer): boolean {
+function isTrusted({ key, isVouchedFor }: KnownPeer) {
   return key !== null && isVouchedFor;
 }
 
 type Claim = Pick<InstanceRecord, "instanceId" | "url"> & { readonly publicKey: string };
 
 /** The proof covers the URL: otherwise a key copied into another row would attract requests to that row's URL. */
-function proofOf(secret: string, { instanceId, url, publicKey }: Claim): string {
+function proofOf(secret: string, { instanceId, url, publicKey }: Claim) {
   const claim = `fencepost instance key 1\n${instanceId}\n${url}\n${publicKey}\n`;
   return createHmac("sha256", secret).update(claim).digest("base64url");
 }
 
-function isSame(a: string, b: string): boolean {
+function isProven(claim: Claim, proof: string, secrets: readonly string[]) {
+  return secrets.length === 0 || secrets.some((secret) => isSame(proofOf(secret, claim), proof));
+}
+
+function isSame(a: string, b: string) {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** Requests of one sender that may overtake each other: many seconds' worth, in 64 KiB of memory per sender. */
+const OVERTAKEN_AT_MOST = 8_192;
+
+/**
+ * Request numbers that one sender has used. Memory is limited: a number that was overtaken by too many later ones is
+ * refused.
+ */
+function usedNumbers() {
+  const slots = new Float64Array(OVERTAKEN_AT_MOST);
+  return (number: number) => {
+    const slot = number % OVERTAKEN_AT_MOST;
+    if ((slots[slot] ?? 0) >= number) return false;
+    slots[slot] = number;
+    return true;
+  };
 }

@@ -21,7 +21,7 @@ export interface RequestHead {
   readonly digest: string;
 }
 
-export interface SignedHead extends RequestHead {
+interface SignedHead extends RequestHead {
   readonly signature: string;
 }
 

@@ -10,7 +10,7 @@ export function mayBeAt(origin: string, patterns: readonly string[] | null): boo
 }
 
 /** The star excludes dots, so that `10.0.0.*` does not match `10.0.0.evil.example`. */
-function expressionOf(pattern: string): RegExp {
+function expressionOf(pattern: string) {
   const literal = pattern.replace(/[.[\]]/g, "\\$&");
   return new RegExp(`^${literal.replaceAll("*", "[^./]+")}$`, "i");
 }

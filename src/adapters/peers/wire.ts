@@ -9,12 +9,8 @@ import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 
 /** The answer is malformed, so the outcome is unknown. */
-class NotAnAnswer extends Error {
-  override readonly name = "NotAnAnswer";
-
-  constructor(detail: string) {
-    super(`not an answer: ${detail}`);
-  }
+function notAnAnswer(detail: string) {
+  return new Error(`not an answer: ${detail}`);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -38,19 +34,19 @@ export function encodeKill({ killId, signer, actor, reason }: Kill): string {
 export function decodeActionResult(text: string): LaneAnswer | FencepostError {
   const result = asFields(asFields(parse(text)).result);
   if (typeof result.code === "string") return decodeProblem(result.code, result);
-  if (!Object.hasOwn(result, "answer")) throw new NotAnAnswer("a result that is none");
+  if (!Object.hasOwn(result, "answer")) throw notAnAnswer("a result that is none");
   return { answer: result.answer };
 }
 
 export function decodeResults(text: string, expected: number): readonly (ForwardedAnswer | FencepostError)[] {
   const { results } = asFields(parse(text));
-  if (!Array.isArray(results)) throw new NotAnAnswer("no results in it");
-  if (results.length !== expected) throw new NotAnAnswer(`${results.length} results for ${expected} creates`);
+  if (!Array.isArray(results)) throw notAnAnswer("no results in it");
+  if (results.length !== expected) throw notAnAnswer(`${results.length} results for ${expected} creates`);
   return results.map((result: unknown) => {
     const fields = asFields(result);
     if (typeof fields.code === "string") return decodeProblem(fields.code, fields);
     const answer = readForwardedAnswer(fields);
-    if (typeof answer === "string") throw new NotAnAnswer(answer);
+    if (typeof answer === "string") throw notAnAnswer(answer);
     return answer;
   });
 }
@@ -65,20 +61,20 @@ export function readProblem(text: string): FencepostError | null {
 }
 
 /** An unknown code is still a refusal. It becomes UNAVAILABLE, because it is not known whether a retry helps. */
-function decodeProblem(code: string, fields: Fields): FencepostError {
+function decodeProblem(code: string, fields: Fields) {
   const refused = `the node that acts for this signer refused: ${code}`;
   return errorFrom(fields) ?? unavailable(typeof fields.detail === "string" ? `${refused}: ${fields.detail}` : refused);
 }
 
-function asFields(value: unknown): Fields {
+function asFields(value: unknown) {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
-  throw new NotAnAnswer("not an object");
+  throw notAnAnswer("not an object");
 }
 
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new NotAnAnswer("not JSON");
+    throw notAnAnswer("not JSON");
   }
 }

@@ -15,7 +15,7 @@ export const systemClock: Clock = {
  * Node's timers use the event loop's cached millisecond and may fire a fraction early by `performance.now()`. Lease
  * deadlines are read from the latter, so a timer fires only when that clock has reached its time.
  */
-function after(ms: number, callback: () => void): () => void {
+function after(ms: number, callback: () => void) {
   const dueMs = performance.now() + Math.max(0, ms);
   let timer: NodeJS.Timeout | undefined;
   const arm = () => {

@@ -1,6 +1,7 @@
-import { generateKeyPairSync, randomFillSync } from "node:crypto";
+import { generateKeyPairSync, hash, randomBytes, randomFillSync } from "node:crypto";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
+import type { Secrets } from "../../ports/secrets.ts";
 
 export function createEntropy(clock: Pick<Clock, "now">): Entropy {
   return { uuid: createUuidSequence(() => clock.now().getTime(), randomFillSync), random: () => Math.random() };
@@ -10,6 +11,16 @@ export function createEntropy(clock: Pick<Clock, "now">): Entropy {
 export function createKeyPair() {
   return generateKeyPairSync("ed25519");
 }
+
+/** 192 bits: 32 characters of base64url. */
+const SECRET_BYTES = 24;
+
+export const systemSecrets: Secrets = {
+  make() {
+    const secret = randomBytes(SECRET_BYTES).toString("base64url");
+    return { secret, digest: hash("sha256", secret, "hex") };
+  },
+};
 
 const ID_BYTES = 16;
 /** Ids per call to the random generator: a call costs more than its bytes. */
@@ -55,7 +66,7 @@ export function createUuidSequence(nowMs: () => number, fillRandom: (bytes: Uint
 }
 
 /** The 48-bit timestamp in hex. */
-function timeOf(ms: number): string {
+function timeOf(ms: number) {
   const hex = ms.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;
 }

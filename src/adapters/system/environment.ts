@@ -13,7 +13,7 @@ export function readEnvironment(findHome: () => string = homedir) {
  * systemd's DynamicUser and many containers run a node under an account without an entry in passwd. Then `homedir`
  * throws. Profiles are optional, so the node starts anyway, with the home that Docker gives to such accounts.
  */
-function homeOrRoot(findHome: () => string): string {
+function homeOrRoot(findHome: () => string) {
   try {
     return findHome();
   } catch {

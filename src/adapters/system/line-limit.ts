@@ -1,46 +1,54 @@
 /**
- * Limits repeated log lines. Of lines with the same event and message, the first in a window are written and the others
- * counted. The count is logged when the window ends, so that nothing is dropped silently.
+ * Limits repeated log lines. Of lines of one kind, the first in a window are written and the others counted. The count
+ * is logged when the window ends, so that nothing is dropped silently.
  */
 import type { Clock } from "../../ports/clock.ts";
+import type { LogMethod } from "./logger.ts";
 
-/** Lines with the same event and message. */
-export interface LineKind<L> {
-  readonly event: string;
-  readonly level: L;
-  readonly message: string;
+const WINDOW_MS = 10_000;
+
+export interface RepeatLimit<K> {
+  readonly clock: Pick<Clock, "after">;
+  /** Lines of a kind that are written in a window. */
+  readonly whole: number;
+  /** Kinds contain foreign text: beyond this many, a line counts as `rest`. */
+  readonly mostKinds: number;
+  /** Called when the window ends, with the number of lines that were not written. */
+  readonly say: (left: K & { readonly times: number }) => void;
 }
 
-export type LeftOut<L> = LineKind<L> & { readonly times: number };
+type Keyed<K> = readonly [key: string, kind: K];
 
-const STRETCH_MS = 10_000;
-const WHOLE_LINES = 20;
-/** Messages contain foreign text: beyond this many kinds, all lines of an event count as one kind. */
-const MOST_KINDS = 100;
-
-interface Counted<L> {
-  readonly kind: LineKind<L>;
-  written: number;
-  leftOut: number;
-}
-
-/** Returns true if the line must not be written; then it is counted. */
-export function lineLimit<L>(clock: Pick<Clock, "after">, say: (left: LeftOut<L>) => void) {
-  const kinds = new Map<string, Counted<L>>();
-  const sum = (): void => {
+/** Returns the kind of the line; null: the line must not be written, and is counted. */
+export function repeatLimit<K>({ clock, whole, mostKinds, say }: RepeatLimit<K>) {
+  const kinds = new Map<string, { readonly kind: K; written: number; leftOut: number }>();
+  const sum = () => {
     const all = [...kinds.values()];
     kinds.clear();
     for (const { kind, leftOut } of all) if (leftOut > 0) say({ ...kind, times: leftOut });
   };
-  return (kind: LineKind<L>): boolean => {
-    const { event, message } = kind;
-    const own = JSON.stringify([event, message]);
-    const key = kinds.has(own) || kinds.size < MOST_KINDS ? own : event;
-    if (kinds.size === 0) clock.after(STRETCH_MS, sum);
+  return (own: Keyed<K>, rest: Keyed<K>) => {
+    const [key, kind] = kinds.has(own[0]) || kinds.size < mostKinds ? own : rest;
+    if (kinds.size === 0) clock.after(WINDOW_MS, sum);
     const counted = kinds.get(key) ?? { kind, written: 0, leftOut: 0 };
     kinds.set(key, counted);
-    if (counted.written < WHOLE_LINES) counted.written++;
-    else counted.leftOut++;
-    return counted.leftOut > 0;
+    if (counted.written === whole) counted.leftOut++;
+    else counted.written++;
+    return counted.leftOut > 0 ? null : kind;
   };
+}
+
+/** Lines with the same event and message. */
+interface LineKind {
+  readonly event: string;
+  readonly level: LogMethod;
+  readonly message: string;
+}
+
+export type LeftOut = LineKind & { readonly times: number };
+
+/** Returns true if the line must not be written. Beyond 100 kinds, all lines of an event count as one kind. */
+export function lineLimit(clock: Pick<Clock, "after">, say: (left: LeftOut) => void) {
+  const take = repeatLimit<LineKind>({ clock, whole: 20, mostKinds: 100, say });
+  return (line: LineKind) => take([JSON.stringify([line.event, line.message]), line], [line.event, line]) === null;
 }

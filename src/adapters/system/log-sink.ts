@@ -13,7 +13,14 @@ type EventOf<T extends Type> = Extract<TelemetryEvent, { readonly type: T }>;
 type Line<T extends Type> = readonly [
   level: LogMethod | ((event: EventOf<T>) => LogMethod),
   message: string | ((event: EventOf<T>) => string),
+  storms?: typeof STORMS,
 ];
+
+/**
+ * The event occurs once per transaction or lane while a chain, a database or a node is away. The first of a kind are
+ * logged, the others counted (line-limit.ts). Committed writes (`tx.transition`) are never among them.
+ */
+const STORMS = "storms";
 
 const LOCK_STATES = {
   told: "other nodes see the session lock of this process",
@@ -53,37 +60,40 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   // Debug, because a node may acquire thousands of lanes at once; `lanes.taken` summarises them.
   "lease.acquire": ["debug", (event) => `lease ${event.result}`],
   "lanes.taken": ["info", ({ acquired, takenOver }) => `took ${lanes(acquired + takenOver)}`],
-  "lease.released": ["info", "lease released"],
+  "lease.released": ["info", "lease released", STORMS],
   "lease.fenced": [
     "warn",
     ({ stoppedBy }) =>
       stoppedBy === "database"
         ? "FENCED: another term owns the lane; the write was refused"
         : "FENCED: this node's term is over; the write was not made",
+    STORMS,
   ],
-  "lane.resumed": [({ tracking, allocated }) => (tracking + allocated > 0 ? "info" : "debug"), "lane resumed"],
-  "lane.stopped": ["info", "lane stopped"],
+  "lane.resumed": [({ tracking, allocated }) => (tracking + allocated > 0 ? "info" : "debug"), "lane resumed", STORMS],
+  "lane.stopped": ["info", "lane stopped", STORMS],
   "lane.blocked": ["warn", "the head of the lane was not mined in time, and others wait behind it"],
   "writer.flushed": ["debug", "writer flushed"],
-  "writer.busy": ["info", "a batch of writes found the database busy, and is retried"],
-  "writer.failed": ["warn", "a batch of writes failed"],
+  "writer.busy": ["info", "a batch of writes found the database busy, and is retried", STORMS],
+  "writer.failed": ["warn", "a batch of writes failed", STORMS],
   "create.answered": ["debug", (event) => `create ${event.result}`],
-  forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded"],
+  forward: [({ result }) => (result === "failed" ? "warn" : "debug"), "create forwarded", STORMS],
   // Debug for requests of strangers, who could otherwise fill the log; the metric counts them.
   "peer.refused": [
     ({ reason }) => (reason === "secret" || reason === "url" ? "warn" : "debug"),
     ({ reason }) => `a request between nodes was refused: ${PEER_REFUSALS[reason]}`,
+    STORMS,
   ],
   "tx.transition": ["info", (event) => event.event],
   "submit.answered": [
     (event) => (isTaken(event.answer) ? "debug" : "warn"),
     (event) => `node answered ${event.answer}`,
+    STORMS,
   ],
   "receipt.checked": ["debug", (event) => `receipts ${event.result}`],
   "confirmations.newFork": ["warn", "confirmations replaced: the chain changed below them"],
   "chain.head": ["debug", "new head"],
   "chain.reorg": ["warn", "the chain reorganised"],
-  "chain.gap": ["warn", "blocks may have been missed; scanning again"],
+  "chain.gap": ["warn", "blocks may have been missed; scanning again", STORMS],
   "chain.unreachable": ["warn", "no endpoint of the chain answers"],
   "chain.reachable": ["info", "the chain answers again"],
   "nonce.allocated": ["debug", "nonces allocated"],
@@ -92,6 +102,7 @@ const LINES: { readonly [T in Type]: Line<T> } = {
   "lane.reconciled": [
     ({ result }) => (result === "agreed" ? "debug" : "warn"),
     ({ result }) => `compared with the chain: ${result}`,
+    STORMS,
   ],
   "gray.zone": ["warn", ({ result }) => `gray zone: ${result}`],
   "signer.balance": ["debug", ({ balance }) => `the signer holds ${balance} wei`],
@@ -132,29 +143,11 @@ const LINES: { readonly [T in Type]: Line<T> } = {
 
 const ALERT_LEVELS: Readonly<Record<AlertSeverity, LogMethod>> = { WARNING: "warn", ERROR: "error", CRITICAL: "fatal" };
 
-function lanes(count: number): string {
+function lanes(count: number) {
   return count === 1 ? "1 lane" : `${count} lanes`;
 }
 
-/**
- * Events that occur once per transaction or lane while a chain, a database or a node is away. The first of a kind are
- * logged, the others counted (line-limit.ts). Committed writes (`tx.transition`) are never among them.
- */
-const STORMY: ReadonlySet<Type> = new Set([
-  "submit.answered",
-  "forward",
-  "lease.fenced",
-  "lane.reconciled",
-  "lane.stopped",
-  "lane.resumed",
-  "lease.released",
-  "peer.refused",
-  "writer.busy",
-  "writer.failed",
-  "chain.gap",
-]);
-
-export interface LogSinkSettings {
+interface LogSinkSettings {
   readonly log: Pick<Logger, "log" | "logMembers" | "enabled">;
   readonly nodeId: string;
   readonly checksum?: Checksum;
@@ -163,22 +156,18 @@ export interface LogSinkSettings {
 }
 
 export function createLogSink({ log, nodeId, checksum, clock }: LogSinkSettings): TelemetrySink {
-  const isOneTooMany = clock === undefined ? () => false : lineLimit(clock, sayHowMany(log, nodeId));
+  const sayHowMany = ({ event, level, message, times }: LeftOut) =>
+    log.log(level, { event, nodeId, times }, `${message} (${times} more like this in ten seconds)`);
+  const isOneTooMany = clock === undefined ? () => false : lineLimit(clock, sayHowMany);
   const spell = rememberingChecksum(checksum ?? ((address) => address));
   return (event) => {
-    const [levelOf, messageOf] = LINES[event.type] as Line<Type>;
+    const [levelOf, messageOf, storms] = LINES[event.type] as Line<Type>;
     const level = typeof levelOf === "function" ? levelOf(event) : levelOf;
     if (!log.enabled(level)) return;
     const message = typeof messageOf === "function" ? messageOf(event) : messageOf;
-    if (STORMY.has(event.type) && isOneTooMany({ event: event.type, level, message })) return;
+    if (storms && isOneTooMany({ event: event.type, level, message })) return;
     if (event.type === "tx.transition") log.logMembers(level, transitionMembers(event, spell), message);
     else log.log(level, fieldsOf(event, nodeId, spell), message);
-  };
-}
-
-function sayHowMany(log: LogSinkSettings["log"], nodeId: string): (left: LeftOut<LogMethod>) => void {
-  return ({ event, level, message, times }) => {
-    log.log(level, { event, nodeId, times }, `${message} (${times} more like this in ten seconds)`);
   };
 }
 
@@ -195,7 +184,7 @@ function fieldsOf(event: TelemetryEvent, nodeId: string, spell: Checksum): LogFi
  * Several lines per transaction: the JSON is built by hand. The values are ids, hex, numbers and constants, which need
  * no escaping and contain no secret.
  */
-function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum): string {
+function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum) {
   const { lane, txId, nodeId, token, from, state, subState, nonce, txHash, ageMs } = event;
   const start = `"event":"tx.transition","chainId":${lane.chainId},"signer":"${spell(lane.signer)}","txId":"${txId}"`;
   const term = `"nodeId":${quoted(nodeId)},"fencingToken":${token},"fromState":${quoted(from)},"state":"${state}"`;
@@ -203,6 +192,6 @@ function transitionMembers(event: EventOf<"tx.transition">, spell: Checksum): st
   return ageMs === undefined ? `${start},${term},${rest}` : `${start},${term},${rest},"ageMs":${ageMs}`;
 }
 
-function quoted(word: string | null): string {
+function quoted(word: string | null) {
   return word === null ? "null" : `"${word}"`;
 }

@@ -63,7 +63,7 @@ export function createLogger(settings: LoggerSettings) {
 }
 
 /** Caches the text: many lines have the same millisecond. */
-function isoTime(): () => string {
+function isoTime() {
   let atMs = Number.NaN;
   let text = "";
   return () => {

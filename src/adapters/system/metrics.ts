@@ -39,7 +39,7 @@ export type ClusterReading = Readonly<Record<keyof typeof CLUSTER_GAUGES, number
   readonly states: Readonly<Record<string, number>>;
 };
 
-export interface HttpRequestReport {
+interface HttpRequestReport {
   readonly method: string;
   /** Pattern of the route, not the path: a label with ids would grow without limit. */
   readonly route: string;
@@ -47,9 +47,39 @@ export interface HttpRequestReport {
   readonly durationMs: number;
 }
 
+type Type = TelemetryEvent["type"];
+type EventOf<T extends Type> = Extract<TelemetryEvent, { readonly type: T }>;
+
+/** Counter of one event: name, help, and labels, which are fields of the event. If the event has a `count`, it is added. */
+const COUNTED: { readonly [T in Type]?: readonly [name: string, help: string, ...labels: (keyof EventOf<T>)[]] } = {
+  "lease.acquire": ["lease_acquire_total", "Attempts to acquire a lane", "result"],
+  "lease.fenced": ["lease_fenced_total", "Writes of an ended term, which were not made"],
+  "instance.declaredDead": ["instance_declared_dead_total", "Other instances that this node declared dead", "evidence"],
+  "writer.busy": ["writer_busy_total", "Commits that found the database busy and were retried"],
+  "writer.failed": ["writer_failed_total", "Batches that could not be committed"],
+  "create.answered": ["tx_create_total", "Create requests answered", "result"],
+  forward: ["forward_total", "Creates forwarded to the node that owns their lane", "result"],
+  "peer.refused": ["peer_refused_total", "Requests between nodes that were refused, or not sent", "reason"],
+  "lane.blocked": [
+    "head_of_line_blocked_total",
+    "Heads of lanes that were not mined in time while others waited behind them",
+  ],
+  "stuck.resolution": ["stuck_resolution_total", "Decisions of the hook, and of operators", "action", "result"],
+  "receipt.checked": ["receipt_check_total", "Receipts asked for", "result"],
+  "confirmations.newFork": [
+    "confirmations_new_fork_total",
+    "Confirmation lists replaced: the chain changed below them",
+  ],
+  "nonce.allocated": ["nonce_allocated_total", "Nonces bound to transactions"],
+  "nonce.recycled": ["nonce_recycled_total", "Holes that are in use again"],
+  "lane.reconciled": ["reconcile_total", "Comparisons of a lane with the chain", "result"],
+  "gray.zone": ["gray_zone_total", "Outcomes of payloads that a node signed under an unknown hash", "result"],
+  alert: ["alert_total", "Alerts that were raised", "code"],
+};
+
 export type Metrics = ReturnType<typeof createMetrics>;
 
-export interface MetricsSettings {
+interface MetricsSettings {
   /** CPU, memory, event loop and GC of the process. Turn it off if the host application reports its own. */
   readonly processMetrics?: boolean;
   readonly checksum?: (address: Address) => string;
@@ -72,11 +102,9 @@ export function createMetrics(settings: MetricsSettings = {}) {
   if (settings.processMetrics ?? true) collectProcessMetrics(registry);
   const sources: Partial<GaugeSources> = {};
   const instruments = createInstruments(registry);
-  // Starts at zero: Prometheus sees no increase in the first sample of a series.
-  for (const code of ALERT_CODES) instruments.alert.inc({ code }, 0);
   createSourcedGauges(registry, sources);
   return {
-    sink: createMetricsSink(instruments, settings.checksum ?? ((address) => address)),
+    sink: createMetricsSink(registry, instruments, settings.checksum ?? ((address) => address)),
     httpRequest: ({ method, route, status, durationMs }: HttpRequestReport) =>
       instruments.httpSeconds.observe({ method, route, status: String(status) }, durationMs / 1000),
     /** Sets the node's identity once. */
@@ -97,7 +125,7 @@ export function createMetrics(settings: MetricsSettings = {}) {
 const TIMED_SERIES = ["min", "max", "mean", "stddev", "p50", "p90", "p99"];
 const HOUR_MS = 3_600_000;
 
-function collectProcessMetrics(registry: Registry): void {
+function collectProcessMetrics(registry: Registry) {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: HOUR_MS });
   for (const name of TIMED_SERIES) registry.removeSingleMetric(`nodejs_eventloop_lag_${name}_seconds`);
 }
@@ -106,43 +134,28 @@ function collectProcessMetrics(registry: Registry): void {
 const LANE = ["chain_id", "signer"] as const;
 const REQUEST = ["method", "route", "status"] as const;
 
-export type Instruments = ReturnType<typeof createInstruments>;
+function namedIn(registry: Registry) {
+  return <L extends string>(name: string, help: string, labelNames: readonly L[] = []) => {
+    return { name: `fencepost_${name}`, help, labelNames, registers: [registry] };
+  };
+}
 
+/** Metrics that are not simple counters of one event (COUNTED). */
 function createInstruments(registry: Registry) {
-  const named = (name: string, help: string) => ({ name: `fencepost_${name}`, help, registers: [registry] });
-  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Counter<L>({ ...named(name, help), labelNames });
-  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-    new Gauge<L>({ ...named(name, help), labelNames });
-  const histogram =
-    (buckets: number[]) =>
-    <L extends string>(name: string, help: string, ...labelNames: L[]) =>
-      new Histogram<L>({ ...named(name, help), labelNames, buckets });
+  const named = namedIn(registry);
+  const counter = <L extends string>(name: string, help: string, ...labels: L[]) =>
+    new Counter<L>(named(name, help, labels));
+  const gauge = <L extends string>(name: string, help: string, ...labels: L[]) =>
+    new Gauge<L>(named(name, help, labels));
+  const histogram = <L extends string>(buckets: number[], name: string, help: string, ...labels: L[]) =>
+    new Histogram<L>({ ...named(name, help, labels), buckets });
   return {
-    leaseAcquire: counter("lease_acquire_total", "Attempts to acquire a lane", "result"),
-    leaseFenced: counter("lease_fenced_total", "Writes of an ended term, which were not made"),
-    declaredDead: counter("instance_declared_dead_total", "Other instances that this node declared dead", "evidence"),
-    batchSize: histogram(BATCH_SIZE_BUCKETS)("writer_batch_size", "Items per committed batch"),
-    writerBusy: counter("writer_busy_total", "Commits that found the database busy and were retried"),
-    create: counter("tx_create_total", "Create requests answered", "result"),
+    batchSize: histogram(BATCH_SIZE_BUCKETS, "writer_batch_size", "Items per committed batch"),
     refused: counter("refused_total", "Requests, and items of batches, that a key may not make", "rule"),
-    forward: counter("forward_total", "Creates forwarded to the node that owns their lane", "result"),
-    peerRefused: counter("peer_refused_total", "Requests between nodes that were refused, or not sent", "reason"),
     submit: counter("tx_submit_total", "Answers of nodes to submissions, first and repeated", "result"),
     resubmit: counter("resubmit_total", "Answers of nodes to repeated submissions", "result"),
     stuck: counter("stuck_total", "Transactions reported as STUCK"),
-    headOfLineBlocked: counter(
-      "head_of_line_blocked_total",
-      "Heads of lanes that were not mined in time while others waited behind them",
-    ),
-    stuckResolution: counter("stuck_resolution_total", "Decisions of the hook, and of operators", "action", "result"),
-    receiptCheck: counter("receipt_check_total", "Receipts asked for", "result"),
-    newFork: counter("confirmations_new_fork_total", "Confirmation lists replaced: the chain changed below them"),
-    nonceAllocated: counter("nonce_allocated_total", "Nonces bound to transactions"),
-    nonceRecycled: counter("nonce_recycled_total", "Holes that are in use again"),
     nonceDrift: gauge("nonce_drift", "Mined count of the chain minus the lane's cursor, while it is above", ...LANE),
-    reconcile: counter("reconcile_total", "Comparisons of a lane with the chain", "result"),
-    grayZone: counter("gray_zone_total", "Outcomes of payloads that a node signed under an unknown hash", "result"),
     signerBalance: gauge(
       "signer_balance_wei",
       "Balance of a signer at the last comparison of its lane with the chain",
@@ -150,41 +163,45 @@ function createInstruments(registry: Registry) {
     ),
     rpcEndpointUp: gauge("rpc_endpoint_up", "1: the endpoint is used, 0: skipped", "chain_id", "endpoint"),
     rpcRequests: counter("rpc_requests_total", "JSON-RPC requests", "method", "result"),
-    rpcSeconds: histogram(ANSWER_SECONDS)("rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
-    httpSeconds: histogram(ANSWER_SECONDS)("http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
-    timeToBroadcast: histogram(BROADCAST_SECONDS)(
+    rpcSeconds: histogram(ANSWER_SECONDS, "rpc_duration_seconds", "Duration of JSON-RPC requests", "method"),
+    httpSeconds: histogram(ANSWER_SECONDS, "http_request_duration_seconds", "Duration of HTTP requests", ...REQUEST),
+    timeToBroadcast: histogram(
+      BROADCAST_SECONDS,
       "time_to_broadcast_seconds",
       "From create to the first node that accepted it",
     ),
-    timeToFinality: histogram(FINALITY_SECONDS)("time_to_finality_seconds", "From create to a final state"),
+    timeToFinality: histogram(FINALITY_SECONDS, "time_to_finality_seconds", "From create to a final state"),
     outcome: counter("tx_outcome_total", "Final states that were entered", "state", "sub_state"),
-    alert: counter("alert_total", "Alerts that were raised", "code"),
     chainHead: gauge("chain_head_block", "Height of the chain as this node follows it", "chain_id"),
     chainUp: gauge("chain_up", "1: an endpoint of the chain answers, 0: none does", "chain_id"),
-    flushSeconds: histogram(ANSWER_SECONDS)("writer_flush_seconds", "Duration of commits of batches"),
-    writerFailed: counter("writer_failed_total", "Batches that could not be committed"),
+    flushSeconds: histogram(ANSWER_SECONDS, "writer_flush_seconds", "Duration of commits of batches"),
     departed: counter("retention_removed_total", "Rows deleted because they are older than the retention", "what"),
     oldestKept: gauge("retention_oldest_completion_seconds", "Age of the oldest completion that the feed has"),
     info: gauge("node_info", "1, with what this node is", "node_id", "version"),
   };
 }
 
-function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>): void {
-  for (const source of Object.keys(SOURCED_GAUGES) as (keyof typeof SOURCED_GAUGES)[]) {
-    readGauge(registry, SOURCED_GAUGES[source], () => sources.gauge?.(source));
-  }
-  for (const source of Object.keys(CLUSTER_GAUGES) as (keyof typeof CLUSTER_GAUGES)[]) {
-    readGauge(registry, CLUSTER_GAUGES[source], async () => (await sources.cluster?.())?.[source]);
-  }
-  readGauge(registry, ["database_up", "1: the database answered a read, 0: it did not"], async () => {
+function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>) {
+  const named = namedIn(registry);
+  const readGauge = ([name, help]: readonly [string, string], read: () => Reading<number | null | undefined>) =>
+    new Gauge({
+      ...named(name, help),
+      async collect() {
+        const value = await attempt(read);
+        if (value === undefined) this.remove();
+        else this.set(value ?? 0);
+      },
+    });
+  for (const [source, text] of Object.entries(SOURCED_GAUGES))
+    readGauge(text, () => sources.gauge?.(source as keyof typeof SOURCED_GAUGES));
+  for (const [source, text] of Object.entries(CLUSTER_GAUGES))
+    readGauge(text, async () => (await sources.cluster?.())?.[source as keyof typeof CLUSTER_GAUGES]);
+  readGauge(["database_up", "1: the database answered a read, 0: it did not"], async () => {
     if (sources.cluster === undefined) return undefined;
     return (await attempt(sources.cluster)) === undefined ? 0 : 1;
   });
   new Gauge({
-    name: "fencepost_tx_state",
-    help: "Transactions by state, of all time",
-    labelNames: ["state"],
-    registers: [registry],
+    ...named("tx_state", "Transactions by state, of all time", ["state"]),
     async collect() {
       this.reset();
       const reading = await attempt(() => sources.cluster?.());
@@ -193,23 +210,8 @@ function createSourcedGauges(registry: Registry, sources: Partial<GaugeSources>)
   });
 }
 
-function readGauge(registry: Registry, [name, help]: readonly [string, string], read: Read): void {
-  new Gauge({
-    name: `fencepost_${name}`,
-    help,
-    registers: [registry],
-    async collect() {
-      const value = await attempt(read);
-      if (value === undefined) this.remove();
-      else this.set(value ?? 0);
-    },
-  });
-}
-
-type Read = () => Reading<number | null | undefined>;
-
 /** A gauge whose source fails must be missing, not zero: at zero an alert on it would never fire. */
-async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
+async function attempt<T>(read: () => Reading<T>) {
   try {
     return await read();
   } catch {
@@ -217,37 +219,43 @@ async function attempt<T>(read: () => Reading<T>): Promise<T | undefined> {
   }
 }
 
-type EventOf<T extends TelemetryEvent["type"]> = Extract<TelemetryEvent, { readonly type: T }>;
-
 /** Methods beyond this many share one label: names from outside must not grow the registry without limit. */
 const METHOD_LABELS = 64;
 
-type Counting = { readonly [T in TelemetryEvent["type"]]?: (event: EventOf<T>) => void };
+type Instruments = ReturnType<typeof createInstruments>;
+type Measuring = { readonly [T in Type]?: (event: EventOf<T>) => void };
+type Spell = (address: Address) => string;
 
 /** Updates metrics from events; events without a metric are ignored. */
-export function createMetricsSink(instruments: Instruments, checksum: (address: Address) => string): TelemetrySink {
-  const labelOf = boundedLabel(METHOD_LABELS);
+function createMetricsSink(registry: Registry, instruments: Instruments, checksum: Spell): TelemetrySink {
+  const count = createCounters(registry);
+  const methods = new Set<string>();
   const drift = createDriftGauge(instruments, checksum);
-  const counting: Counting = {
-    "tx.transition": (event) => countTransition(instruments, event),
-    alert: ({ code }) => instruments.alert.inc({ code }),
+  const setChainUp = (chainId: number, up: 0 | 1) => instruments.chainUp.set({ chain_id: String(chainId) }, up);
+  const measuring: Measuring = {
+    "tx.transition": ({ event, from, state, subState, ageMs }) => {
+      if (ageMs !== undefined) instruments.timeToFinality.observe(ageMs / 1000);
+      if (event === "stick") instruments.stuck.inc();
+      if (isFinal(state) && from !== state) instruments.outcome.inc({ state, sub_state: subState ?? "" });
+    },
     "lane.stopped": ({ lane }) => {
       drift.forget(lane);
       instruments.signerBalance.remove(labelsOf(lane, checksum));
     },
     "chain.head": ({ chainId, number }) => {
       instruments.chainHead.set({ chain_id: String(chainId) }, number);
-      instruments.chainUp.set({ chain_id: String(chainId) }, 1);
+      setChainUp(chainId, 1);
     },
-    "chain.unreachable": ({ chainId }) => instruments.chainUp.set({ chain_id: String(chainId) }, 0),
-    "chain.reachable": ({ chainId }) => instruments.chainUp.set({ chain_id: String(chainId) }, 1),
-    "lane.blocked": () => instruments.headOfLineBlocked.inc(),
-    "submit.answered": (event) => countSubmission(instruments, event),
-    "create.answered": ({ result }) => instruments.create.inc({ result }),
-    forward: ({ result }) => instruments.forward.inc({ result }),
-    "peer.refused": ({ reason }) => instruments.peerRefused.inc({ reason }),
+    "chain.unreachable": ({ chainId }) => setChainUp(chainId, 0),
+    "chain.reachable": ({ chainId }) => setChainUp(chainId, 1),
+    "submit.answered": ({ answer: result, first, sinceCreatedMs }) => {
+      instruments.submit.inc({ result });
+      if (!first) instruments.resubmit.inc({ result });
+      else if (isTaken(result) && sinceCreatedMs !== null) instruments.timeToBroadcast.observe(sinceCreatedMs / 1000);
+    },
     "rpc.request": ({ method: asked, result, calls, durationMs }) => {
-      const method = labelOf(asked);
+      if (methods.size < METHOD_LABELS) methods.add(asked);
+      const method = methods.has(asked) ? asked : "other";
       instruments.rpcRequests.inc({ method, result }, calls);
       instruments.rpcSeconds.observe({ method }, durationMs / 1000);
     },
@@ -259,53 +267,39 @@ export function createMetricsSink(instruments: Instruments, checksum: (address: 
       instruments.batchSize.observe(items);
       instruments.flushSeconds.observe(durationMs / 1000);
     },
-    "writer.failed": () => instruments.writerFailed.inc(),
-    "writer.busy": () => instruments.writerBusy.inc(),
-    "receipt.checked": ({ result, count }) => instruments.receiptCheck.inc({ result }, count),
-    "nonce.allocated": ({ lane, count }) => {
-      drift.over(laneKey(lane));
-      instruments.nonceAllocated.inc(count);
-    },
-    "stuck.resolution": ({ action, result }) => instruments.stuckResolution.inc({ action, result }),
-    "nonce.recycled": ({ count }) => instruments.nonceRecycled.inc(count),
-    "lane.reconciled": ({ result }) => instruments.reconcile.inc({ result }),
-    "gray.zone": ({ result }) => instruments.grayZone.inc({ result }),
+    "nonce.allocated": ({ lane }) => drift.over(laneKey(lane)),
     "signer.balance": ({ lane, balance }) => instruments.signerBalance.set(labelsOf(lane, checksum), Number(balance)),
     "nonce.drift": drift.seen,
-    "lease.acquire": ({ result }) => instruments.leaseAcquire.inc({ result }),
-    "instance.declaredDead": ({ evidence }) => instruments.declaredDead.inc({ evidence }),
-    "lease.fenced": () => instruments.leaseFenced.inc(),
-    "confirmations.newFork": () => instruments.newFork.inc(),
-    "retention.round": (event) => countDeparted(instruments, event),
+    "retention.round": ({ transactions, completions, requestIds, oldestAgeMs }) => {
+      instruments.departed.inc({ what: "transaction" }, transactions);
+      instruments.departed.inc({ what: "completion" }, completions);
+      instruments.departed.inc({ what: "request_id" }, requestIds);
+      instruments.oldestKept.set((oldestAgeMs ?? 0) / 1000);
+    },
   };
-  return (event) => (counting[event.type] as TelemetrySink | undefined)?.(event);
+  return (event) => {
+    count(event);
+    (measuring[event.type] as TelemetrySink | undefined)?.(event);
+  };
 }
 
-function countTransition(
-  instruments: Instruments,
-  { event, from, state, subState, ageMs }: EventOf<"tx.transition">,
-): void {
-  if (ageMs !== undefined) instruments.timeToFinality.observe(ageMs / 1000);
-  if (event === "stick") instruments.stuck.inc();
-  if (isFinal(state) && from !== state) instruments.outcome.inc({ state, sub_state: subState ?? "" });
-}
-
-function countDeparted(
-  { departed, oldestKept }: Instruments,
-  { transactions, completions, requestIds, oldestAgeMs }: EventOf<"retention.round">,
-): void {
-  departed.inc({ what: "transaction" }, transactions);
-  departed.inc({ what: "completion" }, completions);
-  departed.inc({ what: "request_id" }, requestIds);
-  oldestKept.set((oldestAgeMs ?? 0) / 1000);
-}
-
-function countSubmission(instruments: Instruments, event: EventOf<"submit.answered">): void {
-  instruments.submit.inc({ result: event.answer });
-  if (!event.first) instruments.resubmit.inc({ result: event.answer });
-  else if (isTaken(event.answer) && event.sinceCreatedMs !== null) {
-    instruments.timeToBroadcast.observe(event.sinceCreatedMs / 1000);
-  }
+function createCounters(registry: Registry): TelemetrySink {
+  const named = namedIn(registry);
+  const counters = new Map(
+    Object.entries(COUNTED).map(([type, [name, help, ...labels]]) => {
+      return [type, { labels, counter: new Counter(named<string>(name, help, labels)) }];
+    }),
+  );
+  // Starts at zero: Prometheus sees no increase in the first sample of a series.
+  for (const code of ALERT_CODES) counters.get("alert")?.counter.inc({ code }, 0);
+  return (event) => {
+    const counted = counters.get(event.type);
+    if (counted === undefined) return;
+    const fields: Readonly<Record<string, unknown>> = event;
+    const values: Record<string, string> = {};
+    for (const label of counted.labels) values[label] = fields[label] as string;
+    counted.counter.inc(values, "count" in event ? event.count : 1);
+  };
 }
 
 /**
@@ -313,7 +307,7 @@ function countSubmission(instruments: Instruments, event: EventOf<"submit.answer
  * above the cursor is unproven. Only lanes that drifted have a series, and only on their owner: on a former owner it
  * would never change again.
  */
-function createDriftGauge(instruments: Instruments, checksum: (address: Address) => string) {
+function createDriftGauge(instruments: Instruments, checksum: Spell) {
   const open = new Map<LaneKey, { readonly chain_id: string; readonly signer: string }>();
   const over = (key: LaneKey) => {
     const labels = open.get(key);
@@ -334,16 +328,6 @@ function createDriftGauge(instruments: Instruments, checksum: (address: Address)
   return { over, seen, forget };
 }
 
-function labelsOf(lane: Lane, checksum: (address: Address) => string) {
+function labelsOf(lane: Lane, checksum: Spell) {
   return { chain_id: String(lane.chainId), signer: checksum(lane.signer) };
-}
-
-function boundedLabel(limit: number): (label: string) => string {
-  const known = new Set<string>();
-  return (label) => {
-    if (known.has(label)) return label;
-    if (known.size >= limit) return "other";
-    known.add(label);
-    return label;
-  };
 }

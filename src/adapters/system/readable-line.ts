@@ -9,7 +9,7 @@ export function readableLine(json: string, colours: boolean): string {
   const { time, level, msg, ...fields } = parsed(json);
   const name = String(level);
   const coloured = colours ? inColour : (text: string) => text;
-  const dim = (text: string): string => coloured(text, DIM);
+  const dim = (text: string) => coloured(text, DIM);
   const clockTime = String(time).slice(11, 19);
   const pairs = Object.entries(fields)
     .filter(([, value]) => value !== null)
@@ -17,22 +17,22 @@ export function readableLine(json: string, colours: boolean): string {
   return `${[dim(clockTime), coloured(name.padEnd(LEVEL_WIDTH), COLOURS[name] ?? 0), oneLine(String(msg)), ...pairs].join(" ")}\n`;
 }
 
-function shorten(value: unknown): string {
+function shorten(value: unknown) {
   if (typeof value !== "string") return JSON.stringify(value);
   return LONG_HEX.test(value) ? `${value.slice(0, 8)}…${value.slice(-4)}` : oneLine(value);
 }
 
 /** Removes control characters: foreign text, such as a node's answer, must not move the cursor or forge a log line. */
-function oneLine(text: string): string {
+function oneLine(text: string) {
   return text.replace(/\p{Cc}+/gu, " ");
 }
 
-function inColour(text: string, code: number): string {
+function inColour(text: string, code: number) {
   return `\u001b[${code}m${text}\u001b[0m`;
 }
 
 /** Masking may break an escape sequence and so the JSON. Then the line is shown unchanged. */
-function parsed(json: string): Record<string, unknown> {
+function parsed(json: string) {
   try {
     return JSON.parse(json) as Record<string, unknown>;
   } catch {

@@ -22,7 +22,7 @@ export function createTelemetry(sinks: readonly TelemetrySink[], mask: Mask): Te
 /** Fields with text from outside: an endpoint, a database, a hook. All other fields are ids, numbers and constants. */
 const FOREIGN_WORDS = ["message", "reason", "detail"] as const;
 
-function masked(event: TelemetryEvent, mask: Mask): TelemetryEvent {
+function masked(event: TelemetryEvent, mask: Mask) {
   const said: Partial<Record<(typeof FOREIGN_WORDS)[number], string | null>> = event as object;
   const foreign = FOREIGN_WORDS.filter((name) => typeof said[name] === "string");
   if (foreign.length === 0) return event;

@@ -7,12 +7,12 @@ import { formatTraceparent, parseTraceparent, type TraceContext } from "../../do
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { Tracer } from "../../ports/tracer.ts";
-import { type SpanReport, StageSpans } from "./stage-spans.ts";
+import { createStageSpans, type SpanReport } from "./stage-spans.ts";
 
 type Api = typeof import("@opentelemetry/api");
 type Span = import("@opentelemetry/api").Span;
 
-export interface TracingOptions {
+interface TracingOptions {
   readonly clock: Pick<Clock, "now">;
   readonly version: string;
   /** Null if the package is not installed. */
@@ -46,16 +46,19 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
   const received = new AsyncLocalStorage<TraceContext>();
   // Looked up each time: an SDK may be registered after the node was created.
   const tracerOf = () => api.trace.getTracer("fencepost", version);
-  const beneath = (parent: TraceContext) => {
-    const { traceId, spanId, sampled } = parent;
+  const beneath = ({ traceId, spanId, sampled }: TraceContext) => {
     const traceFlags = sampled ? api.TraceFlags.SAMPLED : api.TraceFlags.NONE;
     return api.trace.setSpanContext(api.ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true });
   };
-  const report = ({ name, parent, sinceMs, untilMs, attributes, failure }: SpanReport): void => {
-    const span = tracerOf().startSpan(name, { startTime: sinceMs, attributes: { ...attributes } }, beneath(parent));
-    endSpan(api, span, failure, untilMs);
+  const endSpan = (span: Span, failure: string | null, endMs?: number) => {
+    if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
+    span.end(endMs);
   };
-  const stages = new StageSpans({ clock, report, isOn: () => isRegistered(api) });
+  const report = ({ name, parent, sinceMs, untilMs, attributes, failure }: SpanReport) => {
+    const span = tracerOf().startSpan(name, { startTime: sinceMs, attributes: { ...attributes } }, beneath(parent));
+    endSpan(span, failure, untilMs);
+  };
+  const stages = createStageSpans({ clock, report, isOn: () => isRegistered(api) });
   const tracer: Tracer = {
     begin(name, count) {
       if (!isRegistered(api)) return null;
@@ -68,14 +71,12 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
       const sampled = (traceFlags & api.TraceFlags.SAMPLED) !== 0;
       return {
         traceparent: formatTraceparent({ traceId, spanId, sampled }),
-        end: (failure) => endSpan(api, span, failure),
+        end: (failure) => endSpan(span, failure),
       };
     },
   };
   return {
-    tracer,
-    sink: (event) => stages.take(event),
-    connect: (read) => stages.connect(read),
+    ...{ tracer, ...stages },
     within(traceparent, work) {
       const parent = parseTraceparent(traceparent);
       if (parent === null) work();
@@ -84,13 +85,8 @@ function tracingWith(api: Api, { clock, version }: TracingOptions): Tracing {
   };
 }
 
-function endSpan(api: Api, span: Span, failure: string | null, endMs?: number): void {
-  if (failure !== null) span.setStatus({ code: api.SpanStatusCode.ERROR, message: failure });
-  span.end(endMs);
-}
-
 /** Without a registered SDK the API's default provider has no delegate. */
-function isRegistered(api: Api): boolean {
+function isRegistered(api: Api) {
   const provider = api.trace.getTracerProvider();
   return !(provider instanceof api.ProxyTracerProvider) || provider.getDelegateTracer("fencepost") !== undefined;
 }

@@ -18,7 +18,7 @@ export interface SpanReport {
   readonly failure: string | null;
 }
 
-export interface StageSpanPorts {
+interface StageSpanPorts {
   readonly clock: Pick<Clock, "now">;
   readonly report: (span: SpanReport) => void;
   /** True if an SDK records traces. */
@@ -55,84 +55,80 @@ interface Known {
   readonly sinceMs: number;
 }
 
-export class StageSpans {
-  private readonly ports: StageSpanPorts;
-  private readonly known = new Map<string, Known>();
-  private readonly resumedMs = new Map<LaneKey, number>();
-  private readonly asked = new Map<string, UnparentedSpan[]>();
-  private readonly queue: string[] = [];
-  private asking = 0;
-  private read: ((txId: string) => Promise<string | null>) | null = null;
+type ReadContext = (txId: string) => Promise<string | null>;
 
-  constructor(ports: StageSpanPorts) {
-    this.ports = ports;
-  }
-
-  connect(read: (txId: string) => Promise<string | null>): void {
-    this.read = read;
-  }
-
-  take(event: TelemetryEvent): void {
-    if (event.type === "lane.resumed") this.resumedMs.set(laneKey(event.lane), this.nowMs());
-    if (event.type === "lane.stopped") this.resumedMs.delete(laneKey(event.lane));
-    if (event.type === "tx.transition" && this.ports.isOn()) this.move(event);
-  }
-
-  private move(event: Transition): void {
+export function createStageSpans({ clock, report, isOn }: StageSpanPorts) {
+  const nowMs = () => clock.now().getTime();
+  const known = new Map<string, Known>();
+  const resumedMs = new Map<LaneKey, number>();
+  const know = (txId: string, parent: TraceContext | null, sinceMs: number) => {
+    known.delete(txId);
+    const [oldest] = known.keys();
+    if (oldest !== undefined && known.size >= MOST_KNOWN) known.delete(oldest);
+    known.set(txId, { parent, sinceMs });
+  };
+  const { ask, connect } = contextReads((txId, parent, spans) => {
+    if (parent !== null) for (const each of spans) report({ ...each, parent });
+    const last = spans.at(-1);
+    if (last !== undefined && last.name !== "fencepost.finality") know(txId, parent, last.untilMs);
+  });
+  const move = (event: Transition) => {
     const { txId, state } = event;
-    const untilMs = this.nowMs();
-    if (event.event === "allocate") {
-      this.know(txId, parseTraceparent(event.traceparent), untilMs);
-      return;
-    }
-    const before = this.known.get(txId);
+    const untilMs = nowMs();
+    if (event.event === "allocate") return know(txId, parseTraceparent(event.traceparent), untilMs);
+    const before = known.get(txId);
     const name = isSettled(state) && event.from !== state ? "fencepost.finality" : NAMES[event.event];
     if (name === undefined) return;
-    const sinceMs = before?.sinceMs ?? this.resumedMs.get(laneKey(event.lane)) ?? untilMs;
+    const sinceMs = before?.sinceMs ?? resumedMs.get(laneKey(event.lane)) ?? untilMs;
     const attributes = { ...attributesOf(event), "fencepost.resumed": before === undefined };
     const span = { name, sinceMs, untilMs, attributes, failure: failureOf(event) };
-    if (before === undefined) {
-      this.ask(txId, span);
-      return;
-    }
-    if (before.parent !== null) this.ports.report({ ...span, parent: before.parent });
-    if (isSettled(state)) this.known.delete(txId);
-    else this.know(txId, before.parent, untilMs);
-  }
+    if (before === undefined) return ask(txId, span);
+    if (before.parent !== null) report({ ...span, parent: before.parent });
+    if (isSettled(state)) known.delete(txId);
+    else know(txId, before.parent, untilMs);
+  };
+  return {
+    connect,
+    sink: (event: TelemetryEvent) => {
+      if (event.type === "lane.resumed") resumedMs.set(laneKey(event.lane), nowMs());
+      if (event.type === "lane.stopped") resumedMs.delete(laneKey(event.lane));
+      if (event.type === "tx.transition" && isOn()) move(event);
+    },
+  };
+}
 
-  private know(txId: string, parent: TraceContext | null, sinceMs: number): void {
-    this.known.delete(txId);
-    const [oldest] = this.known.keys();
-    if (oldest !== undefined && this.known.size >= MOST_KNOWN) this.known.delete(oldest);
-    this.known.set(txId, { parent, sinceMs });
-  }
+type Found = (txId: string, parent: TraceContext | null, spans: readonly UnparentedSpan[]) => void;
 
-  private ask(txId: string, span: UnparentedSpan): void {
-    const waiting = this.asked.get(txId);
-    if (waiting !== undefined) waiting.push({ ...span, sinceMs: waiting.at(-1)?.untilMs ?? span.sinceMs });
-    else if (this.read !== null && this.asked.size < MOST_ASKED) {
-      this.asked.set(txId, [span]);
-      this.queue.push(txId);
-      if (this.asking < ASKED_AT_ONCE) void this.askNext(this.read);
-    }
-  }
-
-  private async askNext(read: (txId: string) => Promise<string | null>): Promise<void> {
-    this.asking++;
-    for (let txId = this.queue.shift(); txId !== undefined; txId = this.queue.shift()) {
+/** Reads the trace contexts of transactions that another process created; their spans wait meanwhile. */
+function contextReads(found: Found) {
+  const asked = new Map<string, UnparentedSpan[]>();
+  const queue: string[] = [];
+  let asking = 0;
+  let read: ReadContext | null = null;
+  const askNext = async (read: ReadContext) => {
+    asking++;
+    for (let txId = queue.shift(); txId !== undefined; txId = queue.shift()) {
       const parent = parseTraceparent(await read(txId).catch(() => null));
-      const span = this.asked.get(txId) ?? [];
-      this.asked.delete(txId);
-      if (parent !== null) for (const each of span) this.ports.report({ ...each, parent });
-      const last = span.at(-1);
-      if (last !== undefined && last.name !== "fencepost.finality") this.know(txId, parent, last.untilMs);
+      const spans = asked.get(txId) ?? [];
+      asked.delete(txId);
+      found(txId, parent, spans);
     }
-    this.asking--;
-  }
-
-  private nowMs(): number {
-    return this.ports.clock.now().getTime();
-  }
+    asking--;
+  };
+  return {
+    connect: (by: ReadContext) => {
+      read = by;
+    },
+    ask: (txId: string, span: UnparentedSpan) => {
+      const waiting = asked.get(txId);
+      if (waiting !== undefined) waiting.push({ ...span, sinceMs: waiting.at(-1)?.untilMs ?? span.sinceMs });
+      else if (read !== null && asked.size < MOST_ASKED) {
+        asked.set(txId, [span]);
+        queue.push(txId);
+        if (asking < ASKED_AT_ONCE) void askNext(read);
+      }
+    },
+  };
 }
 
 function attributesOf({ txId, lane, nonce, state, subState, txHash, nodeId, token }: Transition) {
@@ -143,9 +139,9 @@ function attributesOf({ txId, lane, nonce, state, subState, txHash, nodeId, toke
     "fencepost.state": state,
     "fencepost.node_id": nodeId,
     "fencepost.fencing_token": token,
-    ...(nonce === null ? {} : { "fencepost.nonce": nonce }),
-    ...(subState === null ? {} : { "fencepost.sub_state": subState }),
-    ...(txHash === null ? {} : { "fencepost.tx_hash": txHash }),
+    ...(nonce !== null && { "fencepost.nonce": nonce }),
+    ...(subState !== null && { "fencepost.sub_state": subState }),
+    ...(txHash !== null && { "fencepost.tx_hash": txHash }),
   };
 }
 

@@ -54,15 +54,14 @@ export function refusalIn(format: AlertFormat, answer: string): string | null {
   }
 }
 
-function inWords({ status, severity, code, message, nodeId, count, chainId, signer, txId }: AlertMessage): string {
-  const chain = chainId === undefined ? [] : [`chain ${chainId}`];
-  const lane = signer === undefined ? chain : [`lane ${chainId}:${signer}`];
-  const tx = txId === undefined ? [] : [`transaction ${txId}`];
-  const times = count > 1 ? [`${count} times`] : [];
-  return `[Fencepost ${status === "resolved" ? "OVER" : severity}] ${code}: ${message}\n${[...lane, ...tx, ...times, `node ${nodeId}`].join(" · ")}`;
+function inWords({ status, severity, code, message, nodeId, count, chainId, signer, txId }: AlertMessage) {
+  const chain = chainId !== undefined && `chain ${chainId}`;
+  const lane = signer === undefined ? chain : `lane ${chainId}:${signer}`;
+  const words = [lane, txId && `transaction ${txId}`, count > 1 && `${count} times`, `node ${nodeId}`].filter(Boolean);
+  return `[Fencepost ${status === "resolved" ? "OVER" : severity}] ${code}: ${message}\n${words.join(" · ")}`;
 }
 
 /** Slack reserves three characters: https://api.slack.com/reference/surfaces/formatting#escaping */
-function escapeSlack(text: string): string {
+function escapeSlack(text: string) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -34,7 +34,6 @@ interface Open {
   cancelTimer: () => void;
 }
 
-type Resolved = Extract<TelemetryEvent, { readonly type: "alert.resolved" }>;
 type AlertFields = Omit<Alert, "type">;
 
 const WINDOW_MS = 300_000;
@@ -44,132 +43,115 @@ const TRY_TIMEOUT_MS = 5_000;
 const TRIES = 4;
 const LAST_WORDS_MS = 1_000;
 
-export function createAlertSink(options: AlertSinkOptions): Pick<AlertSink, "sink" | "close"> {
-  return new AlertSink(options);
-}
+export function createAlertSink(options: AlertSinkOptions) {
+  const { clock, windowMs = WINDOW_MS, onLost } = options;
+  const open = new Map<string, Open>();
+  /** Severity of each alert that was sent and not resolved. Most alerts are never resolved, so the oldest are dropped. */
+  const unresolved = new Map<string, AlertSeverity>();
+  const { enqueue, finish } = deliveryTo(options);
+  let closed = false;
 
-class AlertSink {
-  private readonly options: AlertSinkOptions;
-  private readonly format: AlertFormat;
-  private readonly open = new Map<string, Open>();
-  /**
-   * Severity of each alert that was sent and not resolved. Most alerts are never resolved, so the oldest are dropped.
-   */
-  private readonly unresolved = new Map<string, AlertSeverity>();
-  private readonly queue: AlertMessage[] = [];
-  private readonly stopping = new AbortController();
-  private sending: Promise<void> | null = null;
-  private closed = false;
+  const watch = (key: string, alert: Alert) => {
+    const cancelTimer = clock.after(windowMs, () => {
+      open.delete(key);
+      if (watched.repeats === 0) return;
+      watch(key, alert);
+      enqueue(alert, watched.repeats);
+    });
+    const watched: Open = { alert, repeats: 0, cancelTimer };
+    open.set(key, watched);
+  };
 
-  constructor(options: AlertSinkOptions) {
-    this.options = options;
-    this.format = options.format ?? formatOf(options.url);
-  }
-
-  readonly sink = (event: TelemetryEvent): void => {
-    if (this.closed) return;
-    if (event.type === "alert") this.take(event);
-    if (event.type === "alert.resolved") this.end(event);
+  const take = (alert: Alert) => {
+    const key = alertKey(alert);
+    const before = open.get(key);
+    if (before !== undefined) return void before.repeats++;
+    if (open.size >= OPEN_LIMIT) return onLost?.("too many different alerts at once");
+    watch(key, alert);
+    unresolved.delete(key);
+    const [oldest] = unresolved.keys();
+    if (oldest !== undefined && unresolved.size >= OPEN_LIMIT) unresolved.delete(oldest);
+    unresolved.set(key, alert.severity);
+    enqueue(alert, 1);
   };
 
   /** Sends the resolution at once, with the repeats so far. Only for an alert that was sent. */
-  private end(resolved: Resolved): void {
+  const end = (resolved: Extract<TelemetryEvent, { readonly type: "alert.resolved" }>) => {
     const key = alertKey(resolved);
-    const before = this.open.get(key);
+    const before = open.get(key);
     before?.cancelTimer();
-    this.open.delete(key);
-    const severity = this.unresolved.get(key);
-    this.unresolved.delete(key);
-    if (severity !== undefined) this.enqueue({ ...resolved, severity }, Math.max(1, before?.repeats ?? 1), "resolved");
-  }
+    open.delete(key);
+    const severity = unresolved.get(key);
+    unresolved.delete(key);
+    if (severity !== undefined) enqueue({ ...resolved, severity }, Math.max(1, before?.repeats ?? 1), "resolved");
+  };
 
-  private take(alert: Alert): void {
-    const key = alertKey(alert);
-    const before = this.open.get(key);
-    if (before !== undefined) {
-      before.repeats++;
-      return;
-    }
-    if (this.open.size >= OPEN_LIMIT) {
-      this.options.onLost?.("too many different alerts at once");
-      return;
-    }
-    this.watch(key, alert);
-    this.unresolved.delete(key);
-    const [oldest] = this.unresolved.keys();
-    if (oldest !== undefined && this.unresolved.size >= OPEN_LIMIT) this.unresolved.delete(oldest);
-    this.unresolved.set(key, alert.severity);
-    this.enqueue(alert, 1);
-  }
-
-  /** Sends what is queued, within a time limit. */
-  async close(): Promise<void> {
-    this.closed = true;
-    for (const [key, { alert, repeats, cancelTimer }] of this.open) {
-      cancelTimer();
-      this.open.delete(key);
-      if (repeats > 0) this.enqueue(alert, repeats);
-    }
-    const { clock } = this.options;
-    await bounded(clock, this.sending ?? Promise.resolve(), clock.monotonicMs() + LAST_WORDS_MS);
-    this.stopping.abort(new Error("the node has stopped"));
-    await this.sending;
-  }
-
-  private watch(key: string, alert: Alert): void {
-    const windowMs = this.options.windowMs ?? WINDOW_MS;
-    const cancelTimer = this.options.clock.after(windowMs, () => this.endWindow(key));
-    this.open.set(key, { alert, repeats: 0, cancelTimer });
-  }
-
-  private endWindow(key: string): void {
-    const over = this.open.get(key);
-    this.open.delete(key);
-    if (over === undefined || over.repeats === 0) return;
-    this.watch(key, over.alert);
-    this.enqueue(over.alert, over.repeats);
-  }
-
-  private enqueue(alert: AlertFields, count: number, status: AlertMessage["status"] = "firing"): void {
-    if (this.queue.length >= QUEUE_LIMIT) {
-      this.queue.shift();
-      this.options.onLost?.("the queue is full");
-    }
-    this.queue.push(this.toMessage(alert, count, status));
-    this.sending ??= this.sendAll().finally(() => {
-      this.sending = null;
-    });
-  }
-
-  private async sendAll(): Promise<void> {
-    for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
-      if (this.stopping.signal.aborted) {
-        this.options.onLost?.(`the node stopped before it had sent ${next.code}`);
-        continue;
+  return {
+    sink: (event: TelemetryEvent) => {
+      if (closed) return;
+      if (event.type === "alert") take(event);
+      if (event.type === "alert.resolved") end(event);
+    },
+    /** Sends what is queued, within a time limit. */
+    close: async () => {
+      closed = true;
+      for (const { alert, repeats, cancelTimer } of open.values()) {
+        cancelTimer();
+        if (repeats > 0) enqueue(alert, repeats);
       }
-      try {
-        await this.send(next);
-      } catch (error) {
-        this.options.onLost?.(messageOf(error));
-      }
-    }
-  }
+      open.clear();
+      await finish();
+    },
+  };
+}
 
-  private async send(message: AlertMessage): Promise<void> {
-    const body = JSON.stringify(formatAlert(this.format, message));
-    const { url } = this.options;
-    const { signal } = this.stopping;
-    const delivery = { url, headers: {}, body, timeoutMs: TRY_TIMEOUT_MS, tries: TRIES, signal };
-    const refusal = refusalIn(this.format, await postJson(this.options, delivery));
+/** A queue of messages to the webhook, which are sent one after another. */
+function deliveryTo(options: AlertSinkOptions) {
+  const { clock, url, format = formatOf(url), onLost } = options;
+  const queue: AlertMessage[] = [];
+  const stopping = new AbortController();
+  let sending: Promise<void> | null = null;
+
+  const send = async (message: AlertMessage) => {
+    const body = JSON.stringify(formatAlert(format, message));
+    const delivery = { url, headers: {}, body, timeoutMs: TRY_TIMEOUT_MS, tries: TRIES, signal: stopping.signal };
+    const refusal = refusalIn(format, await postJson(options, delivery));
     if (refusal !== null) throw new Error(`the webhook ${refusal}`);
-  }
+  };
 
-  private toMessage(alert: AlertFields, count: number, status: AlertMessage["status"]): AlertMessage {
-    const { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint } = alert;
-    const { clock, nodeId, checksum } = this.options;
-    const at = clock.now().toISOString();
-    const signer = lane && (checksum?.(lane.signer) ?? lane.signer);
-    const place = { chainId, signer, txId, endpoint: endpoint === undefined ? undefined : endpoint + 1 };
-    return defined({ status, severity, code, message, nodeId, at, count, ...place });
-  }
+  const sendAll = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      if (stopping.signal.aborted) onLost?.(`the node stopped before it had sent ${next.code}`);
+      else await send(next).catch((error: unknown) => onLost?.(messageOf(error)));
+    }
+  };
+
+  return {
+    enqueue: (alert: AlertFields, count: number, status: AlertMessage["status"] = "firing") => {
+      if (queue.length >= QUEUE_LIMIT) {
+        queue.shift();
+        onLost?.("the queue is full");
+      }
+      queue.push(toMessage(options, alert, { count, status }));
+      sending ??= sendAll().finally(() => {
+        sending = null;
+      });
+    },
+    finish: async () => {
+      await bounded(clock, sending ?? Promise.resolve(), clock.monotonicMs() + LAST_WORDS_MS);
+      stopping.abort(new Error("the node has stopped"));
+      await sending;
+    },
+  };
+}
+
+function toMessage(
+  { clock, nodeId, checksum }: AlertSinkOptions,
+  { severity, code, message, lane, txId, chainId = lane?.chainId, endpoint }: AlertFields,
+  { count, status }: Pick<AlertMessage, "count" | "status">,
+): AlertMessage {
+  const at = clock.now().toISOString();
+  const signer = lane && (checksum?.(lane.signer) ?? lane.signer);
+  const place = { chainId, signer, txId, endpoint: endpoint === undefined ? undefined : endpoint + 1 };
+  return defined({ status, severity, code, message, nodeId, at, count, ...place });
 }

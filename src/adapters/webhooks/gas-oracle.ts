@@ -7,7 +7,7 @@ import type { GasOracle } from "../../ports/gas-oracle.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { fetchText, type PostPorts, parseAnswer } from "./post-json.ts";
 
-export interface GasOracleOptions extends Pick<PostPorts, "clock" | "fetch"> {
+interface GasOracleOptions extends Pick<PostPorts, "clock" | "fetch"> {
   readonly url: string;
   /** Path of each fee in the answer, such as `standard.maxFee`. */
   readonly fields: { readonly maxFeePerGas: string; readonly maxPriorityFeePerGas: string };
@@ -60,7 +60,7 @@ function readOffer(text: string, { fields, unit }: GasOracleOptions): Offer {
 }
 
 /** Null if the path has no value. */
-function feeAt(answer: unknown, path: string, unit: GasOracleOptions["unit"]): bigint | null {
+function feeAt(answer: unknown, path: string, unit: GasOracleOptions["unit"]) {
   const found = path
     .split(".")
     .reduce<unknown>((part, name) => (Object(part) as Record<string, unknown>)[name], answer);

@@ -8,7 +8,7 @@ import type { Entropy } from "../../ports/entropy.ts";
 import type { StuckContext, StuckDecision, StuckResolutionHook } from "../../ports/stuck-hook.ts";
 import { type PostPorts, parseAnswer, postJson } from "./post-json.ts";
 
-export interface HttpStuckHookOptions extends PostPorts {
+interface HttpStuckHookOptions extends PostPorts {
   readonly entropy: Entropy;
   readonly url: string;
   readonly secret?: string;

@@ -32,7 +32,7 @@ export function addressGuard(allowed: readonly string[]): (address: string) => b
   };
 }
 
-function listOf(networks: readonly string[]): BlockList {
+function listOf(networks: readonly string[]) {
   const list = new BlockList();
   for (const network of networks) {
     const [address = "", prefix] = network.split("/");

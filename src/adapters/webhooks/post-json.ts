@@ -83,7 +83,7 @@ export function parseAnswer(text: string): unknown {
   }
 }
 
-async function readLimited(response: Response): Promise<string> {
+async function readLimited(response: Response) {
   const bytes: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -95,8 +95,8 @@ async function readLimited(response: Response): Promise<string> {
 }
 
 /** Only the code of the cause is shown: "fetch failed" says nothing, and the cause's message contains the address. */
-function reasonOf(error: unknown): string {
-  const { cause } = Object(error) as { readonly cause?: unknown };
-  const { code } = Object(cause) as { readonly code?: unknown };
+function reasonOf(error: unknown) {
+  const { cause } = Object(error) as { cause?: unknown };
+  const { code } = Object(cause) as { code?: unknown };
   return `it cannot be reached (${typeof code === "string" ? code : "no connection"})`;
 }

@@ -1,15 +1,14 @@
 import { createEvmChain } from "../../adapters/evm/chain.ts";
 import { createCodec } from "../../adapters/evm/codec/codec.ts";
 import { NewHeads } from "../../adapters/evm/rpc/new-heads.ts";
-import type { PeerReceiver } from "../../adapters/http/server.ts";
+import type { PeerReceiver } from "../../adapters/http/exchange/options.ts";
 import { createHttpPeers } from "../../adapters/peers/http-peers.ts";
 import { migrate } from "../../adapters/postgres/schema/migrate.ts";
 import { PostgresSessionLock } from "../../adapters/postgres/session/session-lock.ts";
 import { openPostgresStore, type PostgresStore } from "../../adapters/postgres/store.ts";
 import { PostgresWakeUps } from "../../adapters/postgres/stores/wake-ups.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
-import { createEntropy, createKeyPair } from "../../adapters/system/entropy.ts";
-import { systemSecrets } from "../../adapters/system/secrets.ts";
+import { createEntropy, createKeyPair, systemSecrets } from "../../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../../application/loops/node.ts";
 import { RecentAlerts } from "../../application/queries/recent-alerts.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { Arrivals } from "../../../src/adapters/http/admission/admission-queue.ts";
+import { arrivalsOf } from "../../../src/adapters/http/admission/admission-queue.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import { OPEN } from "../../../src/application/admittance.ts";
@@ -8,7 +8,7 @@ import { httpOptions } from "../../support/http-app.ts";
 describe("connections", () => {
   it("count as a burst from the second turn in a row with one, until a turn without", () => {
     let turnEnded: () => void = () => undefined;
-    const arrivals = new Arrivals({ soon: (callback) => (turnEnded = callback) });
+    const arrivals = arrivalsOf({ soon: (callback) => (turnEnded = callback) });
     const turn = (brings: number) => {
       for (let n = 0; n < brings; n++) arrivals.came();
       const keptComing = arrivals.keepComing;

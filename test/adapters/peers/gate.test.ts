@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { PeerDirectory } from "../../../src/adapters/peers/directory.ts";
+import { peerDirectory } from "../../../src/adapters/peers/directory.ts";
 import type { HttpPeersOptions } from "../../../src/adapters/peers/http-peers.ts";
 import { digestOf, type RequestHead, readHead, signHead } from "../../../src/adapters/peers/request-head.ts";
 import { createKeyPair } from "../../../src/adapters/system/entropy.ts";
@@ -61,7 +61,7 @@ describe("a request of another node", () => {
     expect(await ask(signed())).toBe("in");
   });
 
-  // protects [Attacks] src/adapters/peers/used-numbers.ts, src/adapters/peers/directory.ts
+  // protects [Attacks] src/adapters/peers/directory.ts
   it("is refused a second time, however soon, and whoever sends it", async () => {
     expect(await ask(signed())).toBe("in");
     expect(await ask(signed())).toBe("replayed");
@@ -73,7 +73,7 @@ describe("a request of another node", () => {
     expect(await ask(signed()), "after somebody has changed the sender's row").toBe("replayed");
   });
 
-  // protects [Attacks] src/adapters/peers/used-numbers.ts, src/adapters/peers/directory.ts
+  // protects [Attacks] src/adapters/peers/directory.ts
   it("may overtake up to eight thousand others", async () => {
     expect(await ask(signed({ number: 8_000 }))).toBe("in");
     expect(await ask(signed({ number: 7 }))).toBe("in");
@@ -175,7 +175,7 @@ describe("a sending instance", () => {
     expect(await ask(signed())).toBe("sender");
   });
 
-  // protects [Attacks] src/adapters/peers/used-numbers.ts, src/adapters/peers/directory.ts
+  // protects [Attacks] src/adapters/peers/directory.ts
   it("is refused with a used number if the database's clock was set back and it is live again", async () => {
     expect(await ask(signed())).toBe("in");
     rows.change(sender.instanceId, { expired: true });
@@ -253,20 +253,20 @@ describe("a secret that the nodes share outside the database", () => {
 
 describe("the peer directory", () => {
   it("signs as the newest instance that others can know: a failed registration is none", async () => {
-    const directory = new PeerDirectory({
+    const directory = peerDirectory({
       keys,
       secrets: [],
       readInstances: async () => rows.rows,
       clock: createManualClock(),
     });
-    expect(directory.self).toBe(null);
+    expect(directory.self()).toBe(null);
     const first = rows.register(directory, "http://sender");
     directory.know(rows.rows);
     directory.introduce(crypto.randomUUID(), "http://sender");
-    expect(directory.self).toMatchObject({ instanceId: first.instanceId, heartbeat: first.counter });
+    expect(directory.self()).toMatchObject({ instanceId: first.instanceId, heartbeat: first.counter });
     const second = rows.register(directory, "http://sender");
     directory.know(rows.rows);
-    expect(directory.self?.instanceId).toBe(second.instanceId);
+    expect(directory.self()?.instanceId).toBe(second.instanceId);
     expect((await directory.at("http://sender"))?.instanceId, "of two in one place, the later").toBe(second.instanceId);
   });
 

@@ -9,8 +9,8 @@ const tx = { lane, txId: "t", nonce: 1, txHash: null } as const;
 
 function limited() {
   const clock = createManualClock();
-  const said: LeftOut<string>[] = [];
-  const isOneTooMany = lineLimit<string>(clock, (left) => void said.push(left));
+  const said: LeftOut[] = [];
+  const isOneTooMany = lineLimit(clock, (left) => void said.push(left));
   const write = (message: string, times: number): number =>
     Array.from({ length: times }).filter(() => !isOneTooMany({ event: "e", level: "warn", message })).length;
   return { clock, said, write };

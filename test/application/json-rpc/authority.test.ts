@@ -35,7 +35,7 @@ describe("a key", () => {
     expect((await rpc.call("eth_chainId", [], as("shop"))).result).toBeDefined();
   });
 
-  // protects [Attacks] src/adapters/http/rpc/rpc-context.ts, src/application/authority.ts
+  // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
   it("does in each call what its scopes are for", async () => {
     await start({ apiKeys: [key("reader", { scopes: ["read"] }), key("sender", { scopes: ["submit"] })] });
     const packet = [
@@ -54,7 +54,7 @@ describe("a key", () => {
     ]);
   });
 
-  // protects [Attacks] src/adapters/http/rpc/rpc-context.ts, src/application/authority.ts
+  // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
   it("that is limited to signers and chains sees and uses no others: 4100", async () => {
     const own = SIGNERS[1] as typeof SIGNER;
     await start({ apiKeys: [key("own", { signers: [own] }), key("elsewhere", { chains: [1] })] });
@@ -70,7 +70,7 @@ describe("a key", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  // protects [Attacks] src/adapters/http/rpc/rpc-context.ts, src/application/authority.ts
+  // protects [Attacks] src/adapters/http/exchange/auth.ts, src/application/authority.ts
   it("sees no transaction of a signer that is not its own, by whatever name", async () => {
     await start({ apiKeys: [key("all"), key("own", { signers: [SIGNERS[1] as typeof SIGNER] })] });
     entry.faults.inject({ kind: "unavailable" }, { method: "eth_sendRawTransaction" });

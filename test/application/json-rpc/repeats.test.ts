@@ -47,7 +47,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
     ["beginning of a minute of the clock", 1, 61],
     ["beginning of one, almost two later", 1, 115],
     ["end of one", 55, 61],
-    // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
+    // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
   ])("are two transactions more than a minute apart, from the %s", async (_, second, apart) => {
     await start();
     await toSecond(second);
@@ -59,7 +59,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
     expect(world.rows()).toHaveLength(2);
   });
 
-  // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
+  // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
   it("of another key are its own transactions", async () => {
     await start();
     const { result } = await rpc.send({}, merging("shop"));
@@ -73,7 +73,7 @@ describe("sends that are alike at /rpc?repeat=merge", () => {
   it.each([
     ["in the same minute of the clock", 5, 20],
     ["in the minute before", 50, 30],
-    // protects [JSON-RPC] src/adapters/http/rpc/name-repeats.ts
+    // protects [JSON-RPC] src/adapters/http/rpc/sends.ts
   ])("find what the release before named without the key, %s", async (_, second, apart) => {
     await start();
     await toSecond(second);

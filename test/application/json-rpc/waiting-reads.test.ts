@@ -211,7 +211,7 @@ describe("where more reads wait than there is room for", () => {
     return codes;
   };
 
-  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
+  // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
   it("who has more than its share is refused, with a code that reads may be repeated after; nobody else is", async () => {
     await start(KEYS);
     const busy = Array.from({ length: 12 }, () => large("busy"));

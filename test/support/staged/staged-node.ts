@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type DashboardOptions, dashboardFiles } from "../../../src/adapters/dashboard/files.ts";
-import { PAGE_HEADERS } from "../../../src/adapters/http/routes/files.ts";
+import { PAGE_HEADERS } from "../../../src/adapters/http/routes/operations.ts";
 
 /** A request as the scene sees it: path under /api/v1 and query. */
 export interface Asked {

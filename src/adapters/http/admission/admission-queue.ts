@@ -11,7 +11,8 @@ import type { Clock } from "../../../ports/clock.ts";
 
 export interface AdmissionOptions {
   readonly clock: Clock;
-  readonly arrivals: Pick<Arrivals, "keepComing">;
+  /** Of connections: see `arrivalsOf`. */
+  readonly arrivals: { readonly keepComing: boolean };
   readonly admittance: () => Admittance;
   /** Time per turn of the event loop in which requests are admitted. */
   readonly turnMs: number;
@@ -44,122 +45,125 @@ const RETRY_MS = 20;
 /** Longest delay for more connections. Only an overloaded node, or endless connections, reach it. */
 const WAIT_FOR_OTHERS_MS = 500;
 const REPORT_INTERVAL_MS = 1_000;
+
+export function admissionQueue(options: AdmissionOptions) {
+  const { clock, arrivals, limit, onWaiting } = options;
+  const waiting: WaitingRequest[] = [];
+  const hasTime = turnTime(options);
+  const batch = batchSize(options);
+  const refuse = refusing(options, () => waiting.length);
+  let isScheduled = false;
+
+  const admitSoon = () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    clock.soon(admitTurn);
+  };
+
+  /** Once per turn of the event loop, so that new connections and answers are processed in between. */
+  const admitTurn = () => {
+    isScheduled = false;
+    admit(clock.monotonicMs(), options.admittance());
+    onWaiting(waiting.length);
+  };
+
+  const admit = (nowMs: number, admittance: Admittance) => {
+    refuseOverdue(nowMs, admittance);
+    if (waiting.length === 0 || admittance.kind === "soon") batch.pause();
+    if (waiting.length === 0) return;
+    if (admittance.kind === "soon") {
+      isScheduled = true;
+      clock.after(RETRY_MS, admitTurn);
+      return;
+    }
+    admitSoon();
+    if (shouldWaitForOthers(nowMs)) return;
+    for (const request of waiting.splice(0, batch.next(nowMs))) {
+      if (admittance.kind === "closed") refuse(request, admittance.refusal());
+      else if (request.isGone()) refuse(request, tooMany());
+      else request.enter();
+    }
+  };
+
+  const shouldWaitForOthers = (nowMs: number) => {
+    const waitedMs = nowMs - (waiting[0]?.arrivedMs ?? nowMs);
+    return arrivals.keepComing && waitedMs < WAIT_FOR_OTHERS_MS && waiting.length < AT_ONCE.most;
+  };
+
+  const refuseOverdue = (nowMs: number, admittance: Admittance) => {
+    const first = waiting.findIndex(({ arrivedMs }) => nowMs - arrivedMs < WAIT_AT_MOST_MS);
+    for (const request of waiting.splice(0, first === -1 ? waiting.length : first)) {
+      refuse(request, admittance.kind === "open" ? tooMany() : admittance.refusal());
+    }
+  };
+
+  return (request: WaitingRequest) => {
+    const admittance = waiting.length === 0 ? options.admittance() : null;
+    if (admittance?.kind === "closed") refuse(request, admittance.refusal());
+    else if (admittance?.kind === "open" && !arrivals.keepComing && hasTime(request.arrivedMs)) request.enter();
+    else if (waiting.length >= limit) refuse(request, tooMany());
+    else {
+      waiting.push(request);
+      onWaiting(waiting.length);
+      admitSoon();
+    }
+  };
+}
+
+/** True while this turn of the event loop may admit requests. */
+function turnTime({ clock, turnMs }: AdmissionOptions) {
+  let beganMs: number | null = null;
+  return (nowMs: number) => {
+    if (beganMs === null) {
+      beganMs = nowMs;
+      clock.soon(() => {
+        beganMs = null;
+      });
+    }
+    return nowMs - beganMs < turnMs;
+  };
+}
+
 /**
  * Waiting requests admitted at once: adapted to the time of a turn. The minimum keeps commits large: a starved node
  * would otherwise spend its time on commits of one create each.
  */
 const AT_ONCE = { least: 64, most: 512 };
 
-export class AdmissionQueue {
-  private readonly options: AdmissionOptions;
-  private waiting: WaitingRequest[] = [];
-  private turnBeganMs: number | null = null;
-  private isScheduled = false;
-  private admittedMs: number | null = null;
-  private atOnce = AT_ONCE.least;
-  private refused = 0;
-  private reason = "";
-
-  constructor(options: AdmissionOptions) {
-    this.options = options;
-  }
-
-  add(request: WaitingRequest): void {
-    const admittance = this.waiting.length === 0 ? this.options.admittance() : null;
-    if (admittance?.kind === "closed") {
-      this.refuse(request, admittance.refusal());
-    } else if (admittance?.kind === "open" && !this.options.arrivals.keepComing && this.hasTime(request.arrivedMs)) {
-      request.enter();
-    } else if (this.waiting.length >= this.options.limit) {
-      this.refuse(request, tooMany());
-    } else {
-      this.waiting.push(request);
-      this.options.onWaiting(this.waiting.length);
-      this.admitSoon();
-    }
-  }
-
-  private hasTime(nowMs: number): boolean {
-    if (this.turnBeganMs === null) {
-      this.turnBeganMs = nowMs;
-      this.options.clock.soon(() => {
-        this.turnBeganMs = null;
-      });
-    }
-    return nowMs - this.turnBeganMs < this.options.turnMs;
-  }
-
-  private admitSoon(): void {
-    if (this.isScheduled) return;
-    this.isScheduled = true;
-    this.options.clock.soon(() => this.admitTurn());
-  }
-
-  /** Once per turn of the event loop, so that new connections and answers are processed in between. */
-  private admitTurn(): void {
-    this.isScheduled = false;
-    this.admit();
-    this.options.onWaiting(this.waiting.length);
-  }
-
-  private admit(): void {
-    const nowMs = this.options.clock.monotonicMs();
-    const admittance = this.options.admittance();
-    this.refuseOverdue(nowMs, admittance);
-    if (this.waiting.length === 0 || admittance.kind === "soon") this.admittedMs = null;
-    if (this.waiting.length === 0) return;
-    if (admittance.kind === "soon") {
-      this.isScheduled = true;
-      this.options.clock.after(RETRY_MS, () => this.admitTurn());
-      return;
-    }
-    this.admitSoon();
-    if (this.shouldWaitForOthers(nowMs)) return;
-    this.adapt(nowMs);
-    for (const request of this.waiting.splice(0, this.atOnce)) {
-      if (admittance.kind === "closed") this.refuse(request, admittance.refusal());
-      else if (request.isGone()) this.refuse(request, tooMany());
-      else request.enter();
-    }
-  }
-
-  private shouldWaitForOthers(nowMs: number): boolean {
-    const waitedMs = nowMs - (this.waiting[0]?.arrivedMs ?? nowMs);
-    return this.options.arrivals.keepComing && waitedMs < WAIT_FOR_OTHERS_MS && this.waiting.length < AT_ONCE.most;
-  }
-
-  private adapt(nowMs: number): void {
-    const { turnMs } = this.options;
-    if (this.admittedMs !== null) {
-      const wanted = nowMs - this.admittedMs > turnMs ? this.atOnce / 2 : this.atOnce * 2;
-      this.atOnce = Math.min(AT_ONCE.most, Math.max(AT_ONCE.least, wanted));
-    }
-    this.admittedMs = nowMs;
-  }
-
-  private refuseOverdue(nowMs: number, admittance: Admittance): void {
-    const first = this.waiting.findIndex(({ arrivedMs }) => nowMs - arrivedMs < WAIT_AT_MOST_MS);
-    const overdue = this.waiting.splice(0, first === -1 ? this.waiting.length : first);
-    for (const request of overdue) {
-      this.refuse(request, admittance.kind === "open" ? tooMany() : admittance.refusal());
-    }
-  }
-
-  private refuse(request: WaitingRequest, refusal: FencepostError): void {
-    if (this.refused === 0) this.options.clock.after(REPORT_INTERVAL_MS, () => this.report());
-    this.refused++;
-    this.reason = refusal.message;
-    request.enter(refusal);
-  }
-
-  private report(): void {
-    const { refused, reason } = this;
-    this.refused = 0;
-    this.options.onRefused({ refused, reason, waiting: this.waiting.length });
-  }
+function batchSize({ turnMs }: AdmissionOptions) {
+  let lastMs: number | null = null;
+  let size = AT_ONCE.least;
+  return {
+    pause: () => {
+      lastMs = null;
+    },
+    next: (nowMs: number) => {
+      if (lastMs !== null) {
+        const wanted = nowMs - lastMs > turnMs ? size / 2 : size * 2;
+        size = Math.min(AT_ONCE.most, Math.max(AT_ONCE.least, wanted));
+      }
+      lastMs = nowMs;
+      return size;
+    },
+  };
 }
 
-function tooMany(): FencepostError {
+/** Refuses requests, and reports how many. */
+function refusing({ clock, onRefused }: AdmissionOptions, waiting: () => number) {
+  let refused = 0;
+  let reason = "";
+  const report = () => {
+    onRefused({ refused, reason, waiting: waiting() });
+    refused = 0;
+  };
+  return (request: WaitingRequest, refusal: FencepostError) => {
+    if (refused++ === 0) clock.after(REPORT_INTERVAL_MS, report);
+    reason = refusal.message;
+    request.enter(refusal);
+  };
+}
+
+function tooMany() {
   return new FencepostError("QUEUE_FULL", "too many requests wait to be read; nothing was accepted", {
     retryAfterSeconds: 1,
   });
@@ -170,30 +174,24 @@ function tooMany(): FencepostError {
  * callers that connect at once arrive in a thousand turns. Each request would be served alone, with a commit of its
  * own.
  */
-export class Arrivals {
-  private readonly clock: Pick<Clock, "soon">;
-  private inARow = 0;
-  private isNew = false;
-
-  constructor(clock: Pick<Clock, "soon">) {
-    this.clock = clock;
-  }
-
-  /** Called for each accepted connection. */
-  readonly came = (): void => {
-    this.inARow++;
-    this.isNew = true;
-    if (this.inARow === 1) this.clock.soon(() => this.turnEnded());
+export function arrivalsOf(clock: Pick<Clock, "soon">) {
+  let inARow = 0;
+  let isNew = false;
+  const turnEnded = () => {
+    if (!isNew) inARow = 0;
+    else clock.soon(turnEnded);
+    isNew = false;
   };
-
-  /** True after a connection in each of the last two turns. A single one is admitted at once. */
-  get keepComing(): boolean {
-    return this.inARow > 1;
-  }
-
-  private turnEnded(): void {
-    if (!this.isNew) this.inARow = 0;
-    else this.clock.soon(() => this.turnEnded());
-    this.isNew = false;
-  }
+  return {
+    /** Called for each accepted connection. */
+    came: () => {
+      inARow++;
+      isNew = true;
+      if (inARow === 1) clock.soon(turnEnded);
+    },
+    /** True after a connection in each of the last two turns. A single one is admitted at once. */
+    get keepComing() {
+      return inARow > 1;
+    },
+  };
 }

@@ -5,7 +5,8 @@
  */
 import { isIP } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { invalid } from "../../../domain/errors.ts";
+import { forbidden } from "../../../domain/keys/principal.ts";
 
 export interface WireOptions {
   /**
@@ -70,7 +71,7 @@ export function refuseTwoHosts(rawHeaders: readonly string[]): void {
 }
 
 /** The page is from the host that it calls. The scheme is ignored: a proxy may terminate TLS. */
-function isSame(origin: string, host: string): boolean {
+function isSame(origin: string, host: string) {
   if (!URL.canParse(origin)) return false;
   const { protocol, host: own } = new URL(origin);
   return own !== "" && own === hostOf(host, protocol)?.host;
@@ -81,7 +82,7 @@ function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) 
   const known = new Set(names.map((name) => hostOf(name)?.host));
   // An IP address cannot be rebound. So a node that listens on a wildcard accepts any IP address as host.
   const anyAddress = "own" in hosts && hosts.own.some((name) => WILDCARDS.has(name));
-  const isKnown = (given: string): boolean => {
+  const isKnown = (given: string) => {
     const url = hostOf(given);
     if (url === null) return false;
     if (known.has(url.hostname) || known.has(url.host)) return true;
@@ -99,15 +100,11 @@ function hostCheck(hosts: Exclude<WireOptions["hosts"], "any">): (host: string) 
 }
 
 /** The host as browsers spell it, without the default port. */
-function hostOf(host: string, protocol = "http:"): URL | null {
+function hostOf(host: string, protocol = "http:") {
   const url = URL.canParse(`${protocol}//${host}`) ? new URL(`${protocol}//${host}`) : null;
   return url !== null && url.username === "" && url.pathname === "/" && host !== "" ? url : null;
 }
 
-function quoted(text: string): string {
+function quoted(text: string) {
   return JSON.stringify(text.slice(0, 100));
-}
-
-function forbidden(rule: string, detail: string): FencepostError {
-  return new FencepostError("FORBIDDEN", detail, { rule });
 }

@@ -24,7 +24,7 @@ export function quotaHeaders(reply: FastifyReply, { extras }: FencepostError): v
   addHeaders(reply, `"${rule}";q=${limit}`, `"${rule}";r=0;t=${Math.ceil(retryAfterSeconds)}`);
 }
 
-function addHeaders(reply: FastifyReply, policy: string, left: string): void {
+function addHeaders(reply: FastifyReply, policy: string, left: string) {
   for (const [name, item] of [["ratelimit-policy", policy] as const, ["ratelimit", left] as const]) {
     const others = reply.getHeader(name);
     reply.header(name, others === undefined ? item : `${others}, ${item}`);

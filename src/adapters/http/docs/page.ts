@@ -1,8 +1,12 @@
-import type { MediaType, OpenApiDocument, Parameter, ResponseObject } from "../../../contract/openapi.ts";
-import { openApiDocument } from "../../../contract/openapi.ts";
+import {
+  type JsonSchema,
+  type MediaType,
+  type OpenApiDocument,
+  openApiDocument,
+  type Parameter,
+  type ResponseObject,
+} from "../../../contract/openapi.ts";
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../domain/errors.ts";
-import { type Html, html, prose } from "./html.ts";
-import { fieldRow, schemaView, typeOf } from "./schemas.ts";
 import { DOCS_STYLE } from "./style.ts";
 
 /** The node's API reference, for programs and for people. */
@@ -14,7 +18,7 @@ export function writeReference(version: string) {
 }
 
 /** The reference as one page without scripts, complete without internet access. */
-function docsPage(document: OpenApiDocument): string {
+function docsPage(document: OpenApiDocument) {
   const operations = operationsOf(document);
   return html`<!doctype html>
 <html lang="en">
@@ -47,7 +51,7 @@ function operationsOf(document: OpenApiDocument) {
   );
 }
 
-function navigation(document: OpenApiDocument, operations: readonly PlacedOperation[]): Html {
+function navigation(document: OpenApiDocument, operations: readonly PlacedOperation[]) {
   return html`<nav aria-label="Routes">
 <p class="brand"><a href="./">Fencepost</a> <span>${document.info.version}</span></p>
 ${document.tags.map(
@@ -58,15 +62,15 @@ ${document.tags.map(
 </nav>`;
 }
 
-function navigationEntry({ method, operation }: PlacedOperation): Html {
+function navigationEntry({ method, operation }: PlacedOperation) {
   return html`<li><a href="#${operation.operationId}">${badge(method)} ${operation.summary}</a></li>`;
 }
 
-function badge(method: string): Html {
+function badge(method: string) {
   return html`<span class="method ${method}">${method.toUpperCase()}</span>`;
 }
 
-function introduction(document: OpenApiDocument): Html {
+function introduction(document: OpenApiDocument) {
   return html`<header>
 <h1>API reference</h1>
 <p>${document.info.description}</p>
@@ -77,12 +81,12 @@ problem document (RFC 9457) with a stable <a href="#errors">code</a>.</p>
 </header>`;
 }
 
-function tagSection(tag: OpenApiDocument["tags"][number], operations: readonly PlacedOperation[]): Html {
+function tagSection(tag: OpenApiDocument["tags"][number], operations: readonly PlacedOperation[]) {
   const own = operations.filter(({ operation }) => operation.tags.includes(tag.name));
   return html`<section><h2>${tag.name}</h2><p>${tag.description}</p>${own.map(operationArticle)}</section>`;
 }
 
-function operationArticle(placed: PlacedOperation): Html {
+function operationArticle(placed: PlacedOperation) {
   const { method, path, operation } = placed;
   const open = operation.security === undefined ? null : html`<span class="open">no key needed</span>`;
   return html`<article id="${operation.operationId}">
@@ -96,18 +100,17 @@ ${Object.entries(operation.responses).map(([status, response]) => responseView(s
 </article>`;
 }
 
-function parametersTable(parameters: readonly Parameter[]): Html | null {
+function parametersTable(parameters: readonly Parameter[]) {
   if (parameters.length === 0) return null;
   const rows = parameters.map((parameter) => {
     const where = parameter.in === "query" ? "" : ` (${parameter.in})`;
     const { description = "" } = parameter;
     return fieldRow(`${parameter.name}${where}`, { ...parameter.schema, description }, parameter.required);
   });
-  return html`<h4>Parameters</h4><table class="fields">
-<thead><tr><th scope="col">name</th><th scope="col">type</th><th scope="col">meaning</th></tr></thead><tbody>${rows}</tbody></table>`;
+  return html`<h4>Parameters</h4>${table(["name", "type"], rows)}`;
 }
 
-function requestView({ path, operation }: PlacedOperation): Html | null {
+function requestView({ path, operation }: PlacedOperation) {
   const media = operation.requestBody?.content["application/json"];
   if (media === undefined) return null;
   const examples = Object.entries(media.examples ?? {});
@@ -123,7 +126,7 @@ ${examples.map(
 )}`;
 }
 
-function responseView(status: string, response: ResponseObject): Html {
+function responseView(status: string, response: ResponseObject) {
   const [contentType, media] = Object.entries(response.content ?? {})[0] ?? [];
   const failure = contentType === "application/problem+json";
   return html`<div class="answer"><p><span class="status s${status.slice(0, 1)}">${status}</span> ${
@@ -132,7 +135,7 @@ function responseView(status: string, response: ResponseObject): Html {
 ${media?.example === undefined ? null : html`<details><summary>Example</summary><pre><code>${json(media.example)}</code></pre></details>`}</div>`;
 }
 
-function errorLinks(media: MediaType | undefined): Html {
+function errorLinks(media: MediaType | undefined) {
   const codes = Object.keys(media?.examples ?? {});
   return html`${codes.map((code) => html`<a class="code" href="#${code}"><code>${code}</code></a> `)}`;
 }
@@ -143,16 +146,15 @@ const RETRY_ADVICE = {
   elsewhere: "Send it to the node named by ownerUrl.",
 } as const;
 
-function errorSection(): Html {
+function errorSection() {
   const rows = (Object.keys(ERROR_CATALOGUE) as ErrorCode[]).map((code) => {
     const { status, title, retry } = ERROR_CATALOGUE[code];
     return html`<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${RETRY_ADVICE[retry]}</td></tr>`;
   });
-  return html`<section id="errors"><h2>Errors</h2><table class="fields">
-<thead><tr><th scope="col">code</th><th scope="col">status</th><th scope="col">meaning</th></tr></thead><tbody>${rows}</tbody></table></section>`;
+  return html`<section id="errors"><h2>Errors</h2>${table(["code", "status"], rows)}</section>`;
 }
 
-function schemaSection(document: OpenApiDocument): Html {
+function schemaSection(document: OpenApiDocument) {
   const schemas = Object.entries(document.components.schemas).map(
     ([name, schema]) => html`<article id="schema-${name}"><h3>${name}</h3>
 ${typeof schema.description === "string" ? html`<p>${prose(schema.description)}</p>` : null}${schemaView(schema)}</article>`,
@@ -160,6 +162,86 @@ ${typeof schema.description === "string" ? html`<p>${prose(schema.description)}<
   return html`<section id="schemas"><h2>Schemas</h2>${schemas}</section>`;
 }
 
-function json(value: unknown): string {
+function json(value: unknown) {
   return JSON.stringify(value, null, 2);
+}
+
+/** A schema for readers: a table of fields for objects, a short text for all else. */
+function schemaView(schema: JsonSchema) {
+  const properties = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
+  if (properties.length === 0) return html`<p class="type">${typeOf(schema)}</p>`;
+  const required = (schema.required ?? []) as readonly string[];
+  return table(
+    ["field", "type"],
+    properties.map(([name, field]) => fieldRow(name, field, required.includes(name))),
+  );
+}
+
+function table([first, second]: readonly [string, string], rows: readonly Html[]) {
+  return html`<table class="fields">
+<thead><tr><th scope="col">${first}</th><th scope="col">${second}</th><th scope="col">meaning</th></tr></thead>
+<tbody>${rows}</tbody></table>`;
+}
+
+function fieldRow(name: string, field: JsonSchema, required: boolean) {
+  return html`<tr><td><code>${name}</code>${required ? null : html` <span class="optional">optional</span>`}</td>
+<td>${typeOf(field)}</td><td>${meaningOf(field)}</td></tr>`;
+}
+
+function typeOf(schema: JsonSchema): Html {
+  if (typeof schema.$ref === "string") {
+    const name = schema.$ref.split("/").at(-1) ?? "";
+    return html`<a href="#schema-${name}">${name}</a>`;
+  }
+  if (Array.isArray(schema.anyOf)) {
+    return html`${(schema.anyOf as JsonSchema[]).map((each, index) => html`${index === 0 ? "" : " or "}${typeOf(each)}`)}`;
+  }
+  if (schema.type === "array") return html`array of ${typeOf((schema.items ?? {}) as JsonSchema)}`;
+  if (Array.isArray(schema.enum)) return html`${schema.enum.map((word) => html`<code>${String(word)}</code> `)}`;
+  if (schema.type === undefined) return html`anything`;
+  const types = [schema.type].flat().join(" or ");
+  return html`${types}${typeof schema.format === "string" ? ` (${schema.format})` : ""}`;
+}
+
+function meaningOf(field: JsonSchema) {
+  const limits = [
+    limit("from", field.minimum),
+    limit("to", field.maximum === Number.MAX_SAFE_INTEGER ? undefined : field.maximum),
+    limit("at most", field.maxLength, "characters"),
+    limit("default", field.default),
+  ].filter((text) => text !== null);
+  const description = typeof field.description === "string" ? field.description : "";
+  return html`${prose(description)}${limits.length === 0 ? null : html` <span class="limits">${limits.join(", ")}</span>`}`;
+}
+
+function limit(word: string, value: unknown, unit = "") {
+  return value === undefined ? null : `${word} ${String(value)} ${unit}`.trim();
+}
+
+/** Markup whose text is already escaped. */
+interface Html {
+  readonly markup: string;
+}
+
+type Content = string | number | Html | readonly Html[] | null;
+
+/** A template whose values are escaped unless they are markup themselves. */
+function html(parts: TemplateStringsArray, ...values: readonly Content[]): Html {
+  return { markup: parts.reduce((text, part, index) => text + contentOf(values[index - 1] ?? null) + part) };
+}
+
+/** Prose of the contract: `words` between backticks become code. */
+function prose(text: string): Html {
+  const parts = text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return html`${parts}`;
+}
+
+function contentOf(value: Content) {
+  if (value === null) return "";
+  if (typeof value === "string" || typeof value === "number") return escaped(String(value));
+  return "markup" in value ? value.markup : value.map(({ markup }) => markup).join("");
+}
+
+function escaped(text: string) {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

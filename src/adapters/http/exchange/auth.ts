@@ -78,6 +78,6 @@ export function rememberedFor<T>(make: (principal: Principal) => T): (principal:
   };
 }
 
-function unauthenticated(detail: string): FencepostError {
+function unauthenticated(detail: string) {
   return new FencepostError("UNAUTHENTICATED", detail);
 }

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import type { FencepostApi } from "../../../application/operations/calls.ts";
 import { type Call, methodOf } from "../../../contract/calls/call.ts";
 import type { DeclaredCall } from "../../../contract/calls/index.ts";
+import { defined } from "../../../domain/defined.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { asObject } from "./json-body.ts";
 import { queryReader } from "./query.ts";
@@ -64,7 +65,7 @@ function defaultsOf({ query }: Call): Members {
   return Object.fromEntries(always.map(([name, { default: usual }]) => [name, usual === 0 ? 0 : false]));
 }
 
-function refuseNone({ needs = [] }: Call, query: Members): void {
+function refuseNone({ needs = [] }: Call, query: Members) {
   const [first, ...others] = needs;
   if (first === undefined || needs.some((name) => query[name] !== undefined)) return;
   throw invalid(first, `is required, or ${others.join(", ")}`);
@@ -74,7 +75,7 @@ function refuseNone({ needs = [] }: Call, query: Members): void {
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Text that is not a UUID names no transaction; the database is not asked to parse it. */
-function readParams(params: Asked["params"]): Asked["params"] {
+function readParams(params: Asked["params"]) {
   if (params.txId === undefined) return params;
   const txId = params.txId.toLowerCase();
   if (!UUID.test(txId)) throw new FencepostError("NOT_FOUND", "there is no transaction with this id");
@@ -82,7 +83,7 @@ function readParams(params: Asked["params"]): Asked["params"] {
 }
 
 /** An action validates its own body, which may be absent. */
-function readBody(call: Call, body: unknown): unknown {
+function readBody(call: Call, body: unknown) {
   if (isAction(call)) return body;
   if (call.body !== undefined) return asObject(body);
   const [unknown] = Object.keys(body === undefined ? {} : asObject(body));
@@ -90,7 +91,7 @@ function readBody(call: Call, body: unknown): unknown {
   return undefined;
 }
 
-function isAction({ action, takes }: Call): boolean {
+function isAction({ action, takes }: Call) {
   return action !== undefined || takes?.[0] === "action";
 }
 
@@ -109,13 +110,7 @@ function argumentsOf(call: Call, asked: Asked, query: Members): readonly unknown
 /** An action whose path names nothing is about every signer. */
 function actionOf({ action }: Call, { params, body, actor, idempotencyKey }: Asked) {
   const subject = Object.keys(params).length === 0 ? { signer: null } : params;
-  return {
-    ...(action !== undefined && { action }),
-    ...subject,
-    request: body,
-    actor,
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-  };
+  return defined({ action, ...subject, request: body, actor, idempotencyKey });
 }
 
 function named(takes: readonly string[], { params, body, actor }: Asked, query: Members) {

@@ -1,16 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
-import type { CheckBody } from "./options.ts";
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** Size of the received body. */
-    bodyBytes: number;
-    /** For requests of other nodes: throws if the body is not the signed one. */
-    checkBody: CheckBody | null;
-  }
-}
 
 /** Enough for any ABI, and a bound on the recursion of all later code. */
 const DEPTH_LIMIT = 64;
@@ -20,8 +10,6 @@ const PATH_LENGTH_LIMIT = 200;
 
 /** Accepts JSON only. If a name occurs twice in an object, the last one counts, as in ECMAScript. */
 export function acceptOnlyJson(app: FastifyInstance): void {
-  app.decorateRequest("bodyBytes", 0);
-  app.decorateRequest("checkBody", null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
     try {
@@ -54,7 +42,7 @@ function parse(request: FastifyRequest, body: Buffer): unknown {
 }
 
 /** Refuses compressed bodies with an error of their own: "is not valid JSON" would mislead the caller. */
-function refuseEncoded(encoding: string | undefined): void {
+function refuseEncoded(encoding: string | undefined) {
   if (encoding === undefined || encoding === "identity") return;
   throw invalid("content-encoding", "is not supported: send the body uncompressed");
 }
@@ -97,4 +85,15 @@ function findOffenceInArray(values: readonly unknown[], depth: number, limit: nu
     if (inner !== null) return { ...inner, path: [String(index), ...inner.path] };
   }
   return null;
+}
+
+export const IDEMPOTENCY_KEY = "idempotency-key";
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+
+/** The caller's name of its request, if any: requests with the same name are the same request. */
+export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  const key = headers[IDEMPOTENCY_KEY];
+  if (key === undefined) return undefined;
+  if (typeof key !== "string" || !PRINTABLE_ASCII.test(key)) throw invalid(IDEMPOTENCY_KEY, "must be printable ASCII");
+  return key;
 }

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { DoneFuncWithErrOrRes, FastifyReply, FastifyRequest } from "fastify";
+import type { DoneFuncWithErrOrRes, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { TSchema } from "typebox";
 import type { Created } from "../../../application/api.ts";
 import type { FencepostApi } from "../../../application/operations/calls.ts";
@@ -12,11 +12,9 @@ import type { Mask } from "../../../domain/text/mask.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { ForwardedCreate, LaneAnswer, LaneRequest } from "../../../ports/peers.ts";
 import type { AdmissionOptions } from "../admission/admission-queue.ts";
+import type { Held } from "../admission/held-bytes.ts";
 import type { WireOptions } from "../admission/host-and-origin.ts";
 import type { LongPolls } from "./long-polls.ts";
-
-/** Treatment of raw transactions of unknown signers. */
-export type ForeignRaw = "pass" | "refuse";
 
 export interface HttpServerOptions {
   readonly api: FencepostApi;
@@ -53,7 +51,8 @@ export interface HttpServerOptions {
 }
 
 export interface JsonRpcOptions {
-  readonly foreignRaw: ForeignRaw;
+  /** Treatment of raw transactions of unknown signers. */
+  readonly foreignRaw: "pass" | "refuse";
   /** An API key may stand in the path: for clients that send no headers. */
   readonly keyInPath: boolean;
   /** Reads that are passed on to the chain's endpoints beside the usual ones, by exact name. */
@@ -116,11 +115,6 @@ export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "cloc
   readonly longPolls: LongPolls;
 }
 
-/** Who gave an order, for the audit. */
-export function actorOf({ name }: Principal): string {
-  return `operator:${name ?? "anonymous"}`;
-}
-
 type Writer = ReturnType<FastifyReply["compileSerializationSchema"]>;
 const writers = new WeakMap<TSchema, Writer>();
 
@@ -131,7 +125,7 @@ const writers = new WeakMap<TSchema, Writer>();
  */
 export function answering(response: Readonly<Record<number, TSchema>>) {
   return {
-    preSerialization(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: DoneFuncWithErrOrRes): void {
+    preSerialization(_: FastifyRequest, reply: FastifyReply, payload: unknown, done: DoneFuncWithErrOrRes) {
       const schema = response[reply.statusCode];
       if (schema !== undefined) reply.serializer(writerOf(schema, reply));
       done(null, payload);
@@ -145,7 +139,42 @@ export function writerOf(schema: TSchema, reply: FastifyReply): Writer {
   return writer;
 }
 
+const NOT_YET = null as never;
+
+/** Gives requests the members that hooks set; Fastify wants to know them before the first route. */
+export function decorate(app: FastifyInstance, { mask }: Pick<HttpServerOptions, "mask">): void {
+  const members = {
+    principal: NOT_YET,
+    api: NOT_YET,
+    pattern: null,
+    arrivedMs: 0,
+    bodyBytes: 0,
+    checkBody: null,
+    held: null,
+  };
+  for (const [name, value] of Object.entries(members)) app.decorateRequest(name, value);
+  app.decorate("mask", mask);
+}
+
 declare module "fastify" {
+  interface FastifyInstance {
+    mask: Mask;
+  }
+  interface FastifyRequest {
+    /** The caller, authenticated once before admission. */
+    principal: Principal;
+    /** The API as this caller may use it. */
+    api: FencepostApi;
+    /** Pattern of its route; null if none matched. */
+    pattern: string | null;
+    arrivedMs: number;
+    /** Size of the received body. */
+    bodyBytes: number;
+    /** For requests of other nodes: throws if the body is not the signed one. */
+    checkBody: CheckBody | null;
+    /** Reservation of its body; null: no body, or not read. */
+    held: Held | null;
+  }
   interface FastifyContextConfig {
     /** Answered without an API key. */
     open?: true;

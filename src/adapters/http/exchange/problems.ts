@@ -1,15 +1,10 @@
+import { STATUS_CODES } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Problem, problemDocument } from "../../../contract/schemas/problem.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { type Mask, maskOfShapes, maskTexts } from "../../../domain/text/mask.ts";
 import { quotaHeaders } from "../admission/rate-headers.ts";
 import type { HttpLogger, HttpServerOptions } from "./options.ts";
-
-declare module "fastify" {
-  interface FastifyInstance {
-    mask: Mask;
-  }
-}
 
 const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 const HEADER_VALUE = /^[\x20-\x7e]+$/;
@@ -20,8 +15,8 @@ export function problemOf({ code, message, extras }: FencepostError, mask: Mask)
   return {
     ...problemDocument(code, mask(message)),
     ...extras,
-    ...(path === undefined ? {} : { path: mask(path) }),
-    ...(revert === undefined ? {} : { revert: maskTexts(mask, revert) as typeof revert }),
+    ...(path !== undefined && { path: mask(path) }),
+    ...(revert !== undefined && { revert: maskTexts(mask, revert) as typeof revert }),
   };
 }
 
@@ -29,20 +24,19 @@ type Audit = Pick<HttpServerOptions, "logger" | "mask" | "onRefused">;
 
 /** Records the refusal of a request, or of one item of a batch. */
 export function noteRefusal(
-  onRefused: NonNullable<Audit["onRefused"]>,
+  onRefused: Audit["onRefused"],
   { principal, method, pattern }: FastifyRequest,
   { code, extras }: FencepostError,
 ): void {
   const rule = code === "UNAUTHENTICATED" ? "apiKey" : extras.rule;
   if (rule === undefined) return;
   if (code !== "UNAUTHENTICATED" && code !== "FORBIDDEN" && code !== "QUOTA_EXCEEDED") return;
-  onRefused({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
+  onRefused?.({ code, rule, key: principal?.name ?? null, method, route: pattern ?? "unmatched" });
 }
 
 /** Must run before any route is added, so that no route uses Fastify's own error answers. */
 export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
   const convert = errorConverter(audit);
-  app.decorate("mask", audit.mask);
   app.setErrorHandler((error, request, reply) => {
     // Fastify closes the connection of a caller that still sends a refused body, and the reset discards the answer.
     // Without that header Node reads the rest, within the request timeout.
@@ -54,9 +48,9 @@ export function answerWithProblems(app: FastifyInstance, audit: Audit): void {
 
 /** Converts an error to the caller's error, and records it for the audit. */
 export function errorConverter({ logger, onRefused }: Omit<Audit, "mask">) {
-  return (error: unknown, request: FastifyRequest): FencepostError => {
+  return (error: unknown, request: FastifyRequest) => {
     const known = toFencepostError(error, request, logger);
-    if (onRefused !== undefined) noteRefusal(onRefused, request, known);
+    noteRefusal(onRefused, request, known);
     return known;
   };
 }
@@ -75,11 +69,15 @@ export function sendProblem(reply: FastifyReply, error: FencepostError): Fastify
   return reply.send(JSON.stringify(problemOf(error, reply.server.mask)));
 }
 
-/** Malformed HTTP never reaches the router: the answer is written by hand. */
-export function rawProblem(error: FencepostError): string {
-  const body = JSON.stringify(problemOf(error, maskOfShapes));
+/** Status and body of an answer that does not come from the router. */
+export function problemAnswer(error: FencepostError) {
+  return { status: error.status, body: JSON.stringify(problemOf(error, maskOfShapes)) };
+}
+
+/** Malformed HTTP and refused upgrades never reach the router: the answer is written by hand. */
+export function rawAnswer({ status, body }: ReturnType<typeof problemAnswer>): string {
   const head = [
-    `HTTP/1.1 ${error.status} Bad Request`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
     `content-type: ${PROBLEM_TYPE}`,
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
@@ -88,10 +86,13 @@ export function rawProblem(error: FencepostError): string {
 }
 
 /** Any other error is a fault of ours: logged here, and hidden from the caller. */
-function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined): FencepostError {
+function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpLogger | undefined) {
   if (error instanceof FencepostError) return error;
-  const refused = REFUSED.get((error as { readonly code?: unknown } | null)?.code);
-  if (refused !== undefined) return refused();
+  const { code } = Object(error) as { code?: unknown };
+  const refused = REFUSED.get(code);
+  if (refused !== undefined) return invalid(...refused);
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
+    return new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes");
   // The caller disconnected in the middle of its body: nobody is left to answer.
   if (request.raw.readableAborted && !request.raw.complete) return invalid("", "ended before it was complete");
   const route = request.routeOptions.url ?? null;
@@ -100,21 +101,17 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
 }
 
 /** Errors of Fastify itself, by code. */
-const REFUSED = new Map<unknown, () => FencepostError>([
-  [
-    "FST_ERR_CTP_BODY_TOO_LARGE",
-    () => new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes"),
-  ],
-  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", () => invalid("content-type", "must be application/json")],
+const REFUSED = new Map<unknown, Parameters<typeof invalid>>([
+  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", ["content-type", "must be application/json"]],
   // For methods that require a body, such as QUERY, even without a route.
-  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", () => invalid("content-type", "must be application/json")],
-  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", () => invalid("content-length", "is not the length of the body")],
+  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", ["content-type", "must be application/json"]],
+  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", ["content-length", "is not the length of the body"]],
 ]);
 
 /** Masks keys in paths, even if the node accepts none there: they must not reach a log. */
 const KEY_IN_PATH = /^(\/rpc\/(?:[^/]*\/)?key\/).*$/i;
 
-function pathOf(request: FastifyRequest): string {
+function pathOf(request: FastifyRequest) {
   const path = request.url.split("?", 1)[0]?.slice(0, 200) ?? "";
   return path.replace(KEY_IN_PATH, "$1***");
 }

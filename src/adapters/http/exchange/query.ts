@@ -34,20 +34,22 @@ export function queryReader<T extends TObject>(schema: T): (query: unknown) => S
   return (query) => {
     const given = query as Readonly<Record<string, string | readonly string[]>>;
     const values: Record<string, Value> = {};
-    for (const name of Object.keys(given)) values[name] = readParameter(readers, name, given[name] ?? "");
+    for (const [name, text] of Object.entries(given)) {
+      const read = readers.get(name);
+      if (read === undefined)
+        throw unknownName({
+          name,
+          path: name,
+          known: [...readers.keys()],
+          complaint: "is not a parameter of this route",
+        });
+      if (typeof text !== "string") throw invalid(name, "is given more than once");
+      values[name] = read(name, text);
+    }
     for (const name of required)
       if (values[name] === undefined) throw invalid(name, "is required: give it in the query string");
     return values as Static<T>;
   };
-}
-
-function readParameter(readers: ReadonlyMap<string, Read>, name: string, text: string | readonly string[]) {
-  const read = readers.get(name);
-  if (read === undefined) {
-    throw unknownName({ name, path: name, known: [...readers.keys()], complaint: "is not a parameter of this route" });
-  }
-  if (typeof text !== "string") throw invalid(name, "is given more than once");
-  return read(name, text);
 }
 
 function numberReader(parameter: ParameterSchema): Read {

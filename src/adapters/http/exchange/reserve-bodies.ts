@@ -4,15 +4,8 @@
  */
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest, preParsingHookHandler } from "fastify";
-import { type Held, HeldBytes } from "../admission/held-bytes.ts";
+import { type Held, type HeldBytes, heldBytes } from "../admission/held-bytes.ts";
 import { noSuchRoute } from "./problems.ts";
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** Reservation of its body; null: no body, or not read. */
-    held: Held | null;
-  }
-}
 
 const WITHOUT_BODY = new Set(["GET", "HEAD", "OPTIONS"]);
 const MIB = 1024 * 1024;
@@ -23,8 +16,7 @@ const URGENT_BYTES = 16 * 1024;
 
 /** Must run before any route is added. */
 export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
-  const peers = new HeldBytes(PEERS_BYTES);
-  app.decorateRequest("held", null);
+  const peers = heldBytes(PEERS_BYTES);
   app.addHook("onRequest", (request, _, done) => {
     // Without a route Fastify would read the body, unauthenticated.
     done(request.is404 && lengthOf(request) !== 0 ? noSuchRoute(request) : undefined);
@@ -50,34 +42,27 @@ function reserving(bytes: HeldBytes, most: number, free: number): preParsingHook
     const length = lengthOf(request);
     // A body that is too large by its Content-Length is refused without being read.
     if (length === 0 || (length !== null && (length <= free || length > most))) return done();
-    const held = bytes.by(request.principal?.name ?? null);
+    const held = bytes(request.principal?.name ?? null);
     request.held = held;
-    try {
-      if (length === null) growWith(payload as unknown as Readable, held);
-      else held.grow(length);
-      done();
-    } catch (error) {
-      done(error as Error);
-    }
+    if (length !== null) return done(held.grow(length));
+    growWith(payload as unknown as Readable, held);
+    done();
   };
 }
 
 /** Null: unknown (chunked). */
-function lengthOf({ headers }: FastifyRequest): number | null {
+function lengthOf({ headers }: FastifyRequest) {
   if (headers["transfer-encoding"] !== undefined) return null;
   return Number(headers["content-length"] ?? 0);
 }
 
-function growWith(body: Readable, held: Held): void {
-  const grow = (chunk: Buffer): void => {
-    try {
-      held.grow(chunk.length);
-    } catch (error) {
-      body.off("data", grow);
-      // The body's reader fails with this error. The rest is read and dropped, so that the caller receives the
-      // answer.
-      body.emit("error", error);
-    }
+function growWith(body: Readable, held: Held) {
+  const grow = ({ length }: Buffer) => {
+    const refusal = held.grow(length);
+    if (refusal === null) return;
+    body.off("data", grow);
+    // The body's reader fails with this error. The rest is read and dropped, so that the caller receives the answer.
+    body.emit("error", refusal);
   };
   body.on("data", grow);
 }

@@ -1,5 +1,4 @@
-import type { CompletionsPage as ApiPage, ChainLook, Created, TransactionView } from "../../../application/api.ts";
-import type { Completion, CompletionsPage } from "../../../contract/schemas/completions.ts";
+import type { ChainLook, Created, TransactionView } from "../../../application/api.ts";
 import type { CreatedTransaction } from "../../../contract/schemas/create.ts";
 import type { Transaction } from "../../../contract/schemas/transaction-schema.ts";
 import { defined } from "../../../domain/defined.ts";
@@ -7,12 +6,12 @@ import type { Address } from "../../../domain/lane.ts";
 import type { Checksum } from "../../../domain/text/checksum.ts";
 import type { Payload } from "../../../domain/transaction/transaction.ts";
 import { isSettled } from "../../../domain/transaction/transitions.ts";
-import type { CompletionRecord, HistoryRecord } from "../../../ports/query-store.ts";
+import type { HistoryRecord } from "../../../ports/query-store.ts";
 
 /**
- * Transactions and completions in the contract's JSON, written by hand because they are read all the time; every other
- * answer is presented by its schema (`present.ts`). Members that the contract does not name stay inside: an answer is
- * written by the schema of its route.
+ * Transactions in the contract's JSON, written by hand because they are read all the time; every other answer is
+ * presented by its schema (`present-answer.ts`). Members that the contract does not name are left out later: an answer
+ * is written by the schema of its route.
  */
 
 type Plain<T> = { [K in keyof T]: T[K] extends infer V ? (V extends bigint | Date ? string : V) : never };
@@ -29,7 +28,7 @@ function told<T extends object, M extends object>(record: T, members: M): Omit<P
   return Object.assign(copy as Plain<T>, members);
 }
 
-function plain<T extends object>(record: T): Plain<T> {
+function plain<T extends object>(record: T) {
   return told(record, {}) as Plain<T>;
 }
 
@@ -90,17 +89,4 @@ function payloadView({ accessList, to, ...payload }: Payload, checksum: Checksum
 
 function historyView({ token, decision, ...step }: HistoryRecord): NonNullable<Transaction["history"]>[number] {
   return told(step, { actor: decision?.actor ?? null, audit: decision?.audit ?? null, fencingToken: token });
-}
-
-export function completionsView({ items, ...page }: ApiPage, checksum: Checksum): CompletionsPage {
-  return { ...page, items: items.map((item) => completionView(item, checksum)) };
-}
-
-/** Member by member, unlike the others: pages of the feed are long, and read all the time. */
-function completionView(record: CompletionRecord, checksum: Checksum): Completion {
-  const { seq, epoch, txId, lane, requestId, nonce, state, subState, settled, txHash } = record;
-  const { chainId } = lane;
-  const signer = checksum(lane.signer);
-  const at = record.at.toISOString();
-  return { seq, epoch, txId, chainId, signer, requestId, nonce, state, subState, settled, txHash, at };
 }

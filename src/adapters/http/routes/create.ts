@@ -4,8 +4,7 @@ import { TRANSACTION_BYTES } from "../../../contract/calls/call.ts";
 import { BATCH_ITEMS_LIMIT, CreatedTransaction } from "../../../contract/schemas/create.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { unknownName } from "../../../domain/text/near-names.ts";
-import { IDEMPOTENCY_KEY, idempotencyKeyOf } from "../exchange/idempotency-key.ts";
-import { asObject, tooLarge } from "../exchange/json-body.ts";
+import { asObject, IDEMPOTENCY_KEY, idempotencyKeyOf, tooLarge } from "../exchange/json-body.ts";
 import { answering, type HttpServerOptions, type RouteContext } from "../exchange/options.ts";
 import { noteRefusal, problemOf } from "../exchange/problems.ts";
 import { createdView } from "../exchange/views.ts";
@@ -39,25 +38,23 @@ export function createRoutes(
     async (request) => {
       const items = batchItems(request);
       const results = await createEach(items, (sound) => request.api.createBatch(sound));
-      for (const result of onRefused === undefined ? [] : results) {
-        if (result instanceof FencepostError) noteRefusal(onRefused as NonNullable<typeof onRefused>, request, result);
-      }
       return {
-        results: results.map((result) =>
-          result instanceof FencepostError
-            ? problemOf(result, mask)
-            : { status: statusOf(result), ...createdView(result, checksum) },
-        ),
+        results: results.map((result) => {
+          if (!(result instanceof FencepostError))
+            return { status: statusOf(result), ...createdView(result, checksum) };
+          noteRefusal(onRefused, request, result);
+          return problemOf(result, mask);
+        }),
       };
     },
   );
 }
 
-function statusOf(created: Created): 200 | 202 {
+function statusOf(created: Created) {
   return created.outcome === "created" ? 202 : 200;
 }
 
-function withIdempotencyKey(body: CreateRequest, request: FastifyRequest): CreateRequest {
+function withIdempotencyKey(body: CreateRequest, request: FastifyRequest) {
   const key = idempotencyKeyOf(request);
   if (key === undefined) return body;
   if (body.requestId === undefined) return { ...body, requestId: key };

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import { type Call, type Location, methodOf } from "../../../contract/calls/call.ts";
 import { GROUPS } from "../../../contract/calls/index.ts";
+import { defined } from "../../../domain/defined.ts";
 import { callReader, type ReadCall } from "../exchange/declared-call.ts";
-import { keyOfOrder } from "../exchange/idempotency-key.ts";
-import { actorOf, answering, type RouteContext } from "../exchange/options.ts";
+import { idempotencyKeyOf } from "../exchange/json-body.ts";
+import { answering, type RouteContext } from "../exchange/options.ts";
 import { present } from "../exchange/present-answer.ts";
 
 /** Every declared call whose route is not written by hand. */
@@ -13,7 +14,7 @@ export function declaredRoutes(app: FastifyInstance, context: RouteContext): voi
   }
 }
 
-function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call): void {
+function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call) {
   const { checksum, clock } = context;
   const [method = "", path = ""] = call.at.split(" ");
   const schemas = Object.entries(call.answers).map(([status, { schema }]) => [Number(status), schema]);
@@ -21,14 +22,15 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call):
   app.route({
     method: method.toUpperCase() as HTTPMethods,
     url: path.replace(/\{(\w+)\}/g, ":$1"),
-    ...(call.bodyBytes !== undefined && { bodyLimit: call.bodyBytes }),
-    config: { ...(call.metered && { metered: true }), ...(call.urgent && { urgent: true }) },
+    ...defined({ bodyLimit: call.bodyBytes }),
+    config: defined({ metered: call.metered, urgent: call.urgent }),
     ...answering(Object.fromEntries(schemas)),
     handler: async (request, reply) => {
       const { query, body, principal } = request;
       const params = request.params as Readonly<Record<string, string>>;
-      const key = call.headers === undefined ? {} : keyOfOrder(request);
-      const asked = read({ params, query, body, actor: actorOf(principal), ...key });
+      const actor = `operator:${principal.name ?? "anonymous"}`;
+      const idempotencyKey = call.headers && idempotencyKeyOf(request);
+      const asked = read({ params, query, body, actor, ...defined({ idempotencyKey }) });
       const result = await held(context, request, reply, asked);
       if (result === undefined) return undefined;
       const status = statusOf(call, result);
@@ -43,13 +45,13 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call):
 }
 
 /** Of two statuses the higher one says that something is new, or not durable yet. */
-function statusOf({ answers }: Call, result: unknown): number {
+function statusOf({ answers }: Call, result: unknown) {
   const statuses = Object.keys(answers).map(Number);
   const { outcome, durable = true } = Object(result) as { readonly outcome?: string; readonly durable?: boolean };
   return outcome === "created" || !durable ? Math.max(...statuses) : Math.min(...statuses);
 }
 
-function filled({ path }: Location, answer: unknown): string {
+function filled({ path }: Location, answer: unknown) {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => String((answer as Record<string, unknown>)[name]));
 }
 
@@ -62,7 +64,7 @@ async function held(
   { api }: FastifyRequest,
   reply: FastifyReply,
   { waitMs, perform }: ReadCall,
-): Promise<unknown> {
+) {
   if (waitMs === 0) return perform(api);
   const result = await longPolls.hold(reply.raw, async (signal) => {
     if (signal.aborted) return undefined;

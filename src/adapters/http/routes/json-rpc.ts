@@ -7,11 +7,11 @@ import { USUAL_LOGS_RANGE } from "../../../domain/chain/rpc-methods.ts";
 import { FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
 import type { Mask } from "../../../domain/text/mask.ts";
 import { KEY_AT_END } from "../exchange/auth.ts";
-import { type HttpServerOptions, type RouteContext, writerOf } from "../exchange/options.ts";
+import { type HttpServerOptions, type JsonRpcOptions, type RouteContext, writerOf } from "../exchange/options.ts";
 import { errorConverter, noteRefusal, sendProblem } from "../exchange/problems.ts";
 import { queryReader } from "../exchange/query.ts";
-import { PacketAnswerer, refusePacket } from "../rpc/answer-packet.ts";
-import { ChainReads } from "../rpc/chain-reads.ts";
+import { packetAnswerer, refusePacket } from "../rpc/answer-packet.ts";
+import { chainReads } from "../rpc/chain-reads.ts";
 import { failureOf } from "../rpc/error-codes.ts";
 import { RpcFailure, writeAnswer } from "../rpc/packet.ts";
 import type { RpcContext } from "../rpc/rpc-context.ts";
@@ -27,9 +27,11 @@ const readQuery = queryReader(JsonRpcQuery);
 
 type Options = Pick<HttpServerOptions, "onRefused" | "logger" | "rpc">;
 
+const USUAL = { foreignRaw: "refuse", keyInPath: false, methods: [], logsRange: USUAL_LOGS_RANGE } as const;
+
 export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, options: Options): void {
-  const { keyInPath = false } = options.rpc ?? {};
-  const answer = answering(context, options);
+  const rpc = { ...USUAL, ...options.rpc };
+  const answer = answering(context, { ...options, rpc });
   const tell = errorConverter(options);
   const route = (url: string, config: { readonly keyInPath?: true } = {}) =>
     app.post(url, {
@@ -43,61 +45,53 @@ export function jsonRpcRoutes(app: FastifyInstance, context: RouteContext, optio
     });
   for (const url of ["/rpc", "/rpc/:chainId"]) {
     route(url);
-    if (keyInPath) route(`${url}${KEY_AT_END}`, { keyInPath: true });
+    if (rpc.keyInPath) route(`${url}${KEY_AT_END}`, { keyInPath: true });
   }
 }
 
-function answering(context: RouteContext, { onRefused, rpc }: Options) {
+function answering(context: RouteContext, { onRefused, rpc }: Options & { readonly rpc: Required<JsonRpcOptions> }) {
   const { clock, mask, checksum, longPolls } = context;
   const servedChains = rememberingChains();
-  const packets = new PacketAnswerer();
-  const chainReads = new ChainReads();
+  const answerPacket = packetAnswerer();
+  const readChain = chainReads();
   const contextOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Omit<RpcContext, "signal">> => {
     const { api, principal, arrivedMs, bodyBytes: bytes } = request;
     const { nonce, noCode, repeat } = readQuery(request.query);
     const served = await servedChains(api);
     const chainId = chainOf(request, served);
     return {
-      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, chainReads, bytes },
-      foreignRaw: rpc?.foreignRaw ?? "refuse",
-      methods: rpc?.methods ?? [],
-      logsRange: rpc?.logsRange ?? USUAL_LOGS_RANGE,
+      ...{ api, principal, chainId, servesChain: served.includes(chainId), clock, mask, checksum, readChain, bytes },
+      ...rpc,
       requestId: requestIdIn(request),
       ignoresNonce: nonce === "ignore",
       allowsNoCode: noCode === "allow",
       mergesRepeats: repeat === "merge",
       deadlineMs: arrivedMs + ANSWERED_WITHIN_MS,
-      onRefused: (error) => onRefused && noteRefusal(onRefused, request, error),
+      onRefused: (error) => noteRefusal(onRefused, request, error),
       writeTransaction: (view) => String(writerOf(Transaction, reply)({ ...view })),
     };
   };
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { body } = request;
     reply.header("content-type", JSON_TYPE).header("cache-control", "no-store");
-    const context = await orRefusal(contextOf(request, reply));
+    const context = await contextOf(request, reply).catch((error: unknown) => {
+      // Each call of the packet is answered with the refusal of the whole.
+      if (error instanceof FencepostError) return error;
+      throw error;
+    });
     if (context instanceof FencepostError) return reply.send(refusePacket(body, failureOf(context, mask)));
     const answer = (signal: AbortSignal) => {
       // Every send of a packet listens to it, and a packet may hold a thousand: Node's warning of a leak would be wrong.
       setMaxListeners(0, signal);
-      return packets.answer({ ...context, signal }, body);
+      return answerPacket({ ...context, signal }, body);
     };
     return reply.send(await longPolls.hold(reply.raw, answer));
   };
 }
 
-/** What is wrong with the whole packet, its calls are each told. */
-async function orRefusal<T>(work: Promise<T>): Promise<T | FencepostError> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof FencepostError) return error;
-    throw error;
-  }
-}
-
 /** In the path; else the only one that is configured, or the only one that the key is for. */
-function chainOf({ params, principal }: FastifyRequest, served: readonly number[]): number {
-  const { chainId } = params as { readonly chainId?: string };
+function chainOf({ params, principal }: FastifyRequest, served: readonly number[]) {
+  const { chainId } = params as { chainId?: string };
   if (chainId !== undefined) {
     if (!/^[1-9][0-9]{0,14}$/.test(chainId)) throw invalid("chainId", "in the path must be a number");
     return Number(chainId);
@@ -110,14 +104,14 @@ function chainOf({ params, principal }: FastifyRequest, served: readonly number[
 /** They do not change while a node runs; before it has them it is starting. */
 function rememberingChains() {
   let known: readonly number[] = [];
-  return async (api: FastifyRequest["api"]): Promise<readonly number[]> => {
+  return async (api: FastifyRequest["api"]) => {
     if (known.length === 0) known = (await api.readiness()).chains.map(({ chainId }) => chainId);
     if (known.length === 0) throw unavailable("this node is starting");
     return known;
   };
 }
 
-function requestIdIn({ headers }: FastifyRequest): string | null {
+function requestIdIn({ headers }: FastifyRequest) {
   const given = REQUEST_ID_HEADERS.flatMap((name) => headers[name] ?? []);
   const [first, second] = given;
   if (first === undefined) return null;
@@ -130,7 +124,7 @@ function requestIdIn({ headers }: FastifyRequest): string | null {
  * Of the whole packet, before any of it was looked at. What HTTP has to say keeps its status and form, so that proxies and
  * clients heed it; what is wrong with the packet itself is JSON-RPC's to say, with 200.
  */
-function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask): FastifyReply {
+function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask) {
   if (error.status !== 400 && error.status !== 413) return sendProblem(reply, error);
   const { message, data } = failureOf(error, mask);
   reply.code(200).header("content-type", JSON_TYPE).header("cache-control", "no-store");

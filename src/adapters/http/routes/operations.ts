@@ -1,11 +1,11 @@
+import { createHash } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { Health, Readiness, ReadinessQuery } from "../../../contract/calls/cluster.ts";
 import { FencepostError } from "../../../domain/errors.ts";
 import { refuseLimited } from "../../../domain/keys/principal.ts";
 import type { Reference } from "../docs/page.ts";
-import { answering, type HttpServerOptions, type RouteContext } from "../exchange/options.ts";
+import { answering, type HttpServerOptions, type RouteContext, type StaticFile } from "../exchange/options.ts";
 import { queryReader } from "../exchange/query.ts";
-import { PAGE_HEADERS } from "./files.ts";
 
 const OPEN = { open: true } as const;
 
@@ -42,20 +42,20 @@ async function readinessOf(
   { longPolls }: RouteContext,
   { api, logger }: Pick<HttpServerOptions, "api" | "logger">,
   chainId: number | undefined,
-): Promise<Readiness> {
+) {
   const asked = await api.readiness(chainId).catch((error: unknown) => {
     if (error instanceof FencepostError && error.code === "UNKNOWN_CHAIN") throw error;
     logger?.error({ err: error }, "readiness could not be determined");
     return { ready: false, database: false, chains: [], draining: false };
   });
   const draining = asked.draining || longPolls.draining;
-  return { ready: asked.ready && !draining, database: asked.database, chains: [...asked.chains], draining };
+  return { ...asked, ready: asked.ready && !draining, draining };
 }
 
 /** Loaded and rendered at the first request, because most nodes get none; once, because none of it changes. */
-function docsRoutes(app: FastifyInstance, version: string): void {
+function docsRoutes(app: FastifyInstance, version: string) {
   let written: Promise<Reference> | null = null;
-  const serve = (path: string, part: keyof Reference, headers: Readonly<Record<string, string>>): void => {
+  const serve = (path: string, part: keyof Reference, headers: Readonly<Record<string, string>>) => {
     app.get(path, { config: OPEN }, async (_, reply) => {
       written ??= import("../docs/page.ts").then(({ writeReference }) => writeReference(version));
       return reply.headers(headers).send((await written)[part]);
@@ -64,4 +64,35 @@ function docsRoutes(app: FastifyInstance, version: string): void {
   serve("/openapi.json", "openApi", { "content-type": "application/json; charset=utf-8" });
   serve("/docs", "page", { ...PAGE_HEADERS, "content-type": "text/html; charset=utf-8" });
   serve("/docs/style.css", "style", { ...PAGE_HEADERS, "content-type": "text/css; charset=utf-8" });
+}
+
+/** Nothing inline, nothing from elsewhere: text that a caller chose can never become script on these pages. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+export const PAGE_HEADERS = {
+  "content-security-policy": CONTENT_SECURITY_POLICY,
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-cache",
+} as const;
+
+/** Static files by exact path: no directory is ever listed or walked, so no path can climb out of it. */
+export function fileRoutes(app: FastifyInstance, files: ReadonlyMap<string, StaticFile>): void {
+  for (const [path, file] of files) {
+    const etag = `"${createHash("sha256").update(file.body).digest("base64url").slice(0, 22)}"`;
+    app.get(path, { config: { open: true, operators: true } }, (request, reply) => {
+      reply.headers(PAGE_HEADERS).header("etag", etag);
+      if (request.headers["if-none-match"] === etag) return reply.code(304).send();
+      return reply.type(file.contentType).send(file.body);
+    });
+  }
 }

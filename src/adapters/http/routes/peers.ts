@@ -52,7 +52,7 @@ function receive(peer: PeerReceiver, creates: readonly ForwardedCreate[], repeat
   });
 }
 
-async function wholly<T>(work: () => Promise<T>): Promise<T> {
+async function wholly<T>(work: () => Promise<T>) {
   try {
     return await work();
   } catch (cause) {

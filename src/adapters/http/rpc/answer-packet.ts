@@ -1,8 +1,8 @@
 import { FencepostError } from "../../../domain/errors.ts";
 import { refuseOutside } from "../../../domain/keys/principal.ts";
+import { KeyCounts } from "../admission/key-counts.ts";
 import { failureOf, REJECTED } from "./error-codes.ts";
-import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
-import { ReadBudget } from "./read-budget.ts";
+import { type Answer, RpcFailure, type RpcItem, type RpcOutcome, readPacket, writeAnswer } from "./packet.ts";
 import { answerRead } from "./reads.ts";
 import type { RpcContext } from "./rpc-context.ts";
 import { answerRawSends, answerSends, SENDS } from "./sends.ts";
@@ -13,46 +13,43 @@ const READS_AT_ONCE = 16;
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /** Answers packets as JSON. Each call has its own answer: one that fails does not affect the others. */
-export class PacketAnswerer {
-  private readonly budget = new ReadBudget();
+export function packetAnswerer() {
+  const reserve = readBudget();
 
-  async answer(context: RpcContext, body: unknown): Promise<string> {
+  const answerReads = async (context: RpcContext, reads: readonly RpcItem[], answer: Answer) => {
+    if (reads.length === 0) return;
+    const release = reserve(context.principal.name, { reads: reads.length, bytes: context.bytes });
+    if (release === null) return refuseAll(reads, failureOf(tooManyReads(), context.mask), answer);
+    await answerFewAtATime(context, reads, answer).finally(release);
+  };
+
+  return async (context: RpcContext, body: unknown) => {
     const { isBatch, items } = readPacket(body);
     const outcomes = new Map<unknown, RpcOutcome>();
     const answer: Answer = (item, outcome) => void outcomes.set(item, outcome);
     const calls = items.filter((item): item is RpcItem => !("refused" in item));
-    const refusal = outside(context);
-    if (refusal !== null) for (const call of calls) answer(call, refusal);
-    else await this.answerCalls(context, calls, answer);
-    return writePacket(isBatch, items, (item) => outcomeOf(item, outcomes));
-  }
-
-  private async answerCalls(context: RpcContext, calls: readonly RpcItem[], answer: Answer): Promise<void> {
     const of = (method: string) => calls.filter((call) => call.method === method);
-    const reads = calls.filter(({ method }) => !SENDS.has(method));
-    await Promise.all([
-      answerSends(context, of("eth_sendTransaction"), answer),
-      answerRawSends(context, of("eth_sendRawTransaction"), answer),
-      this.answerReads(context, reads, answer),
-    ]);
-  }
-
-  private async answerReads(context: RpcContext, reads: readonly RpcItem[], answer: Answer): Promise<void> {
-    if (reads.length === 0) return;
-    const release = this.budget.reserve(context.principal.name, { reads: reads.length, bytes: context.bytes });
-    if (release === null) {
-      for (const read of reads) answer(read, failureOf(tooManyReads(), context.mask));
-      return;
-    }
-    try {
-      await answerFewAtATime(context, reads, answer);
-    } finally {
-      release();
-    }
-  }
+    const refusal = outside(context);
+    if (refusal !== null) refuseAll(calls, refusal, answer);
+    else
+      await Promise.all([
+        answerSends(context, of("eth_sendTransaction"), answer),
+        answerRawSends(context, of("eth_sendRawTransaction"), answer),
+        answerReads(
+          context,
+          calls.filter(({ method }) => !SENDS.has(method)),
+          answer,
+        ),
+      ]);
+    return writePacket(isBatch, items, (item) => outcomeOf(item, outcomes));
+  };
 }
 
-function tooManyReads(): FencepostError {
+function refuseAll(calls: readonly RpcItem[], failure: RpcFailure, answer: Answer) {
+  for (const call of calls) answer(call, failure);
+}
+
+function tooManyReads() {
   const detail = "too many reads wait for their answers on this node: repeat them later, and less often";
   return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
@@ -64,14 +61,13 @@ export function refusePacket(body: unknown, failure: RpcFailure): string {
 }
 
 type Item = ReturnType<typeof readPacket>["items"][number];
-type Answer = (item: RpcItem, outcome: RpcOutcome) => void;
 
-function writePacket(isBatch: boolean, items: readonly Item[], outcome: (item: Item) => RpcOutcome): string {
+function writePacket(isBatch: boolean, items: readonly Item[], outcome: (item: Item) => RpcOutcome) {
   const texts = items.map((item) => writeAnswer(item.id, outcome(item)));
   return isBatch ? `[${texts.join(",")}]` : (texts[0] as string);
 }
 
-function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>): RpcOutcome {
+function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>) {
   if ("refused" in item) return item.refused;
   const outcome = outcomes.get(item);
   if (outcome === undefined) throw new Error(`a call of ${item.method} was left unanswered`);
@@ -79,7 +75,7 @@ function outcomeOf(item: Item, outcomes: ReadonlyMap<unknown, RpcOutcome>): RpcO
 }
 
 /** The refusal if the key may not use the packet's chain. */
-function outside({ principal, chainId, mask, onRefused }: RpcContext): RpcFailure | null {
+function outside({ principal, chainId, mask, onRefused }: RpcContext) {
   try {
     refuseOutside(principal, { chainId });
     return null;
@@ -90,10 +86,10 @@ function outside({ principal, chainId, mask, onRefused }: RpcContext): RpcFailur
   }
 }
 
-async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], answer: Answer): Promise<void> {
+async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], answer: Answer) {
   const waiting = [...reads];
   let bytes = 0;
-  const next = async (): Promise<void> => {
+  const next = async () => {
     for (let read = waiting.shift(); read !== undefined; read = waiting.shift()) {
       const outcome = bytes > MOST_ANSWER_BYTES ? TOO_LARGE : await answerRead(context, read);
       if (!(outcome instanceof RpcFailure)) bytes += outcome.json.length;
@@ -104,3 +100,31 @@ async function answerFewAtATime(context: RpcContext, reads: readonly RpcItem[], 
 }
 
 const TOO_LARGE = new RpcFailure(REJECTED, "response too large: request less at once");
+
+const MOST_BYTES = 96 * 1024 * 1024;
+/** Memory of a read beside its text: the request, its connection and its promises. */
+const EACH_READ_BYTES = 8 * 1024;
+/** Hard limit as a multiple: many keys below their shares could exceed the budget. */
+const OVERFULL = 2;
+
+interface Reads {
+  readonly reads: number;
+  readonly bytes: number;
+}
+
+/**
+ * Memory budget of reads that wait for a slow chain, larger than all that real clients ask at once. When it is used
+ * up, only keys above an equal share are refused. Reserves memory; null: refused. Call the returned function once, when the
+ * reads are answered.
+ */
+export function readBudget() {
+  const counts = new KeyCounts();
+  return (key: string | null, { reads, bytes }: Reads) => {
+    const more = reads * EACH_READ_BYTES + bytes;
+    const own = counts.of(key) + more;
+    const full = counts.total + more;
+    if (full > MOST_BYTES * OVERFULL || (full > MOST_BYTES && own > MOST_BYTES / counts.keysWith(key))) return null;
+    counts.add(key, more);
+    return () => counts.add(key, -more);
+  };
+}

@@ -11,10 +11,9 @@
  */
 import { unavailable } from "../../../domain/errors.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
-import { within } from "../../../ports/clock.ts";
 import { KeyCounts } from "../admission/key-counts.ts";
 import { RpcFailure, result } from "./packet.ts";
-import { type ChainAnswer, leftMs, type RpcContext } from "./rpc-context.ts";
+import { type ChainAnswer, inTime, type RpcContext } from "./rpc-context.ts";
 
 /** Connections to an endpoint that callers' reads may use. */
 const AT_ONCE = 16;
@@ -34,102 +33,90 @@ interface Read {
   readonly askers: Set<Deliver>;
 }
 
-export class ChainReads {
-  private readonly queues = new Map<number, ChainQueue>();
-
-  /** Throws UNAVAILABLE when the packet's time is over. */
-  ask(context: RpcContext, method: string, params: unknown): Promise<ChainAnswer> {
-    const { api, chainId, servesChain } = context;
+/** Queues of all chains. The returned function throws UNAVAILABLE when the packet's time is over. */
+export function chainReads(): RpcContext["readChain"] {
+  const queues = new Map<number, ReturnType<typeof chainQueue>>();
+  return (context, method, params) => {
+    const { api, chainId, servesChain, principal } = context;
+    const put = () => api.askChain(chainId, method, params);
     // The API refuses it: a queue for every unknown chain id would be unbounded.
-    if (!servesChain) return answered(() => api.askChain(chainId, method, params));
-    const queue = this.queues.get(chainId) ?? new ChainQueue();
-    this.queues.set(chainId, queue);
-    return queue.ask(context, method, params);
-  }
+    if (!servesChain) return answered(put);
+    const queue = queues.get(chainId) ?? chainQueue();
+    queues.set(chainId, queue);
+    return queue(context, { key: principal.name, text: JSON.stringify([method, params ?? []]), put });
+  };
 }
 
 /** The reads of one chain. */
-class ChainQueue {
+function chainQueue() {
   /** Waiting reads: by key, the next one first, and by text, the oldest first. */
-  private readonly waiting = new Map<Key, Map<string, Read>>();
-  private readonly running = new KeyCounts();
+  const waiting = new Map<Key, Map<string, Read>>();
+  const running = new KeyCounts();
 
-  async ask(context: RpcContext, method: string, params: unknown): Promise<ChainAnswer> {
-    const { api, chainId, principal } = context;
-    const asked = {
-      key: principal.name,
-      text: JSON.stringify([method, params ?? []]),
-      put: () => api.askChain(chainId, method, params),
-    };
-    for (;;) {
-      const answer = await this.join(context, this.equalOrNew({ ...asked, askers: new Set() }));
-      if (answer !== null) return answer;
+  /** The equal read that waits, else this one at the end of its key's queue. */
+  const equalOrNew = (read: Read) => {
+    const own = waiting.get(read.key) ?? new Map<string, Read>();
+    waiting.set(read.key, own);
+    const like = own.get(read.text) ?? read;
+    own.set(read.text, like);
+    return like;
+  };
+
+  const drop = (read: Read) => {
+    const own = waiting.get(read.key);
+    if (own?.get(read.text) !== read) return;
+    own.delete(read.text);
+    if (own.size === 0) waiting.delete(read.key);
+  };
+
+  const next = () => {
+    for (const [key, own] of running.total < AT_ONCE ? waiting : []) {
+      const [read] = own.values();
+      if (read === undefined || running.of(key) >= OF_ONE_KEY) continue;
+      own.delete(read.text);
+      // The key moves to the end.
+      waiting.delete(key);
+      if (own.size > 0) waiting.set(key, own);
+      return read;
     }
-  }
+    return null;
+  };
 
-  private async join(context: RpcContext, read: Read): Promise<ChainAnswer | null> {
+  const putNext = () => {
+    for (let read = next(); read !== null; read = next()) void put(read);
+  };
+
+  const put = async (read: Read) => {
+    running.add(read.key, 1);
+    const answer = answered(read.put);
+    const characters = await answer.then(charactersIn, () => 0);
+    running.add(read.key, -1);
+    const most = Math.max(1, Math.floor(MOST_SHARED_CHARACTERS / characters));
+    for (const [at, deliver] of [...read.askers].entries()) deliver(at < most ? answer : null);
+    putNext();
+  };
+
+  const join = async (context: RpcContext, read: Read) => {
     let deliver: Deliver = () => undefined;
     const delivered = new Promise<ChainAnswer | null>((resolve) => {
       deliver = resolve;
     });
     read.askers.add(deliver);
-    this.putNext();
+    putNext();
     try {
-      return await within(context.clock, delivered, { ms: Math.max(0, leftMs(context)), late: tooLate });
+      return await inTime(context, delivered, tooLate);
     } finally {
       read.askers.delete(deliver);
-      if (read.askers.size === 0) this.drop(read);
+      if (read.askers.size === 0) drop(read);
     }
-  }
+  };
 
-  /** The equal read that waits, else this one at the end of its key's queue. */
-  private equalOrNew(read: Read): Read {
-    const own = this.waiting.get(read.key) ?? new Map<string, Read>();
-    this.waiting.set(read.key, own);
-    const like = own.get(read.text) ?? read;
-    own.set(read.text, like);
-    return like;
-  }
-
-  private drop(read: Read): void {
-    const own = this.waiting.get(read.key);
-    if (own?.get(read.text) !== read) return;
-    own.delete(read.text);
-    if (own.size === 0) this.waiting.delete(read.key);
-  }
-
-  private putNext(): void {
-    while (this.running.total < AT_ONCE) {
-      const read = this.next();
-      if (read === null) return;
-      void this.put(read);
+  return async (context: RpcContext, asked: Omit<Read, "askers">) => {
+    for (;;) {
+      const answer = await join(context, equalOrNew({ ...asked, askers: new Set() }));
+      if (answer !== null) return answer;
     }
-  }
-
-  private next(): Read | null {
-    for (const [key, own] of this.waiting) {
-      if (this.running.of(key) >= OF_ONE_KEY) continue;
-      const [read = null] = own.values();
-      if (read === null) continue;
-      own.delete(read.text);
-      // The key moves to the end.
-      this.waiting.delete(key);
-      if (own.size > 0) this.waiting.set(key, own);
-      return read;
-    }
-    return null;
-  }
-
-  private async put(read: Read): Promise<void> {
-    const { key, put } = read;
-    this.running.add(key, 1);
-    const answer = answered(put);
-    const characters = await answer.then(charactersIn, () => 0);
-    this.running.add(key, -1);
-    const most = Math.max(1, Math.floor(MOST_SHARED_CHARACTERS / characters));
-    for (const [at, deliver] of [...read.askers].entries()) deliver(at < most ? answer : null);
-    this.putNext();
-  }
+  };
 }
 
 async function answered(put: () => Promise<PassedAnswer>): Promise<ChainAnswer> {
@@ -138,7 +125,7 @@ async function answered(put: () => Promise<PassedAnswer>): Promise<ChainAnswer> 
   return { answer, outcome: new RpcFailure(answer.code, answer.message, answer.data) };
 }
 
-function charactersIn({ outcome }: ChainAnswer): number {
+function charactersIn({ outcome }: ChainAnswer) {
   if (!(outcome instanceof RpcFailure)) return outcome.json.length;
   return outcome.message.length + (JSON.stringify(outcome.data)?.length ?? 0);
 }

@@ -9,13 +9,13 @@ import type { Mask } from "../../../domain/text/mask.ts";
 import { RpcFailure } from "./packet.ts";
 
 export const NO_SUCH_METHOD = -32601;
-const INVALID_PARAMS = -32602;
+export const INVALID_PARAMS = -32602;
 /** EIP-1474: resource unavailable. Clients do not repeat it by themselves. */
 export const UNAVAILABLE = -32002;
 /** EIP-1474: transaction rejected. The only code of a send that was accepted and has no hash yet. */
 export const REJECTED = -32003;
 /** EIP-1474: limit exceeded. Clients repeat it, so it is only for requests without any effect. */
-const LIMIT_EXCEEDED = -32005;
+export const LIMIT_EXCEEDED = -32005;
 /** geth: `data` is the revert data. */
 const REVERTED = 3;
 /** EIP-1193: the caller may not use this method or account. */
@@ -57,24 +57,20 @@ const GETH_PREFIXES: Readonly<Record<string, string>> = {
 export function failureOf(error: FencepostError, mask: Mask): RpcFailure {
   const { code, extras } = error;
   const { revert, path, ...members } = extras;
-  const message = mask(error.message);
+  const prefix = GETH_PREFIXES[extras.reason ?? ""];
+  const message = prefix === undefined ? mask(error.message) : `${prefix}: ${mask(error.message)}`;
   if (code === "SUBMISSION_REJECTED" && extras.reason === "REVERT" && revert !== undefined) {
     const text = revert.message === null ? "" : `: ${mask(revert.message)}`;
     return new RpcFailure(REVERTED, `execution reverted${text}`, revert.data);
   }
-  const data = { code, ...members, ...(path === undefined ? {} : { path: mask(path) }) };
-  return new RpcFailure(codeOf(error), withGethPrefix(error, message), data);
+  const data = { code, ...members, ...(path !== undefined && { path: mask(path) }) };
+  return new RpcFailure(codeOf(error), message, data);
 }
 
-function codeOf({ code, extras }: FencepostError): number {
+function codeOf({ code, extras }: FencepostError) {
   if (code === "FORBIDDEN" && OF_THE_KEY.test(extras.rule ?? "")) return UNAUTHORIZED;
   if (extras.outcome === "unknown") return REJECTED;
   return CODES[code];
-}
-
-function withGethPrefix({ extras: { reason } }: FencepostError, message: string): string {
-  const prefix = GETH_PREFIXES[reason ?? ""];
-  return prefix === undefined ? message : `${prefix}: ${message}`;
 }
 
 /** Error of a read. */

@@ -4,8 +4,9 @@
  * unchecked: no decision depends on them.
  */
 import type { Clock } from "../../../ports/clock.ts";
+import { HASH } from "./packet.ts";
 
-export interface HeadAnnouncerOptions {
+interface HeadAnnouncerOptions {
   readonly clock: Pick<Clock, "after">;
   /** Calls the chain; null: no answer. */
   readonly ask: (method: string, params: readonly unknown[]) => Promise<unknown>;
@@ -28,89 +29,75 @@ const REMEMBERED = 256;
 /** Members of a block that are not in its header. */
 const BODY = ["transactions", "uncles", "withdrawals", "size"];
 
-export class HeadAnnouncer {
-  private readonly options: HeadAnnouncerOptions;
-  private readonly listeners = new Set<HeadListener>();
+/** Subscribes a listener to every block after the promise resolves. The returned function unsubscribes. */
+export function headAnnouncer({ clock, ask }: HeadAnnouncerOptions) {
+  const listeners = new Set<HeadListener>();
   /** Hashes of the newest blocks, oldest first. Empty: the current head is unknown, so nothing is new yet. */
-  private branch: string[] = [];
-  private cancelPoll: (() => void) | null = null;
-  private polling: Promise<void> | null = null;
+  let branch: string[] = [];
+  let cancelPoll: (() => void) | null = null;
+  let polling: Promise<void> | null = null;
 
-  constructor(options: HeadAnnouncerOptions) {
-    this.options = options;
-  }
+  const headerOf = async (method: string, name: string) => {
+    const block = await ask(method, [name, false]);
+    if (!isBlock(block)) return null;
+    return Object.fromEntries(Object.entries(block).filter(([member]) => !BODY.includes(member))) as Header;
+  };
 
-  /** Announces every block after this promise resolves. The returned function unsubscribes. */
-  async subscribe(listener: HeadListener): Promise<() => void> {
-    if (this.branch.length === 0) await this.poll();
-    this.listeners.add(listener);
-    this.pollLater();
-    return () => {
-      this.listeners.delete(listener);
-      if (this.listeners.size > 0) return;
-      this.cancelPoll?.();
-      this.cancelPoll = null;
-      this.branch = [];
-    };
-  }
+  const announce = (header: Header) => {
+    const isFirst = branch.length === 0;
+    const parent = branch.lastIndexOf(header.parentHash);
+    // Without a known parent, blocks were missed.
+    const dropped = parent < 0 ? [] : branch.splice(parent + 1).reverse();
+    branch = [...branch, header.hash].slice(-REMEMBERED);
+    if (!isFirst) for (const listener of listeners) listener({ header, dropped });
+  };
 
-  private pollLater(): void {
-    if (this.listeners.size === 0) return;
-    this.cancelPoll ??= this.options.clock.after(POLL_INTERVAL_MS, () => {
-      void this.poll().then(() => {
-        this.cancelPoll = null;
-        this.pollLater();
-      });
-    });
-  }
-
-  private poll(): Promise<void> {
-    this.polling ??= this.freshHeads()
-      .then((fresh) => this.announce(fresh))
-      .catch(() => undefined)
-      .finally(() => {
-        this.polling = null;
-      });
-    return this.polling;
-  }
-
-  /** Blocks not announced yet, oldest first. */
-  private async freshHeads(): Promise<readonly Header[]> {
-    let oldest = await this.header("eth_getBlockByNumber", "latest");
-    if (oldest === null || this.branch.includes(oldest.hash)) return [];
+  const announceFresh = async () => {
+    let oldest = await headerOf("eth_getBlockByNumber", "latest");
+    if (oldest === null || branch.includes(oldest.hash)) return;
     const fresh = [oldest];
-    while (this.branch.length > 0 && !this.branch.includes(oldest.parentHash) && fresh.length < MOST_MISSED) {
-      oldest = await this.header("eth_getBlockByHash", oldest.parentHash);
+    while (branch.length > 0 && !branch.includes(oldest.parentHash) && fresh.length < MOST_MISSED) {
+      oldest = await headerOf("eth_getBlockByHash", oldest.parentHash);
       if (oldest === null) break;
       fresh.unshift(oldest);
     }
-    return fresh;
-  }
+    fresh.forEach(announce);
+  };
 
-  private announce(fresh: readonly Header[]): void {
-    for (const header of fresh) {
-      const isFirst = this.branch.length === 0;
-      const parent = this.branch.lastIndexOf(header.parentHash);
-      // Without a known parent, blocks were missed.
-      const dropped = parent < 0 ? [] : this.branch.splice(parent + 1).reverse();
-      this.branch = [...this.branch, header.hash].slice(-REMEMBERED);
-      if (!isFirst) for (const listener of this.listeners) listener({ header, dropped });
-    }
-  }
+  const poll = () => {
+    polling ??= announceFresh()
+      .catch(() => undefined)
+      .finally(() => {
+        polling = null;
+      });
+    return polling;
+  };
 
-  private async header(method: string, name: string): Promise<Header | null> {
-    const block = await this.options.ask(method, [name, false]);
-    if (!isBlock(block)) return null;
-    return Object.fromEntries(Object.entries(block).filter(([member]) => !BODY.includes(member))) as Header;
-  }
+  const pollLater = () => {
+    if (listeners.size === 0) return;
+    cancelPoll ??= clock.after(POLL_INTERVAL_MS, async () => {
+      await poll();
+      cancelPoll = null;
+      pollLater();
+    });
+  };
+
+  return async (listener: HeadListener) => {
+    if (branch.length === 0) await poll();
+    listeners.add(listener);
+    pollLater();
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      cancelPoll?.();
+      cancelPoll = null;
+      branch = [];
+    };
+  };
 }
 
 function isBlock(value: unknown): value is Header {
   if (typeof value !== "object" || value === null) return false;
   const { hash, parentHash } = value as Partial<Header>;
-  return isHash(hash) && isHash(parentHash);
-}
-
-function isHash(value: unknown): boolean {
-  return typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value);
+  return [hash, parentHash].every((each) => typeof each === "string" && HASH.test(each));
 }

@@ -2,10 +2,11 @@
  * Limits of a log filter: addresses, topics and blocks. Each costs endpoints work and this node memory, and a
  * subscription repeats it with every block.
  */
-import { invalid, unavailable } from "../../../domain/errors.ts";
+import { type FencepostError, invalid, unavailable } from "../../../domain/errors.ts";
+import { HASH } from "./packet.ts";
 import type { RpcContext } from "./rpc-context.ts";
 
-export const MOST_NAMED = 1_000;
+const MOST_NAMED = 1_000;
 /** A topic with quotes and comma has 69 characters. */
 const MOST_CHARACTERS = MOST_NAMED * 72;
 const FIELDS = ["address", "topics", "blockHash", "fromBlock", "toBlock"];
@@ -19,12 +20,13 @@ export async function refuseWideFilter(context: RpcContext, params: unknown): Pr
   const [filter] = (params ?? []) as readonly unknown[];
   if (typeof filter !== "object" || filter === null) return;
   refuseOtherSpelling(filter as Filter);
-  refuseManyNames(filter as Filter);
+  const refusal = manyNames(filter as Filter);
+  if (refusal !== null) throw refusal;
   await refuseLongRange(context, filter as Filter);
 }
 
 /** geth also reads `fromblock`, because Go's JSON ignores case. */
-function refuseOtherSpelling(filter: Filter): void {
+function refuseOtherSpelling(filter: Filter) {
   for (const name of Object.keys(filter)) {
     if (FIELDS.includes(name)) continue;
     const meant = FIELDS.find((field) => field.toLowerCase() === name.toLowerCase());
@@ -32,16 +34,16 @@ function refuseOtherSpelling(filter: Filter): void {
   }
 }
 
-/** Throws INVALID_REQUEST. */
-export function refuseManyNames({ address, topics }: Filter): void {
+/** The refusal of a filter that names too much; null: it does not. */
+export function manyNames({ address, topics }: Filter): FencepostError | null {
   const named = [address ?? [], ...[topics ?? []].flat()].flat();
-  if (named.length > MOST_NAMED) {
-    throw invalid("params.0", `names ${named.length} addresses and topics; the limit is ${MOST_NAMED}`);
-  }
-  if (JSON.stringify(named).length > MOST_CHARACTERS) throw invalid("params.0", "names more than addresses and topics");
+  if (named.length > MOST_NAMED)
+    return invalid("params.0", `names ${named.length} addresses and topics; the limit is ${MOST_NAMED}`);
+  const isLong = JSON.stringify(named).length > MOST_CHARACTERS;
+  return isLong ? invalid("params.0", "names more than addresses and topics") : null;
 }
 
-async function refuseLongRange(context: RpcContext, filter: Filter): Promise<void> {
+async function refuseLongRange(context: RpcContext, filter: Filter) {
   const { blockHash, fromBlock, toBlock } = filter;
   if ((blockHash ?? null) !== null) return refuseBesideHash(filter);
   const [from, to] = [fromBlock ?? "latest", toBlock ?? "latest"];
@@ -56,8 +58,8 @@ async function refuseLongRange(context: RpcContext, filter: Filter): Promise<voi
 }
 
 /** EIP-234 allows either. An endpoint that ignores the hash would search the whole range. */
-function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter): void {
-  if (typeof blockHash !== "string" || !/^0x[0-9a-f]{64}$/i.test(blockHash)) {
+function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter) {
+  if (typeof blockHash !== "string" || !HASH.test(blockHash)) {
     throw invalid("params.0.blockHash", "must be a hash of 32 bytes");
   }
   if ((fromBlock ?? toBlock ?? null) !== null) {
@@ -65,14 +67,14 @@ function refuseBesideHash({ blockHash, fromBlock, toBlock }: Filter): void {
   }
 }
 
-async function numberOf(context: RpcContext, block: unknown, path: string): Promise<number> {
+async function numberOf(context: RpcContext, block: unknown, path: string) {
   if (block === "earliest") return 0;
   if (typeof block === "number" || (typeof block === "string" && /^(0x[0-9a-f]{1,16}|\d{1,16})$/i.test(block))) {
     return Number(block);
   }
   if (typeof block !== "string" || !TAGS.has(block)) throw invalid(path, "must be a block number in 0x hex, or a tag");
-  const { answer } = await context.chainReads.ask(context, "eth_getBlockByNumber", [block, false]);
-  const { number } = (answer.kind === "result" ? (answer.result ?? {}) : {}) as { readonly number?: unknown };
+  const { answer } = await context.readChain(context, "eth_getBlockByNumber", [block, false]);
+  const { number } = (answer.kind === "result" ? (answer.result ?? {}) : {}) as { number?: unknown };
   // Some nodes return null as the number of the pending block.
   if (typeof number === "string") return Number(number);
   if (block === "pending") return numberOf(context, "latest", path);

@@ -1,6 +1,6 @@
 /** JSON-RPC 2.0 on the wire: reads a packet, and writes the answers of its items. */
 
-export type CallId = string | number | null;
+type CallId = string | number | null;
 
 /** One call of a packet. */
 export interface RpcItem {
@@ -26,12 +26,21 @@ export class RpcFailure {
   }
 }
 
+export type Answer = (item: RpcItem, outcome: RpcOutcome) => void;
+
+export const HASH = /^0x[0-9a-f]{64}$/i;
+
+/** Parameters by place: JSON-RPC also allows parameters by name, which no method here takes. */
+export function listOf(params: unknown): readonly unknown[] {
+  return Array.isArray(params) ? params : [];
+}
+
 export function result(value: unknown): RpcOutcome {
   return { json: JSON.stringify(value ?? null) };
 }
 
 /** The largest batches of clients: ethers sends a hundred, viem a thousand. */
-export const MOST_ITEMS = 1_000;
+const MOST_ITEMS = 1_000;
 
 /** Batches up to this size are refused item by item, larger ones as a whole. */
 const MOST_REFUSED = 10 * MOST_ITEMS;
@@ -70,7 +79,7 @@ function refused(id: CallId, why: string) {
 }
 
 function idOf(value: unknown): CallId {
-  const id = (value as { readonly id?: unknown } | null | undefined)?.id;
+  const id = (value as { id?: unknown } | null | undefined)?.id;
   return typeof id === "string" || typeof id === "number" ? id : null;
 }
 

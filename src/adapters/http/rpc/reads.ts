@@ -1,15 +1,17 @@
 /** Read methods. Some are answered from the lane, which knows more than the chain's nodes; the rest is forwarded. */
 
+import { UUID } from "../../../application/requests/fields.ts";
+import { READ } from "../../../contract/calls/call.ts";
 import { READ_METHODS } from "../../../domain/chain/rpc-methods.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { isWithin } from "../../../domain/keys/principal.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { within } from "../../../ports/clock.ts";
+import { authorise } from "../exchange/auth.ts";
 import { transactionView } from "../exchange/views.ts";
 import { NO_SUCH_METHOD, readFailure, UNAVAILABLE } from "./error-codes.ts";
 import { refuseWideFilter } from "./log-filters.ts";
-import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
-import { leftMs, type RpcContext, requireScope } from "./rpc-context.ts";
+import { HASH, listOf, RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
+import { inTime, orNull, type RpcContext } from "./rpc-context.ts";
 
 type Read = (context: RpcContext, item: RpcItem) => Promise<RpcOutcome>;
 
@@ -29,37 +31,35 @@ const ANSWERED: Readonly<Record<string, Read>> = {
 const BEFORE_SENDING = new Set(["eth_chainId", "net_version", "eth_accounts", "eth_requestAccounts"]);
 
 export async function answerRead(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
-  const { mask, clock } = context;
   try {
-    if (BEFORE_SENDING.has(item.method)) requireScope(context.principal, "read", "submit");
-    else requireScope(context.principal, "read");
+    authorise(context.principal, BEFORE_SENDING.has(item.method) ? { scope: "read", or: "submit" } : READ);
     const answer = (Object.hasOwn(ANSWERED, item.method) ? ANSWERED[item.method] : undefined) ?? pass;
-    return await within(clock, answer(context, item), { ms: Math.max(0, leftMs(context)), late: () => LATE });
+    return await inTime(context, answer(context, item), () => LATE);
   } catch (error) {
     if (error instanceof FencepostError) context.onRefused(error);
-    return readFailure(error, mask);
+    return readFailure(error, context.mask);
   }
 }
 
 const LATE = new RpcFailure(UNAVAILABLE, "no answer in time: repeat it, or request less at once");
 
-async function pass(context: RpcContext, { method, params }: RpcItem): Promise<RpcOutcome> {
+async function pass(context: RpcContext, { method, params }: RpcItem) {
   if (!READ_METHODS.has(method) && !context.methods.includes(method)) return noSuchMethod(method);
-  return (await context.chainReads.ask(context, method, params)).outcome;
+  return (await context.readChain(context, method, params)).outcome;
 }
 
-async function logs(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+async function logs(context: RpcContext, item: RpcItem) {
   await refuseWideFilter(context, item.params);
   return pass(context, item);
 }
 
 /** geth's text: clients with a fallback look for it. */
-function noSuchMethod(method: string): RpcFailure {
+function noSuchMethod(method: string) {
   const known = `the method ${method.slice(0, 100)} does not exist/is not available`;
   return new RpcFailure(NO_SUCH_METHOD, `${known}: FENCEPOST_RPC_METHODS adds forwarded reads`);
 }
 
-function servedChain({ chainId, servesChain }: RpcContext): number {
+function servedChain({ chainId, servesChain }: RpcContext) {
   if (servesChain) return chainId;
   throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
 }
@@ -68,7 +68,7 @@ const PAGE = 500;
 /** More accounts than any client shows. */
 const MOST_ACCOUNTS = 10_000;
 
-async function accounts({ api, chainId, checksum, principal }: RpcContext): Promise<RpcOutcome> {
+async function accounts({ api, chainId, checksum, principal }: RpcContext) {
   const found: string[] = [];
   for (let after: string | null | undefined; after !== null && found.length < MOST_ACCOUNTS; ) {
     const page = await api.signers({ limit: PAGE, ...(after === undefined ? {} : { after }) });
@@ -83,11 +83,11 @@ async function accounts({ api, chainId, checksum, principal }: RpcContext): Prom
  * `pending` is the lane's next nonce: it includes transactions that are in no node's pool yet. Other blocks are
  * answered by the chain.
  */
-async function transactionCount(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
+async function transactionCount(context: RpcContext, item: RpcItem) {
   const [address, tag] = listOf(item.params);
   const cursor = tag === "pending" && typeof address === "string" ? await cursorOf(context, address) : null;
   if (cursor === null) return pass(context, item);
-  const latest = context.chainReads.ask(context, item.method, [address, "latest"]);
+  const latest = context.readChain(context, item.method, [address, "latest"]);
   if (cursor === "new") return (await latest).outcome;
   const mined = (await latest.catch(() => null))?.answer;
   const count = mined?.kind === "result" ? Number(mined.result) : Number.NaN;
@@ -95,23 +95,17 @@ async function transactionCount(context: RpcContext, item: RpcItem): Promise<Rpc
 }
 
 /** Null: not a signer of ours that this key may see. "new": its lane has no nonce yet. */
-async function cursorOf({ api, chainId }: RpcContext, address: string): Promise<number | "new" | null> {
-  const lanes = await api.signer(address).catch((error: unknown) => {
-    const isOthers = error instanceof FencepostError && OTHERS.has(error.code);
-    if (isOthers) return [];
-    throw error;
-  });
-  const own = lanes.find(({ lane }) => lane.chainId === chainId);
+async function cursorOf({ api, chainId }: RpcContext, address: string) {
+  const lanes = await orNull(api.signer(address), "UNKNOWN_SIGNER", "FORBIDDEN", "INVALID_REQUEST");
+  const own = lanes?.find(({ lane }) => lane.chainId === chainId);
   return own === undefined ? null : (own.cursor ?? "new");
 }
 
-const OTHERS: ReadonlySet<FencepostError["code"]> = new Set(["UNKNOWN_SIGNER", "FORBIDDEN", "INVALID_REQUEST"]);
-
 /** ethers polls for ever until its transaction is shown. So an attempt that no node has yet is shown as pending. */
-async function transactionByHash(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
-  const hash = hashIn(item);
+async function transactionByHash(context: RpcContext, item: RpcItem) {
+  const hash = parseHash(listOf(item.params)[0]);
   const { api, chainId } = context;
-  const shown = await context.chainReads.ask(context, item.method, [hash]).catch((error: unknown) => error as Error);
+  const shown = await context.readChain(context, item.method, [hash]).catch((error: unknown) => error as Error);
   if (!(shown instanceof Error) && shown.answer.kind === "result" && shown.answer.result !== null) return shown.outcome;
   const own = await api.signedAs(chainId, hash);
   if (own !== null) return result(own.transaction);
@@ -120,7 +114,7 @@ async function transactionByHash(context: RpcContext, item: RpcItem): Promise<Rp
 }
 
 /** Finds a transaction by the hash of any attempt, or by the id of a send's answer. */
-async function ownTransaction(context: RpcContext, { params }: RpcItem): Promise<RpcOutcome> {
+async function ownTransaction(context: RpcContext, { params }: RpcItem) {
   const { api, checksum, writeTransaction } = context;
   const [name] = listOf(params);
   if (typeof name !== "string") throw invalid("params.0", "must be a transaction's hash, or its id here");
@@ -131,32 +125,15 @@ async function ownTransaction(context: RpcContext, { params }: RpcItem): Promise
 }
 
 async function found({ api, chainId }: RpcContext, name: string) {
-  if (UUID.test(name)) {
-    return api.transaction(name).catch((error: unknown) => {
-      if (error instanceof FencepostError && error.code === "NOT_FOUND") return null;
-      throw error;
-    });
-  }
-  const hash = parseHash(name);
-  return (await api.transactions({ chainId, txHash: hash, limit: 1 })).items[0] ?? null;
+  if (UUID.test(name)) return orNull(api.transaction(name), "NOT_FOUND");
+  return (await api.transactions({ chainId, txHash: parseHash(name), limit: 1 })).items[0] ?? null;
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-function hashIn({ params }: RpcItem): Hash {
-  const [hash] = listOf(params);
-  return parseHash(hash);
-}
-
-function parseHash(value: unknown): Hash {
-  if (typeof value === "string" && /^0x[0-9a-f]{64}$/i.test(value)) return value.toLowerCase() as Hash;
+function parseHash(value: unknown) {
+  if (typeof value === "string" && HASH.test(value)) return value.toLowerCase() as Hash;
   throw invalid("params.0", "must be a hash of 32 bytes");
 }
 
-function listOf(params: unknown): readonly unknown[] {
-  return Array.isArray(params) ? params : [];
-}
-
-function quantity(value: number): string {
+function quantity(value: number) {
   return `0x${value.toString(16)}`;
 }

@@ -1,11 +1,8 @@
-import type { FencepostApi } from "../../../application/operations/calls.ts";
-import type { FencepostError } from "../../../domain/errors.ts";
-import { forbidden, type Principal, type Scope } from "../../../domain/keys/principal.ts";
-import type { Checksum } from "../../../domain/text/checksum.ts";
-import type { Mask } from "../../../domain/text/mask.ts";
+import type { FastifyRequest } from "fastify";
+import { type ErrorCode, FencepostError } from "../../../domain/errors.ts";
 import type { PassedAnswer } from "../../../ports/chain.ts";
-import type { Clock } from "../../../ports/clock.ts";
-import type { ForeignRaw } from "../exchange/options.ts";
+import { within } from "../../../ports/clock.ts";
+import type { JsonRpcOptions, RouteContext } from "../exchange/options.ts";
 import type { RpcOutcome } from "./packet.ts";
 
 /** The chain's answer and its serialised form, shared by all callers. */
@@ -14,28 +11,25 @@ export interface ChainAnswer {
   readonly outcome: RpcOutcome;
 }
 
+type Caller = Readonly<Pick<FastifyRequest, "api" | "principal">>;
+
 /** Context of a packet's calls: its caller, its chain, and its limits. */
-export interface RpcContext {
-  readonly api: FencepostApi;
-  readonly principal: Principal;
+export interface RpcContext
+  extends Caller,
+    Pick<RouteContext, "clock" | "mask" | "checksum">,
+    Required<JsonRpcOptions> {
   readonly chainId: number;
   /** True if this node has endpoints of that chain. */
   readonly servesChain: boolean;
-  /** Reads of all packets on this node. */
-  readonly chainReads: { ask(context: RpcContext, method: string, params: unknown): Promise<ChainAnswer> };
+  /** Reads the chain, in turn with all packets on this node. */
+  readonly readChain: (context: RpcContext, method: string, params: unknown) => Promise<ChainAnswer>;
   /** Size of the received packet. */
   readonly bytes: number;
-  readonly clock: Clock;
-  readonly mask: Mask;
-  readonly checksum: Checksum;
-  readonly foreignRaw: ForeignRaw;
-  /** Additional read methods to forward. */
-  readonly methods: readonly string[];
-  /** Limit of blocks in one filter of logs. */
-  readonly logsRange: number;
   /** Request id of a header, for the packet's sends; several sends get an index. */
   readonly requestId: string | null;
+  /** Ignores the nonce of transaction objects. */
   readonly ignoresNonce: boolean;
+  /** Accepts call data to an address without code, for clients that cannot set allowNoCode. */
   readonly allowsNoCode: boolean;
   /** Merges equal sends without a request id that are less than a minute apart. */
   readonly mergesRepeats: boolean;
@@ -53,8 +47,17 @@ export function leftMs({ clock, deadlineMs }: Pick<RpcContext, "clock" | "deadli
   return deadlineMs - clock.monotonicMs();
 }
 
-/** Throws FORBIDDEN unless the key has one of these scopes. */
-export function requireScope({ scopes }: Principal, ...enough: readonly [Scope, ...Scope[]]): void {
-  if (enough.some((scope) => scopes.has(scope))) return;
-  throw forbidden(`scope:${enough[0]}`, `this API key does not have the scope ${enough.join(" or ")}`);
+/** Result of the work, or of `late` when the packet's time is over. */
+export function inTime<T>(context: RpcContext, work: Promise<T>, late: () => T): Promise<T> {
+  return within(context.clock, work, { ms: Math.max(0, leftMs(context)), late });
+}
+
+/** Result of the work, or null if it was refused with one of these codes. */
+export async function orNull<T>(work: Promise<T>, ...codes: readonly ErrorCode[]): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof FencepostError && codes.includes(error.code)) return null;
+    throw error;
+  }
 }

@@ -2,37 +2,36 @@
  * Calls that send. Each is answered within the packet's time: a client without an answer repeats by itself, and
  * without a request id that would be a second send.
  */
-import type { Created, CreateRequest, NamedCreate } from "../../../application/api.ts";
+import { hash } from "node:crypto";
+import type { Created, CreateRequest, NamedCreate, TransactionView } from "../../../application/api.ts";
+import { SUBMIT } from "../../../contract/calls/call.ts";
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { grouped } from "../../../domain/grouped.ts";
+import { isAnothers } from "../../../domain/keys/principal.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import { isSettled } from "../../../domain/transaction/transitions.ts";
-import { within } from "../../../ports/clock.ts";
-import {
-  acceptedUnsigned,
-  failureOf,
-  maybeAccepted,
-  REJECTED,
-  readFailure,
-  sendFailure,
-  UNAUTHORIZED,
-} from "./error-codes.ts";
-import { nameRepeats } from "./name-repeats.ts";
-import { RpcFailure, type RpcItem, type RpcOutcome, result } from "./packet.ts";
-import { leftMs, type RpcContext, requireScope } from "./rpc-context.ts";
+import { authorise } from "../exchange/auth.ts";
+import { acceptedUnsigned, maybeAccepted, REJECTED, readFailure, sendFailure, UNAUTHORIZED } from "./error-codes.ts";
+import { type Answer, listOf, RpcFailure, type RpcItem, result } from "./packet.ts";
+import { inTime, leftMs, orNull, type RpcContext } from "./rpc-context.ts";
 import { inParams, readTransaction } from "./transaction-request.ts";
 
 export const SENDS = new Set(["eth_sendTransaction", "eth_sendRawTransaction"]);
 
-type Answer = (item: RpcItem, outcome: RpcOutcome) => void;
+interface Send {
+  readonly item: RpcItem;
+  readonly request: CreateRequest;
+}
 
 /** Sends of one signer keep their order, and do not wait for other signers. */
 export async function answerSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
-  const sound: { readonly item: RpcItem; readonly request: CreateRequest }[] = [];
+  const { principal, requestId } = context;
+  const sound: Send[] = [];
   for (const item of items) {
     try {
-      requireScope(context.principal, "submit");
-      sound.push({ item, request: readTransaction(item.params, contextOf(context, item)) });
+      authorise(principal, SUBMIT);
+      const own = requestId === null || item.index === null ? requestId : `${requestId}:${item.index}`;
+      sound.push({ item, request: readTransaction(item.params, { ...context, requestId: own }) });
     } catch (error) {
       answer(item, refused(context, error));
     }
@@ -41,33 +40,16 @@ export async function answerSends(context: RpcContext, items: readonly RpcItem[]
   await Promise.all([...bySigner.values()].map((group) => sendGroup(context, group, answer)));
 }
 
-function contextOf({ chainId, requestId, ignoresNonce, allowsNoCode }: RpcContext, { index }: RpcItem) {
-  const own = requestId === null || index === null ? requestId : `${requestId}:${index}`;
-  return { chainId, requestId: own, ignoresNonce, allowsNoCode };
-}
-
-interface Send {
-  readonly item: RpcItem;
-  readonly request: CreateRequest;
-}
-
-async function sendGroup(context: RpcContext, sends: readonly Send[], answer: Answer): Promise<void> {
-  const { api, clock } = context;
+async function sendGroup(context: RpcContext, sends: readonly Send[], answer: Answer) {
   try {
-    if (leftMs(context) <= 0)
-      throw new FencepostError("UNAVAILABLE", "it arrived too late to be answered in time; nothing was done");
-    const ids = await within(clock, api.newIds(sends.length), { ms: leftMs(context), late: () => [] });
-    if (ids.length < sends.length) throw new FencepostError("UNAVAILABLE", "this node is too busy; nothing was done");
-    const named = context.mergesRepeats
-      ? await nameRepeats(
-          context,
-          sends.map(({ request }) => request),
-        )
-      : null;
-    const creates = sends.map(({ request }, at) => ({ request: named?.[at] ?? request, txId: ids[at] as string }));
+    refuseLate(context);
+    const ids = await inTime(context, context.api.newIds(sends.length), () => []);
+    if (ids.length < sends.length) throw nothingDone("this node is too busy");
+    const named = await nameRepeats(context, sends);
+    const creates = named.map((request, at) => ({ request, txId: ids[at] as string }));
     const results = await createInTime(context, creates);
-    const answered = creates.map(async ({ txId }, at) => {
-      answer((sends[at] as Send).item, await outcomeOf(context, txId, results[at] ?? null));
+    const answered = sends.map(async ({ item }, at) => {
+      answer(item, await outcomeOf(context, ids[at] as string, results[at] ?? null));
     });
     await Promise.all(answered);
   } catch (error) {
@@ -76,23 +58,29 @@ async function sendGroup(context: RpcContext, sends: readonly Send[], answer: An
   }
 }
 
+function refuseLate(context: RpcContext) {
+  if (leftMs(context) <= 0) throw nothingDone("it arrived too late to be answered in time");
+}
+
+function nothingDone(why: string) {
+  return new FencepostError("UNAVAILABLE", `${why}; nothing was done`);
+}
+
 type SendResult = Created | Error | null;
 
 /** Null: unknown in time. An error may come after something was accepted. */
-async function createInTime(context: RpcContext, creates: readonly NamedCreate[]): Promise<readonly SendResult[]> {
-  const { api, clock } = context;
+async function createInTime(context: RpcContext, creates: readonly NamedCreate[]) {
   const all = (value: SendResult): readonly SendResult[] => creates.map(() => value);
-  const creating: Promise<readonly SendResult[]> = api.createNamed(creates);
   try {
-    return await within(clock, creating, { ms: leftMs(context), late: () => all(null) });
+    return await inTime<readonly SendResult[]>(context, context.api.createNamed(creates), () => all(null));
   } catch (error) {
     return all(error instanceof Error ? error : new Error(String(error)));
   }
 }
 
-async function outcomeOf(context: RpcContext, txId: string, created: SendResult): Promise<RpcOutcome> {
+async function outcomeOf(context: RpcContext, txId: string, created: SendResult) {
   if (created === null) return maybeAccepted(txId);
-  if (created instanceof Error) return sendRefused(context, created, txId);
+  if (created instanceof Error) return sendFailure(noted(context, created), txId, context.mask);
   try {
     return await hashOf(context, created);
   } catch {
@@ -101,21 +89,18 @@ async function outcomeOf(context: RpcContext, txId: string, created: SendResult)
   }
 }
 
-function sendRefused(context: RpcContext, error: Error, txId: string): RpcFailure {
-  if (!(error instanceof FencepostError)) return sendFailure(error, txId, context.mask);
-  context.onRefused(error);
-  return sendFailure(inParams(error), txId, context.mask);
-}
-
 /** Time for a last read after the wait. */
 const LAST_LOOK_MS = 300;
 
-async function hashOf(context: RpcContext, { txId, nonce }: Created): Promise<RpcOutcome> {
-  const { api, clock, signal } = context;
-  if (nonce === null && (await awaitsApproval(context, txId))) return acceptedUnsigned(txId, "it waits for approval");
+async function hashOf(context: RpcContext, { txId, nonce }: Created) {
+  const { api, signal } = context;
+  const look = () => inTime<TransactionView | null>(context, api.transaction(txId), () => null);
+  // Another create without a nonce is queued for its owner.
+  if (nonce === null && (await look())?.subState === "AWAITING_APPROVAL")
+    return acceptedUnsigned(txId, "it waits for approval");
   const hash = await api.firstHash(txId, { withinMs: leftMs(context) - LAST_LOOK_MS, signal });
   if (hash !== null) return result(hash);
-  const view = await within(clock, api.transaction(txId), { ms: Math.max(0, leftMs(context)), late: () => null });
+  const view = await look();
   const first = view?.attempts[0]?.txHash ?? null;
   if (first !== null) return result(first);
   if (view === null || !isSettled(view.state))
@@ -123,17 +108,15 @@ async function hashOf(context: RpcContext, { txId, nonce }: Created): Promise<Rp
   return new RpcFailure(REJECTED, `it ended as ${view.state} and was never signed`, { txId });
 }
 
-/** Otherwise it has no nonce because it is queued for its owner. */
-async function awaitsApproval(context: RpcContext, txId: string): Promise<boolean> {
-  const looking = context.api.transaction(txId);
-  const view = await within(context.clock, looking, { ms: Math.max(0, leftMs(context)), late: () => null });
-  return view?.subState === "AWAITING_APPROVAL";
+function refused(context: RpcContext, error: unknown) {
+  return readFailure(noted(context, error), context.mask);
 }
 
-function refused(context: RpcContext, error: unknown): RpcFailure {
-  if (!(error instanceof FencepostError)) return readFailure(error, context.mask);
+/** Records a refusal, and names its field by its place in the call. */
+function noted(context: RpcContext, error: unknown) {
+  if (!(error instanceof FencepostError)) return error;
   context.onRefused(error);
-  return failureOf(inParams(error), context.mask);
+  return inParams(error);
 }
 
 /** In sequence: each may use the next nonce. */
@@ -141,20 +124,16 @@ export async function answerRawSends(context: RpcContext, items: readonly RpcIte
   for (const item of items) answer(item, await sendRaw(context, item));
 }
 
-async function sendRaw(context: RpcContext, item: RpcItem): Promise<RpcOutcome> {
-  const { clock } = context;
+async function sendRaw(context: RpcContext, item: RpcItem) {
   try {
-    requireScope(context.principal, "submit");
-    const [rawTransaction] = Array.isArray(item.params) ? item.params : [];
+    authorise(context.principal, SUBMIT);
+    const [rawTransaction] = listOf(item.params);
     if (typeof rawTransaction !== "string") throw invalid("params.0", "must be a signed transaction in 0x hex");
-    if (leftMs(context) <= 0)
-      throw new FencepostError("UNAVAILABLE", "it arrived too late to be answered in time; nothing was done");
-    const ms = leftMs(context);
-    return await within(clock, submitRaw(context, rawTransaction), { ms, late: () => RAW_UNKNOWN });
+    refuseLate(context);
+    return await inTime(context, submitRaw(context, rawTransaction), () => RAW_UNKNOWN);
   } catch (error) {
-    if (!(error instanceof FencepostError)) return RAW_UNKNOWN;
-    if (error.extras.outcome === "unknown") return RAW_UNKNOWN;
-    return refused(context, error);
+    const isUnknown = !(error instanceof FencepostError) || error.extras.outcome === "unknown";
+    return isUnknown ? RAW_UNKNOWN : refused(context, error);
   }
 }
 
@@ -165,18 +144,10 @@ const RAW_UNKNOWN = new RpcFailure(
   { outcome: "unknown" },
 );
 
-async function submitRaw(context: RpcContext, rawTransaction: string): Promise<RpcOutcome> {
-  const { api, chainId } = context;
-  try {
-    const { txHash } = await api.submitSigned({ chainId, rawTransaction });
-    return result(txHash);
-  } catch (error) {
-    if (!(error instanceof FencepostError) || error.code !== "UNKNOWN_SIGNER") throw error;
-    return foreign(context, rawTransaction);
-  }
-}
-
-async function foreign({ api, chainId, foreignRaw }: RpcContext, rawTransaction: string): Promise<RpcOutcome> {
+async function submitRaw(context: RpcContext, rawTransaction: string) {
+  const { api, chainId, foreignRaw } = context;
+  const own = await orNull(api.submitSigned({ chainId, rawTransaction }), "UNKNOWN_SIGNER");
+  if (own !== null) return result(own.txHash);
   if (foreignRaw === "refuse") {
     return new RpcFailure(
       UNAUTHORIZED,
@@ -187,4 +158,51 @@ async function foreign({ api, chainId, foreignRaw }: RpcContext, rawTransaction:
   const answer = await api.passSigned(chainId, rawTransaction as Hex);
   if (answer.kind === "result") return result(answer.result);
   return new RpcFailure(answer.code === -32000 ? REJECTED : answer.code, answer.message, answer.data);
+}
+
+/** viem's plain requests give up after four times ten seconds. */
+const WINDOW_MS = 60_000;
+
+/**
+ * Request ids for clients that repeat a send after a lost answer and cannot name it. Equal sends of one key within a
+ * minute of the first become one, on all nodes. Only if the caller asks for it: otherwise two intended equal payments
+ * would become one.
+ */
+async function nameRepeats(context: RpcContext, sends: readonly Send[]): Promise<readonly CreateRequest[]> {
+  const alike = new Map<string, number>();
+  return Promise.all(
+    sends.map(({ request }) => {
+      if (!context.mergesRepeats || request.requestId !== undefined || request.nonce !== undefined) return request;
+      const contents = contentsOf(request);
+      // Equal sends in one packet are intended: clients repeat a packet as a whole.
+      const place = alike.get(contents) ?? 0;
+      alike.set(contents, place + 1);
+      return named(context, request, place);
+    }),
+  );
+}
+
+const contentsOf = (request: CreateRequest) => JSON.stringify(request).toLowerCase();
+
+/** Windows are minutes of the clock. A repeat in the next minute is found by the previous minute's name. */
+async function named(context: RpcContext, request: CreateRequest, place: number): Promise<CreateRequest> {
+  const { clock, principal } = context;
+  const contents = contentsOf(request);
+  const window = Math.floor(clock.now().getTime() / WINDOW_MS);
+  const nameIn = (window: number, of: string) => `repeat:${hash("sha256", of, "hex")}:${place}:${window}`;
+  const own = `${JSON.stringify(principal.name)}${contents}`;
+  // Names of the previous release lack the key. They are looked up too: otherwise a repeat across an upgrade would
+  // pay twice.
+  const earlier = [nameIn(window - 1, own), nameIn(window, contents), nameIn(window - 1, contents)];
+  const found = await Promise.all(earlier.map((requestId) => isRepeatOf(context, request, requestId)));
+  return { ...request, requestId: earlier[found.indexOf(true)] ?? nameIn(window, own) };
+}
+
+/** True if this key created a transaction with that name less than a minute ago. */
+async function isRepeatOf(context: RpcContext, request: CreateRequest, requestId: string) {
+  const { api, clock, principal } = context;
+  const lane = { signer: String(request.signer), chainId: Number(request.chainId) };
+  const found = await orNull(api.transactionByRequest({ ...lane, requestId }), "NOT_FOUND");
+  if (found === null) return false;
+  return clock.now().getTime() - found.createdAt.getTime() < WINDOW_MS && !isAnothers(found.owner, principal.name);
 }

@@ -1,43 +1,33 @@
 /** Converts the transaction object of `eth_sendTransaction` to a create request. */
 import type { CreateRequest } from "../../../application/api.ts";
+import { defined } from "../../../domain/defined.ts";
 import { type FencepostError, invalid } from "../../../domain/errors.ts";
 import { unknownName } from "../../../domain/text/near-names.ts";
+import { listOf } from "./packet.ts";
+import type { RpcContext } from "./rpc-context.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export interface TransactionContext {
-  readonly chainId: number;
-  /** Request id of a header; null: none. */
-  readonly requestId: string | null;
-  /** Ignores the object's nonce. */
-  readonly ignoresNonce: boolean;
-  /** Accepts call data to an address without code, for clients that cannot set allowNoCode. */
-  readonly allowsNoCode: boolean;
-}
+type TransactionContext = Pick<RpcContext, "chainId" | "requestId" | "ignoresNonce" | "allowsNoCode">;
 
 /** Fields copied unchanged, each a quantity in hex. */
 const QUANTITIES = ["value", "gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
 const STANDARD = ["from", "to", "data", "input", "accessList", "type", "nonce", "chainId"];
 const KNOWN: readonly string[] = [...QUANTITIES, ...STANDARD, "fencepostRequestId", "allowNoCode"];
 
-/** Fields of transaction types that only callers can sign. */
-const OF_OTHER_TYPES: Readonly<Record<string, string>> = {
-  blobs: "EIP-4844",
-  blobVersionedHashes: "EIP-4844",
-  maxFeePerBlobGas: "EIP-4844",
-  sidecars: "EIP-4844",
-  commitments: "EIP-4844",
-  proofs: "EIP-4844",
-  authorizationList: "EIP-7702",
-};
-const OTHER_TYPES: Readonly<Record<number, string>> = { 3: "EIP-4844", 4: "EIP-7702" };
+const BLOBS = ["blobs", "blobVersionedHashes", "maxFeePerBlobGas", "sidecars", "commitments", "proofs"];
+/** Transaction types that only callers can sign, and their fields. */
+const OTHER_TYPES = [
+  { type: 3, name: "EIP-4844", fields: BLOBS },
+  { type: 4, name: "EIP-7702", fields: ["authorizationList"] },
+];
 
 /**
  * Throws INVALID_REQUEST with the path below `params`. Unknown fields are refused, not ignored: they may be about
  * money.
  */
 export function readTransaction(params: unknown, context: TransactionContext): CreateRequest {
-  const [given, ...more] = Array.isArray(params) ? params : [];
+  const [given, ...more] = listOf(params);
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw invalid("params.0", "must be a transaction object");
   }
@@ -45,53 +35,47 @@ export function readTransaction(params: unknown, context: TransactionContext): C
   const fields = Object.fromEntries(Object.entries(given as Fields).filter(([, value]) => value !== null));
   refuseUnknown(fields);
   if (fields.from === undefined) throw invalid("params.0.from", "is required: the signer that sends it");
-  refuseOtherChain(fields.chainId, context.chainId);
-  const { nonce } = fields;
-  return {
+  refuseOtherChain(fields, context.chainId);
+  return defined({
     chainId: context.chainId,
     signer: fields.from,
     payload: payloadOf(fields),
-    ...requestIdOf(fields.fencepostRequestId, context.requestId),
-    ...noCodeOf(fields.allowNoCode, context.allowsNoCode),
-    ...(nonce === undefined || context.ignoresNonce ? {} : { nonce: quantity(nonce, "nonce") }),
-  };
+    // The transaction's own id takes precedence over the packet's header.
+    requestId: fields.fencepostRequestId ?? context.requestId ?? undefined,
+    allowNoCode: fields.allowNoCode ?? (context.allowsNoCode || undefined),
+    nonce: context.ignoresNonce ? undefined : quantityIn(fields, "nonce"),
+  });
 }
 
-function refuseUnknown(fields: Fields): void {
+function refuseUnknown(fields: Fields) {
   for (const name of Object.keys(fields)) {
-    const other = OF_OTHER_TYPES[name];
-    if (other !== undefined) throw otherType(name, other);
+    const other = OTHER_TYPES.find(({ fields }) => fields.includes(name));
+    if (other !== undefined) throw otherType(name, other.name);
     if (KNOWN.includes(name)) continue;
     const path = `params.0.${name.slice(0, 100)}`;
     throw unknownName({ name, path, known: KNOWN, complaint: "is not a known field" });
   }
 }
 
-function otherType(name: string, type: string): FencepostError {
+function otherType(name: string, type: string) {
   const detail = `belongs to ${type}, which is not signed here: sign it yourself, and send it with eth_sendRawTransaction`;
   return invalid(`params.0.${name}`, detail);
 }
 
 function payloadOf(fields: Fields): Fields {
   const data = dataOf(fields);
-  const quantities = QUANTITIES.flatMap((name) => {
-    return fields[name] === undefined ? [] : [[name, quantity(fields[name], name)] as const];
-  });
-  const { accessList } = fields;
-  const rest = {
-    ...Object.fromEntries(quantities),
-    ...(accessList === undefined ? {} : { accessList }),
-    ...(fields.type === undefined ? {} : { type: typeOf(fields.type) }),
-  };
-  if (fields.to !== undefined) return { to: fields.to, ...(data === undefined ? {} : { data }), ...rest };
+  const quantities = Object.fromEntries(QUANTITIES.map((name) => [name, quantityIn(fields, name)]));
+  const { to, accessList } = fields;
+  const rest = { ...quantities, accessList, type: typeIn(fields) };
+  if (to !== undefined) return defined({ to, data, ...rest });
   if (data === undefined || data === "0x") {
     throw invalid("params.0.to", "is required, unless data deploys a contract");
   }
-  return { bytecode: data, ...rest };
+  return defined({ bytecode: data, ...rest });
 }
 
 /** Newer clients name it `input`, older ones `data`; some send both. */
-function dataOf({ data, input }: Fields): unknown {
+function dataOf({ data, input }: Fields) {
   if (data !== undefined && input !== undefined && String(data).toLowerCase() !== String(input).toLowerCase()) {
     throw invalid("params.0.input", "differs from data; give one of them, or both alike");
   }
@@ -99,34 +83,27 @@ function dataOf({ data, input }: Fields): unknown {
 }
 
 /** Only hex: "10" could be ten or sixteen. */
-function quantity(value: unknown, name: string): string {
-  if (typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value)) return value;
+function quantityIn(fields: Fields, name: string) {
+  const value = fields[name];
+  if (value === undefined || (typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value))) return value;
   throw invalid(`params.0.${name}`, "must be a quantity in 0x hex");
 }
 
-function typeOf(value: unknown): number {
-  const type = Number(quantity(value, "type"));
-  const other = OTHER_TYPES[type];
-  if (other !== undefined) throw otherType("type", other);
+function typeIn(fields: Fields) {
+  const given = quantityIn(fields, "type");
+  if (given === undefined) return undefined;
+  const type = Number(given);
+  const other = OTHER_TYPES.find((each) => each.type === type);
+  if (other !== undefined) throw otherType("type", other.name);
   if (type > 2) throw invalid("params.0.type", "must be 0x0, 0x1 or 0x2");
   return type;
 }
 
-function refuseOtherChain(value: unknown, chainId: number): void {
-  if (value === undefined) return;
-  const named = typeof value === "number" ? value : Number(quantity(value, "chainId"));
+function refuseOtherChain(fields: Fields, chainId: number) {
+  const named = Number(
+    (typeof fields.chainId === "number" ? fields.chainId : quantityIn(fields, "chainId")) ?? chainId,
+  );
   if (named !== chainId) throw invalid("params.0.chainId", `is ${named}, and this endpoint is for chain ${chainId}`);
-}
-
-function requestIdOf(own: unknown, header: string | null): { readonly requestId?: unknown } {
-  if (own === undefined) return header === null ? {} : { requestId: header };
-  // The transaction's own id takes precedence over the packet's header.
-  return { requestId: own };
-}
-
-function noCodeOf(own: unknown, byQuery: boolean): { readonly allowNoCode?: unknown } {
-  if (own !== undefined) return { allowNoCode: own };
-  return byQuery ? { allowNoCode: true } : {};
 }
 
 /** Translates a field's path to its place in the call. */

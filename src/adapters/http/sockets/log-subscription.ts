@@ -5,11 +5,11 @@
  */
 import type { Clock } from "../../../ports/clock.ts";
 import type { Held } from "../admission/held-bytes.ts";
-import type { NewHead } from "../rpc/head-announcer.ts";
+import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
 
 type Log = Readonly<Record<string, unknown>>;
 
-export interface LogSubscriptionOptions {
+interface LogSubscriptionOptions {
   readonly clock: Pick<Clock, "sleep">;
   /** Null: not available now. */
   readonly logsOf: (blockHash: string) => Promise<readonly Log[] | null>;
@@ -24,85 +24,65 @@ const TRIES = 5;
 const TRY_AGAIN_MS = 1_000;
 /** Limit of blocks whose logs are outstanding. */
 const MOST_BEHIND = 64;
+
+export function logSubscription({ clock, logsOf, notify, fail, held }: LogSubscriptionOptions): HeadListener {
+  const sent = sentLogs(held);
+  let behind = 0;
+  let last = Promise.resolve();
+  let hasFailed = false;
+  const giveUp = () => {
+    hasFailed = true;
+    fail();
+  };
+  const follow = async ({ header: { hash }, dropped }: NewHead) => {
+    for (const log of dropped.flatMap((removed) => sent.forget(removed).toReversed()))
+      notify({ ...log, removed: true });
+    let logs = await logsOf(hash);
+    for (let tries = 1; logs === null && tries < TRIES; tries++) {
+      await clock.sleep(TRY_AGAIN_MS);
+      logs = await logsOf(hash);
+    }
+    if (logs === null) return giveUp();
+    for (const log of logs) notify(log);
+    if (logs.length > 0) sent.keep(hash, logs);
+  };
+  return (head) => {
+    if (++behind > MOST_BEHIND) giveUp();
+    if (hasFailed) return;
+    last = last.then(async () => {
+      if (!hasFailed) await follow(head).catch(giveUp);
+      behind--;
+    });
+  };
+}
+
 /** Limits of the sent logs kept for a reorg. */
 const KEPT = { blocks: 64, logs: 2_000, bytes: 1024 * 1024 };
 
-interface SentLogs {
-  readonly logs: readonly Log[];
-  readonly bytes: number;
-}
-
-export class LogSubscription {
-  private readonly options: LogSubscriptionOptions;
-  private readonly sent = new Map<string, SentLogs>();
-  private behind = 0;
-  private last: Promise<void> = Promise.resolve();
-  private hasFailed = false;
-
-  constructor(options: LogSubscriptionOptions) {
-    this.options = options;
-  }
-
-  readonly onHead = (head: NewHead): void => {
-    if (++this.behind > MOST_BEHIND) this.fail();
-    if (this.hasFailed) return;
-    this.last = this.last.then(async () => {
-      if (!this.hasFailed) await this.follow(head).catch(() => this.fail());
-      this.behind--;
-    });
+function sentLogs(held: Held) {
+  const sent = new Map<string, { readonly logs: readonly Log[]; readonly bytes: number }>();
+  const forget = (hash: string) => {
+    const { logs, bytes } = sent.get(hash) ?? { logs: [], bytes: 0 };
+    held.grow(-bytes);
+    sent.delete(hash);
+    return logs;
   };
-
-  private async follow({ header: { hash }, dropped }: NewHead): Promise<void> {
-    for (const removed of dropped) {
-      for (const log of [...(this.sent.get(removed)?.logs ?? [])].reverse())
-        this.options.notify({ ...log, removed: true });
-      this.forget(removed);
-    }
-    const logs = await this.logsOf(hash);
-    if (logs === null) return this.fail();
-    for (const log of logs) this.options.notify(log);
-    if (logs.length > 0) this.keep(hash, logs);
-  }
-
-  private async logsOf(hash: string): Promise<readonly Log[] | null> {
-    for (let tries = 1; tries < TRIES; tries++) {
-      const logs = await this.options.logsOf(hash);
-      if (logs !== null) return logs;
-      await this.options.clock.sleep(TRY_AGAIN_MS);
-    }
-    return this.options.logsOf(hash);
-  }
-
-  /** Keeps logs, and drops those of older blocks for them, or these if they are too large. */
-  private keep(hash: string, logs: readonly Log[]): void {
-    const bytes = JSON.stringify(logs).length;
-    this.sent.set(hash, { logs, bytes: 0 });
-    for (const oldest of [...this.sent.keys()]) {
-      if (this.mayKeep(bytes)) return void this.sent.set(hash, { logs, bytes });
-      this.forget(oldest);
-    }
-  }
-
-  private mayKeep(more: number): boolean {
-    const all = [...this.sent.values()];
+  const mayKeep = (more: number) => {
+    const all = [...sent.values()];
     const logs = all.reduce((sum, each) => sum + each.logs.length, 0);
     const bytes = all.reduce((sum, each) => sum + each.bytes, more);
-    if (all.length > KEPT.blocks || logs > KEPT.logs || bytes > KEPT.bytes) return false;
-    try {
-      this.options.held.grow(more);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  private forget(hash: string): void {
-    this.options.held.grow(-(this.sent.get(hash)?.bytes ?? 0));
-    this.sent.delete(hash);
-  }
-
-  private fail(): void {
-    this.hasFailed = true;
-    this.options.fail();
-  }
+    return all.length <= KEPT.blocks && logs <= KEPT.logs && bytes <= KEPT.bytes && held.grow(more) === null;
+  };
+  return {
+    forget,
+    /** Keeps logs, and drops those of older blocks for them, or these if they are too large. */
+    keep: (hash: string, logs: readonly Log[]) => {
+      const bytes = JSON.stringify(logs).length;
+      sent.set(hash, { logs, bytes: 0 });
+      for (const oldest of [...sent.keys()]) {
+        if (mayKeep(bytes)) return void sent.set(hash, { logs, bytes });
+        forget(oldest);
+      }
+    },
+  };
 }

@@ -4,23 +4,39 @@
  * adds what HTTP lacks: subscriptions, and a lasting connection.
  */
 
-import { FencepostError } from "../../../domain/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Held } from "../admission/held-bytes.ts";
 import { refusePacket } from "../rpc/answer-packet.ts";
-import { NO_SUCH_METHOD } from "../rpc/error-codes.ts";
+import { INVALID_PARAMS, LIMIT_EXCEEDED, NO_SUCH_METHOD } from "../rpc/error-codes.ts";
 import type { HeadListener, NewHead } from "../rpc/head-announcer.ts";
-import { refuseManyNames } from "../rpc/log-filters.ts";
-import { RpcFailure, type RpcItem, type RpcOutcome, readPacket, result, writeAnswer } from "../rpc/packet.ts";
-import { LogSubscription } from "./log-subscription.ts";
-import type { WebSocketLike } from "./ws-package.ts";
+import { manyNames } from "../rpc/log-filters.ts";
+import { listOf, RpcFailure, type RpcItem, readPacket, result, writeAnswer } from "../rpc/packet.ts";
+import { logSubscription } from "./log-subscription.ts";
+
+/** The used part of a socket of the package `ws`. */
+export interface WebSocketLike {
+  /** Bytes sent but not written to the network yet. */
+  readonly bufferedAmount: number;
+  /** `left` is called when the text was written to the connection, or lost with it. */
+  send(text: string, left: () => void): void;
+  ping(): void;
+  close(code: number, reason: string): void;
+  /** Closes without a close frame. */
+  terminate(): void;
+  /** Stops reading until `resume`. */
+  pause(): void;
+  resume(): void;
+  on(event: "message", listener: (data: Buffer, isBinary: boolean) => void): void;
+  on(event: "ping" | "pong", listener: (data: Buffer) => void): void;
+  on(event: "close" | "error", listener: () => void): void;
+}
 
 export interface Posted {
   readonly status: number;
   readonly body: string;
 }
 
-export interface RpcSocketOptions {
+interface RpcSocketOptions {
   readonly clock: Pick<Clock, "after" | "sleep">;
   /** Performs a POST with this body. */
   readonly post: (text: string) => Promise<Posted>;
@@ -43,8 +59,6 @@ const REFUSED = 1008;
 const FAILED = 1011;
 /** Time for the client's close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
-const LIMIT_EXCEEDED = -32005;
-const INVALID_PARAMS = -32602;
 /** A call that every allowed caller may make. */
 export const STILL_ALLOWED = '{"jsonrpc":"2.0","id":0,"method":"eth_chainId"}';
 
@@ -93,7 +107,7 @@ export class RpcSocket {
   /** Counts received bytes, also of a message that never ends. */
   received(bytes: number): void {
     if (this.isClosed) return;
-    if (grown(this.partial.held, bytes) === null) {
+    if (this.partial.held.grow(bytes) === null) {
       this.partial.bytes += bytes;
       return;
     }
@@ -112,7 +126,7 @@ export class RpcSocket {
     this.socket.terminate();
   }
 
-  private async answer(text: string): Promise<void> {
+  private async answer(text: string) {
     if (this.isClosed) return;
     const held = this.options.hold.received();
     this.count(1, text.length);
@@ -123,14 +137,14 @@ export class RpcSocket {
     this.count(-1, -text.length);
   }
 
-  private releasePartial(): void {
+  private releasePartial() {
     this.partial.held.release();
     this.partial.bytes = 0;
     this.partial.atLastPing = 0;
   }
 
   /** Null: the key is not allowed any more. */
-  private async answerTo(text: string, held: Held): Promise<string | null> {
+  private async answerTo(text: string, held: Held) {
     const refusal = grown(held, text.length);
     if (refusal !== null) return refusePacket(JSON.parse(text), refusal);
     const { status, body } = await this.options.post(text);
@@ -143,8 +157,8 @@ export class RpcSocket {
     return call.method === "eth_unsubscribe" ? writeAnswer(call.id, this.unsubscribe(call)) : body;
   }
 
-  private async subscribe({ params }: RpcItem): Promise<RpcOutcome> {
-    const [kind, filter] = Array.isArray(params) ? params : [];
+  private async subscribe({ params }: RpcItem) {
+    const [kind, filter] = listOf(params);
     if (kind !== "newHeads" && kind !== "logs") {
       const named = JSON.stringify(kind ?? null).slice(0, 50);
       return new RpcFailure(NO_SUCH_METHOD, `no ${named} subscription: use newHeads or logs`);
@@ -177,10 +191,13 @@ export class RpcSocket {
   }
 
   /** Tries the filter at once, so that the chain's refusal is not delayed until the first block. */
-  private async logs(filter: unknown, notify: (log: unknown) => void, held: Held): Promise<HeadListener | RpcFailure> {
+  private async logs(filter: unknown, notify: (log: unknown) => void, held: Held) {
     const wanted = filterIn(filter);
     if (wanted === null) return new RpcFailure(INVALID_PARAMS, "a subscription to logs has only address and topics");
-    const refusal = tooWide(wanted) ?? grown(held, JSON.stringify(wanted).length);
+    // Checked before the filter is serialised.
+    const wide = manyNames({ ...wanted });
+    if (wide !== null) return new RpcFailure(INVALID_PARAMS, wide.message);
+    const refusal = grown(held, JSON.stringify(wanted).length);
     if (refusal !== null) return refusal;
     const ask = async (blocks: object): Promise<{ readonly result?: unknown; readonly error?: RpcFailure }> => {
       const call = { jsonrpc: "2.0", id: 0, method: "eth_getLogs", params: [{ ...wanted, ...blocks }] };
@@ -195,20 +212,20 @@ export class RpcSocket {
     };
     const fail = () =>
       this.close(FAILED, "a block's logs are not available: connect again, and request the missed ones");
-    return new LogSubscription({ clock: this.options.clock, logsOf, notify, fail, held }).onHead;
+    return logSubscription({ clock: this.options.clock, logsOf, notify, fail, held });
   }
 
   private unsubscribe({ params }: RpcItem) {
-    const [id] = Array.isArray(params) ? params : [];
-    this.subscriptions.get(String(id))?.();
-    return result(this.subscriptions.delete(String(id)));
+    const id = String(listOf(params)[0]);
+    this.subscriptions.get(id)?.();
+    return result(this.subscriptions.delete(id));
   }
 
-  private send(text: string): void {
+  private send(text: string) {
     if (this.isClosed) return;
     if (this.socket.bufferedAmount > MOST_BACKLOG_BYTES) {
       this.close(REFUSED, "the client reads too slowly");
-    } else if (grown(this.backlog, text.length) !== null) {
+    } else if (this.backlog.grow(text.length) !== null) {
       this.close(REFUSED, "the WebSockets of this key, or of this node, read too slowly");
     } else {
       this.socket.send(text, () => {
@@ -217,13 +234,13 @@ export class RpcSocket {
     }
   }
 
-  private count(messages: number, bytes: number): void {
+  private count(messages: number, bytes: number) {
     this.open.messages += messages;
     this.open.bytes += bytes;
     this.pace();
   }
 
-  private pace(): void {
+  private pace() {
     const { messages, bytes } = this.open;
     if (this.isClosed) return;
     if (this.isLeaving && messages === 0) this.close(GOING_AWAY, "this node is shutting down: connect again");
@@ -231,11 +248,11 @@ export class RpcSocket {
     else this.socket.resume();
   }
 
-  private pingLater(): void {
+  private pingLater() {
     this.cancelPing = this.options.clock.after(PING_EVERY_MS, () => void this.ping());
   }
 
-  private async ping(): Promise<void> {
+  private async ping() {
     // A message incomplete at two pings in a row is an attack or a dead client.
     const isStalled = this.partial.atLastPing > 0;
     if (!this.isAlive || isStalled) return this.socket.terminate();
@@ -247,7 +264,7 @@ export class RpcSocket {
     if (status === 401 || status === 403) this.close(REFUSED, "the API key is not valid any more");
   }
 
-  private close(code: number, reason: string): void {
+  private close(code: number, reason: string) {
     if (this.isClosed) return;
     this.end();
     this.socket.close(code, reason);
@@ -256,7 +273,7 @@ export class RpcSocket {
     this.socket.resume();
   }
 
-  private end(): void {
+  private end() {
     this.isClosed = true;
     this.cancelPing();
     for (const stop of this.subscriptions.values()) stop();
@@ -266,47 +283,31 @@ export class RpcSocket {
 }
 
 /** Bytes of a client's control frame (RFC 6455, 5.2): two of header, four of mask, and its payload. */
-function frameOf({ length }: Buffer): number {
+function frameOf({ length }: Buffer) {
   return 6 + length;
 }
 
-/** Checked before the filter is serialised. */
-function tooWide(filter: object): RpcFailure | null {
-  try {
-    refuseManyNames({ ...filter });
-    return null;
-  } catch (error) {
-    if (error instanceof FencepostError) return new RpcFailure(INVALID_PARAMS, error.message);
-    throw error;
-  }
-}
-
 /** Reserves bytes; null: reserved. */
-function grown(held: Held, bytes: number): RpcFailure | null {
-  try {
-    held.grow(bytes);
-    return null;
-  } catch (error) {
-    if (error instanceof FencepostError) return new RpcFailure(LIMIT_EXCEEDED, error.message);
-    throw error;
-  }
+function grown(held: Held, bytes: number) {
+  const refusal = held.grow(bytes);
+  return refusal && new RpcFailure(LIMIT_EXCEEDED, refusal.message);
 }
 
 /** The only call of a message: subscriptions are not allowed in a batch. */
-function soleCall(text: string): RpcItem | null {
+function soleCall(text: string) {
   const { isBatch, items } = readPacket(JSON.parse(text));
   const [call] = items;
   return isBatch || call === undefined || "refused" in call ? null : call;
 }
 
 /** Null: it has other fields than address and topics. The subscription determines the blocks. */
-function filterIn(value: unknown): object | null {
+function filterIn(value: unknown) {
   if (value === undefined || value === null) return {};
   if (typeof value !== "object" || Array.isArray(value)) return null;
   return Object.keys(value).every((name) => name === "address" || name === "topics") ? value : null;
 }
 
-function detailOf(body: string): string {
-  const { detail } = JSON.parse(body) as { readonly detail?: unknown };
+function detailOf(body: string) {
+  const { detail } = JSON.parse(body) as { detail?: unknown };
   return typeof detail === "string" ? detail : "this node is too busy";
 }

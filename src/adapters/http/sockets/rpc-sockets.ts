@@ -2,19 +2,19 @@
  * Opens WebSockets at `/rpc` for callers that may `POST` there. A first call with the caller's own Host, Origin and
  * key is made before the upgrade. It refuses pages of other sites, which a browser lets open sockets to any address.
  */
-import { type IncomingMessage, type Server, STATUS_CODES } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
+import { createRequire } from "node:module";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
-import { problemDocument } from "../../../contract/schemas/problem.ts";
-import { FencepostError } from "../../../domain/errors.ts";
-import { BACKLOG_BYTES, HeldBytes } from "../admission/held-bytes.ts";
+import { FencepostError, unavailable } from "../../../domain/errors.ts";
+import { BACKLOG_BYTES, type HeldBytes, heldBytes } from "../admission/held-bytes.ts";
 import { refuseTwoHosts } from "../admission/host-and-origin.ts";
 import { KeyCounts } from "../admission/key-counts.ts";
 import type { Authenticate } from "../exchange/auth.ts";
 import type { HttpServerOptions } from "../exchange/options.ts";
-import { HeadAnnouncer, type HeadListener } from "../rpc/head-announcer.ts";
-import { type Posted, RpcSocket, STILL_ALLOWED } from "./rpc-socket.ts";
-import { type LoadUpgrader, loadUpgrader, type WebSocketUpgrader } from "./ws-package.ts";
+import { problemAnswer, rawAnswer } from "../exchange/problems.ts";
+import { headAnnouncer } from "../rpc/head-announcer.ts";
+import { type Posted, RpcSocket, STILL_ALLOWED, type WebSocketLike } from "./rpc-socket.ts";
 
 export interface RpcSocketsOptions extends Pick<HttpServerOptions, "api" | "clock"> {
   readonly authenticate: Authenticate;
@@ -33,117 +33,104 @@ const MOST_MESSAGE_BYTES = 8 * 1024 * 1024;
 /** Headers of the upgrade request that identify the caller in all its calls. */
 const CALLER_HEADERS = ["host", "origin", "authorization"] as const;
 
-type Caller = Readonly<Partial<Record<(typeof CALLER_HEADERS)[number], string>>>;
-
-export class RpcSockets {
-  private readonly app: FastifyInstance;
-  private readonly options: RpcSocketsOptions;
-  private readonly backlog = new HeldBytes(BACKLOG_BYTES);
-  private readonly heads = new Map<number, HeadAnnouncer>();
-  private readonly open = new Set<RpcSocket>();
+export function rpcSockets(app: FastifyInstance, options: RpcSocketsOptions) {
+  const { clock, bytes, authenticate, loadUpgrader: load = loadUpgrader } = options;
+  const backlog = heldBytes(BACKLOG_BYTES);
+  const subscribeHeads = headsByChain(options);
+  const open = new Set<RpcSocket>();
   /** Open sockets by the key's name, for all its secrets. */
-  private readonly counts = new KeyCounts();
-  private upgrader: Promise<WebSocketUpgrader | null> | null = null;
-  private isLeaving = false;
+  const counts = new KeyCounts();
+  let loading: ReturnType<LoadUpgrader> | null = null;
+  let isLeaving = false;
 
-  constructor(app: FastifyInstance, options: RpcSocketsOptions) {
-    this.app = app;
-    this.options = options;
-  }
-
-  openOn(server: Server): void {
-    server.on("upgrade", (request, socket, head) => {
-      // Java's client offers an HTTP/2 upgrade with its first request: it is answered as a plain request.
-      if (!isSocketAtRpc(request)) return handBack(server, request, socket, head);
-      socket.on("error", () => socket.destroy());
-      this.upgrade(request, socket, head).catch((error: unknown) => {
-        if (error instanceof FencepostError) refuse(socket, problem(error));
-        else socket.destroy();
-      });
-    });
-  }
-
-  /** Opens no more sockets, and closes the open ones when their calls are answered. */
-  leave(): void {
-    this.isLeaving = true;
-    for (const each of this.open) each.leave();
-  }
-
-  terminate(): void {
-    for (const each of this.open) each.terminate();
-  }
-
-  private async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  const upgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const { url = "", headers, rawHeaders } = request;
     const path = AT_RPC.exec(url);
-    if (path === null)
-      return refuse(socket, problem(new FencepostError("NOT_FOUND", "WebSockets are only served at /rpc")));
+    if (path === null) throw new FencepostError("NOT_FOUND", "WebSockets are only served at /rpc");
     refuseTwoHosts(rawHeaders);
     const caller = Object.fromEntries(CALLER_HEADERS.flatMap((name) => (headers[name] ? [[name, headers[name]]] : [])));
-    const post = (text: string) => this.post(url, caller, text);
+    const post = async (payload: string): Promise<Posted> => {
+      const asked = { ...caller, "content-type": "application/json" };
+      const { statusCode: status, body } = await app.inject({ method: "POST", url, headers: asked, payload });
+      return { status, body };
+    };
     const first = await post(STILL_ALLOWED);
     const chainId = chainIn(first);
     if (chainId === null) return refuse(socket, first.status === 200 ? { ...first, status: 400 } : first);
     // The POST succeeded, so the key is known.
     const { secret } = path.groups ?? {};
     const shown = secret === undefined ? headers.authorization : `Bearer ${decodeURIComponent(secret)}`;
-    const { name: key } = this.options.authenticate(shown);
-    const upgrader = await this.load();
-    if (upgrader === null) return refuse(socket, NOT_INSTALLED);
-    if (this.isLeaving) return refuse(socket, unavailable("this node is shutting down: connect again"));
-    if (this.counts.total >= MOST_SOCKETS || this.counts.of(key) >= MOST_OF_ONE_KEY) {
-      return refuse(socket, unavailable("too many WebSockets are open: on this node, or of this key"));
+    const { name: key } = authenticate(shown);
+    loading ??= load(MOST_MESSAGE_BYTES);
+    const upgrader = await loading;
+    if (upgrader === null) throw unavailable("WebSockets need the package ws beside this one: npm install ws@8");
+    if (isLeaving) throw unavailable("this node is shutting down: connect again");
+    if (counts.total >= MOST_SOCKETS || counts.of(key) >= MOST_OF_ONE_KEY) {
+      throw unavailable("too many WebSockets are open: on this node, or of this key");
     }
-    this.counts.add(key, 1);
-    socket.once("close", () => this.counts.add(key, -1));
+    counts.add(key, 1);
+    socket.once("close", () => counts.add(key, -1));
     upgrader.handleUpgrade(request, socket, head, (taken) => {
-      const subscribeHeads = (listener: HeadListener) => this.headsOf(chainId).subscribe(listener);
-      const hold = { received: () => this.options.bytes.by(key), sent: () => this.backlog.by(key) };
-      const { clock } = this.options;
-      const opened = new RpcSocket(taken, { clock, post, subscribeHeads, hold }, () => this.open.delete(opened));
-      this.open.add(opened);
+      const hold = { received: () => bytes(key), sent: () => backlog(key) };
+      const own = { clock, post, hold, subscribeHeads: subscribeHeads(chainId) };
+      const opened = new RpcSocket(taken, own, () => open.delete(opened));
+      open.add(opened);
       // Counted before `ws` reads them: it buffers a message that never ends.
       socket.prependListener("data", ({ length }: Buffer) => opened.received(length));
-      if (this.isLeaving) opened.leave();
+      if (isLeaving) opened.leave();
     });
-  }
+  };
 
-  private async post(url: string, caller: Caller, payload: string): Promise<Posted> {
-    const headers = { ...caller, "content-type": "application/json" };
-    const { statusCode, body } = await this.app.inject({ method: "POST", url, headers, payload });
-    return { status: statusCode, body };
-  }
+  return {
+    openOn: (server: Server) => {
+      server.on("upgrade", (request, socket, head) => {
+        // Java's client offers an HTTP/2 upgrade with its first request: it is answered as a plain request.
+        if (!isSocketAtRpc(request)) return handBack(server, request, socket, head);
+        socket.on("error", () => socket.destroy());
+        upgrade(request, socket, head).catch((error: unknown) => {
+          if (error instanceof FencepostError) refuse(socket, problemAnswer(error));
+          else socket.destroy();
+        });
+      });
+    },
+    /** Opens no more sockets, and closes the open ones when their calls are answered. */
+    leave: () => {
+      isLeaving = true;
+      for (const each of open) each.leave();
+    },
+    terminate: () => {
+      for (const each of open) each.terminate();
+    },
+  };
+}
 
-  private load(): Promise<WebSocketUpgrader | null> {
-    this.upgrader ??= (this.options.loadUpgrader ?? loadUpgrader)(MOST_MESSAGE_BYTES);
-    return this.upgrader;
-  }
-
-  private headsOf(chainId: number): HeadAnnouncer {
-    const { api, clock } = this.options;
-    const ask = async (method: string, params: readonly unknown[]): Promise<unknown> => {
+/** One announcer per chain. */
+function headsByChain({ api, clock }: RpcSocketsOptions) {
+  const heads = new Map<number, ReturnType<typeof headAnnouncer>>();
+  return (chainId: number) => {
+    const ask = async (method: string, params: readonly unknown[]) => {
       const answer = await api.askChain(chainId, method, params);
       return answer.kind === "result" ? answer.result : null;
     };
-    const heads = this.heads.get(chainId) ?? new HeadAnnouncer({ clock, ask });
-    this.heads.set(chainId, heads);
-    return heads;
-  }
+    const announcer = heads.get(chainId) ?? headAnnouncer({ clock, ask });
+    heads.set(chainId, announcer);
+    return announcer;
+  };
 }
 
-function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage): boolean {
+function isSocketAtRpc({ headers, method, url = "" }: IncomingMessage) {
   return method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && UNDER_RPC.test(url);
 }
 
 /** Null: the caller is refused, or the chain is not served here. */
-function chainIn({ status, body }: Posted): number | null {
+function chainIn({ status, body }: Posted) {
   if (status !== 200) return null;
-  const { result } = JSON.parse(body) as { readonly result?: unknown };
+  const { result } = JSON.parse(body) as { result?: unknown };
   return typeof result === "string" ? Number(result) : null;
 }
 
 /** Replays the request without its upgrade headers. */
-function handBack(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+function handBack(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer) {
   const { method, url, httpVersion, rawHeaders } = request;
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -154,23 +141,32 @@ function handBack(server: Server, request: IncomingMessage, socket: Duplex, head
   server.emit("connection", socket);
 }
 
-function problem({ code, status, message }: FencepostError): Posted {
-  return { status, body: JSON.stringify(problemDocument(code, message)) };
+/** Destroyed after the answer, because a refused client that does not close would keep the connection half open. */
+function refuse(socket: Duplex, answer: Posted) {
+  socket.end(rawAnswer(answer), () => socket.destroy());
 }
 
-function unavailable(detail: string): Posted {
-  return problem(new FencepostError("UNAVAILABLE", detail));
+/** The used part of `ws`, an optional package of the user. viem depends on it, so npm usually installs it in reach. */
+interface WebSocketUpgrader {
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, taken: (socket: WebSocketLike) => void): void;
 }
 
-const NOT_INSTALLED = unavailable("WebSockets need the package ws beside this one: npm install ws@8");
+/** Resolves with null if the package is not installed. */
+type LoadUpgrader = (maxPayloadBytes: number) => Promise<WebSocketUpgrader | null>;
 
-function refuse(socket: Duplex, { status, body }: Posted): void {
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
-    "content-type: application/problem+json; charset=utf-8",
-    `content-length: ${Buffer.byteLength(body)}`,
-    "connection: close",
-  ];
-  // Destroyed, because a refused client that does not close would keep the connection half open.
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+interface WebSocketPackage {
+  readonly WebSocketServer: new (options: object) => WebSocketUpgrader;
 }
+
+/** Required, not imported: it stays outside of the bundle, and of what has to be installed. */
+const require = createRequire(import.meta.url);
+
+const loadUpgrader: LoadUpgrader = async (maxPayload) => {
+  try {
+    const { WebSocketServer } = require("ws") as WebSocketPackage;
+    // No compression: the size of a compressed message is only known after unpacking.
+    return new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload });
+  } catch {
+    return null;
+  }
+};

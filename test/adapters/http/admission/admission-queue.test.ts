@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import {
-  AdmissionQueue,
+  admissionQueue,
   type RefusalReport,
   type WaitingRequest,
 } from "../../../../src/adapters/http/admission/admission-queue.ts";
@@ -16,7 +16,7 @@ const refusal = () => unavailable("not now");
 
 let clock: ManualClock;
 let admittance: Admittance;
-let queue: AdmissionQueue;
+let queue: ReturnType<typeof admissionQueue>;
 let said: string[];
 let reports: RefusalReport[];
 let waiting: number[];
@@ -30,7 +30,7 @@ beforeEach(() => {
   waiting = [];
   arrivals = { keepComing: false };
   const onRefused = (report: RefusalReport) => reports.push(report);
-  queue = new AdmissionQueue({
+  queue = admissionQueue({
     clock,
     arrivals,
     admittance: () => admittance,
@@ -47,7 +47,7 @@ function visitor(name: string, arrivedMs = clock.monotonicMs(), isGone = false):
 }
 
 function ask(count: number, arrivedMs?: number): void {
-  for (let n = 0; n < count; n++) queue.add(visitor(`v${n}`, arrivedMs));
+  for (let n = 0; n < count; n++) queue(visitor(`v${n}`, arrivedMs));
 }
 
 describe("an admission queue", () => {
@@ -58,9 +58,9 @@ describe("an admission queue", () => {
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("admits requests late in a turn with the next ones, in order", async () => {
-    queue.add(visitor("early"));
+    queue(visitor("early"));
     ask(200, TURN_MS);
-    queue.add(visitor("last", 0));
+    queue(visitor("last", 0));
     expect(said).toEqual(["early"]);
     await clock.advance(0);
     expect(said).toEqual(["early", ...Array.from({ length: 200 }, (_, n) => `v${n}`), "last"]);
@@ -81,7 +81,7 @@ describe("an admission queue", () => {
   it("delays them for at most half a second, or until enough wait", async () => {
     const turn = { ...clock, soon: (callback: () => void) => void clock.after(10, callback) };
     const crowded = { clock: turn, arrivals: { keepComing: true }, admittance: () => OPEN, turnMs: TURN_MS };
-    queue = new AdmissionQueue({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
+    queue = admissionQueue({ ...crowded, limit: 2_000, onRefused: () => undefined, onWaiting });
     ask(1);
     await clock.advance(490);
     expect(said).toEqual([]);
@@ -95,7 +95,7 @@ describe("an admission queue", () => {
 
   // protects [Short of time] src/application/writer/turn.ts, src/application/writer/committer.ts
   it("reports the number of waiting requests until it is zero", async () => {
-    queue.add(visitor("early"));
+    queue(visitor("early"));
     expect(waiting).toEqual([]);
     ask(2, TURN_MS);
     expect(waiting).toEqual([1, 2]);
@@ -107,7 +107,7 @@ describe("an admission queue", () => {
   it("admits fewer at once if a turn takes too long, and more otherwise", async () => {
     const perTurn: number[] = [];
     const slowly = { ...clock, soon: (callback: () => void) => void clock.after(2 * TURN_MS, callback) };
-    queue = new AdmissionQueue({
+    queue = admissionQueue({
       clock: slowly,
       arrivals,
       admittance: () => OPEN,
@@ -116,7 +116,7 @@ describe("an admission queue", () => {
       onRefused: () => undefined,
       onWaiting,
     });
-    queue.add(visitor("early"));
+    queue(visitor("early"));
     ask(1_000, TURN_MS);
     for (let turn = 0; turn < 4; turn++) {
       const before = said.length;
@@ -124,7 +124,7 @@ describe("an admission queue", () => {
       perTurn.push(said.length - before);
     }
     expect(perTurn).toEqual([64, 64, 64, 64]);
-    const quick = new AdmissionQueue({
+    const quick = admissionQueue({
       clock,
       arrivals,
       admittance: () => OPEN,
@@ -133,9 +133,9 @@ describe("an admission queue", () => {
       onRefused: () => undefined,
       onWaiting,
     });
-    quick.add(visitor("early"));
+    quick(visitor("early"));
     said = [];
-    for (let n = 0; n < 64 + 128 + 256; n++) quick.add(visitor(`q${n}`, clock.monotonicMs() + TURN_MS));
+    for (let n = 0; n < 64 + 128 + 256; n++) quick(visitor(`q${n}`, clock.monotonicMs() + TURN_MS));
     await clock.advance(0);
     expect(said).toHaveLength(64 + 128 + 256);
   });
@@ -143,9 +143,9 @@ describe("an admission queue", () => {
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts, src/application/loops/reception.ts
   it("keeps requests unread while the node cannot act, and refuses overdue ones with the reason", async () => {
     admittance = { kind: "soon", refusal };
-    queue.add(visitor("a"));
+    queue(visitor("a"));
     await clock.advance(3_000);
-    queue.add(visitor("b"));
+    queue(visitor("b"));
     expect(said).toEqual([]);
     await clock.advance(1_020);
     expect(said).toEqual(["a: not now"]);
@@ -156,19 +156,19 @@ describe("an admission queue", () => {
 
   it("refuses at once while the node is closed, also waiting requests", async () => {
     admittance = { kind: "soon", refusal };
-    queue.add(visitor("a"));
+    queue(visitor("a"));
     admittance = { kind: "closed", refusal };
     await clock.advance(20);
-    queue.add(visitor("b"));
+    queue(visitor("b"));
     expect(said).toEqual(["a: not now", "b: not now"]);
   });
 
   // protects [Short of time] src/adapters/http/admission/admission-queue.ts
   it("holds a bounded number, and does not admit requests of disconnected callers", async () => {
     admittance = { kind: "soon", refusal };
-    queue.add(visitor("gone", 0, true));
+    queue(visitor("gone", 0, true));
     ask(LIMIT - 1);
-    queue.add(visitor("one too many"));
+    queue(visitor("one too many"));
     expect(said).toEqual(["one too many: too many requests wait to be read; nothing was accepted"]);
     admittance = OPEN;
     await clock.advance(40);

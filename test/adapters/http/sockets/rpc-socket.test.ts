@@ -1,9 +1,8 @@
 /** One connection, without a network: what is kept for it, and what of it is read. */
 import { describe, expect, it } from "vitest";
-import { HeldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
+import { heldBytes } from "../../../../src/adapters/http/admission/held-bytes.ts";
 import type { HeadListener } from "../../../../src/adapters/http/rpc/head-announcer.ts";
-import { type Posted, RpcSocket } from "../../../../src/adapters/http/sockets/rpc-socket.ts";
-import type { WebSocketLike } from "../../../../src/adapters/http/sockets/ws-package.ts";
+import { type Posted, RpcSocket, type WebSocketLike } from "../../../../src/adapters/http/sockets/rpc-socket.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
 
 const NONE = '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"none"}}';
@@ -46,8 +45,8 @@ class FakeSocket implements WebSocketLike {
 }
 
 function open(post: (text: string) => Promise<Posted> = async () => ({ status: 200, body: NONE })) {
-  const bytes = new HeldBytes({ ofKey: 16 * MIB, ofNode: 16 * MIB });
-  const backlog = new HeldBytes({ ofKey: 1_000, ofNode: 1_000 });
+  const bytes = heldBytes({ ofKey: 16 * MIB, ofNode: 16 * MIB });
+  const backlog = heldBytes({ ofKey: 1_000, ofNode: 1_000 });
   const clock = createManualClock();
   const socket = new FakeSocket();
   const heard = new Set<HeadListener>();
@@ -55,7 +54,7 @@ function open(post: (text: string) => Promise<Posted> = async () => ({ status: 2
     heard.add(listener);
     return () => void heard.delete(listener);
   };
-  const hold = { received: () => bytes.by("shop"), sent: () => backlog.by("shop") };
+  const hold = { received: () => bytes("shop"), sent: () => backlog("shop") };
   const opened = new RpcSocket(socket, { clock, post, subscribeHeads, hold }, () => undefined);
   const tellHead = () => {
     for (const tell of heard) tell({ header: { hash: "0x1", parentHash: "0x0" }, dropped: [] });
@@ -103,7 +102,7 @@ describe("a connection", () => {
   // protects [Attacks] src/adapters/http/sockets/rpc-socket.ts, src/adapters/http/sockets/log-subscription.ts
   it("is closed if an endless message exceeds its key's byte budget, which is released", async () => {
     const { socket, opened, bytes } = open();
-    const others = bytes.by("shop");
+    const others = bytes("shop");
     others.grow(12 * MIB);
     opened.received(3 * MIB);
     expect(socket.ends).toEqual([]);
@@ -135,7 +134,7 @@ describe("a connection", () => {
     const { clock, socket, bytes } = open(async () => ({ status: 200, body: NONE.replace("none", "_") }));
     const filter = { address: Array.from({ length: 1_000 }, () => "0x".padEnd(42, "a")) };
     const text = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "eth_subscribe", params: ["logs", filter] });
-    const others = bytes.by("shop");
+    const others = bytes("shop");
     others.grow(16 * MIB - text.length - 1);
     socket.say(text);
     await clock.advance(0);
@@ -161,7 +160,7 @@ describe("a connection", () => {
     expect([socket.sent.length, socket.ends]).toEqual([2, [1008]]);
     socket.emit("close");
     for (const left of socket.taken) left();
-    backlog.by("shop").grow(1_000);
+    backlog("shop").grow(1_000);
   });
 
   it("that is refused temporarily gets an error for each call, and stays open", async () => {

@@ -1,8 +1,8 @@
 /** The trace that a request's header names is entered around the create; over a real socket, whose events know of no trace. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterEach, describe, expect, it } from "vitest";
-import { httpApp } from "../../../support/http-app.ts";
-import { RECIPIENT_EIP55, SIGNER_EIP55, sampleCreated } from "../../../support/scripted-api.ts";
+import { httpApp } from "../../support/http-app.ts";
+import { RECIPIENT_EIP55, SIGNER_EIP55, sampleCreated } from "../../support/scripted-api.ts";
 
 const TRACEPARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const intent = { signer: SIGNER_EIP55, payload: { to: RECIPIENT_EIP55, data: `0x${"ab".repeat(60_000)}` } };

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import type { Refusal } from "../../../../src/adapters/http/exchange/options.ts";
-import { type NotedRefusal, refusalLog } from "../../../../src/adapters/http/exchange/refusal-log.ts";
-import { createManualClock } from "../../../doubles/manual-clock.ts";
-import { httpApp } from "../../../support/http-app.ts";
+import type { Refusal } from "../../../src/adapters/http/exchange/options.ts";
+import { type NotedRefusal, refusalLog } from "../../../src/adapters/system/refusal-log.ts";
+import { createManualClock } from "../../doubles/manual-clock.ts";
+import { httpApp } from "../../support/http-app.ts";
 
 const REFUSAL: Refusal = { code: "FORBIDDEN", rule: "scope:admin", key: "shop", method: "GET", route: "/api/v1/keys" };
 const MINUTE_MS = 60_000;
 
 function bench() {
   const clock = createManualClock();
-  const said: NotedRefusal[] = [];
-  return { clock, said, note: refusalLog(clock, (noted) => void said.push(noted)) };
+  const said: NotedRefusal<Refusal>[] = [];
+  return { clock, said, note: refusalLog<Refusal>(clock, (noted) => void said.push(noted)) };
 }
 
 describe("the log of refusals", () => {
@@ -41,7 +41,7 @@ describe("the log of refusals", () => {
     ]);
   });
 
-  // protects [Attacks] src/adapters/http/exchange/refusal-log.ts
+  // protects [Attacks] src/adapters/system/refusal-log.ts
   it("has a bounded number of lines for any number of kinds and refusals", async () => {
     const { clock, said, note } = bench();
     const STRETCHES = 6;

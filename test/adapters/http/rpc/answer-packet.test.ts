@@ -1,46 +1,45 @@
 import { describe, expect, it } from "vitest";
-import { ReadBudget } from "../../../../src/adapters/http/rpc/read-budget.ts";
+import { readBudget } from "../../../../src/adapters/http/rpc/answer-packet.ts";
 
 const MIB = 1024 * 1024;
-const room = () => new ReadBudget();
 const large = { reads: 0, bytes: 8 * MIB };
 
 /** How many of so many came in. */
-function enter(into: ReadBudget, key: string | null, times: number): number {
-  return Array.from({ length: times }, () => into.reserve(key, large)).filter((leave) => leave !== null).length;
+function enter(into: ReturnType<typeof readBudget>, key: string | null, times: number): number {
+  return Array.from({ length: times }, () => into(key, large)).filter((leave) => leave !== null).length;
 }
 
 describe("the memory budget of waiting reads", () => {
   it("is available to one key completely if no other needs it", () => {
-    expect(enter(room(), "busy", 20)).toBe(12);
+    expect(enter(readBudget(), "busy", 20)).toBe(12);
   });
 
-  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
+  // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
   it("grants a new key an equal share even if it is used up", () => {
-    const full = room();
+    const full = readBudget();
     enter(full, "busy", 20);
     expect(enter(full, "calm", 20)).toBe(6);
     expect(enter(full, null, 20)).toBe(4);
     expect(enter(full, "busy", 1)).toBe(0);
   });
 
-  // protects [Attacks] src/adapters/http/rpc/read-budget.ts, src/adapters/http/rpc/answer-packet.ts
+  // protects [Attacks] src/adapters/http/rpc/answer-packet.ts
   it("is exceeded at most twofold, for any number of keys", () => {
-    const full = room();
+    const full = readBudget();
     enter(full, "busy", 12);
     const others = Array.from({ length: 12 }, (_, at) => enter(full, `key-${at}`, 12));
     expect(others.reduce((sum, each) => sum + each, 12)).toBe(24);
   });
 
   it("is also used up by many small reads", () => {
-    const full = room();
-    expect(full.reserve("busy", { reads: 12_288, bytes: 0 })).not.toBeNull();
-    expect(full.reserve("busy", { reads: 1, bytes: 50 })).toBeNull();
+    const full = readBudget();
+    expect(full("busy", { reads: 12_288, bytes: 0 })).not.toBeNull();
+    expect(full("busy", { reads: 1, bytes: 50 })).toBeNull();
   });
 
   it("is released when the reads are answered", () => {
-    const full = room();
-    const leaving = Array.from({ length: 12 }, () => full.reserve("busy", large));
+    const full = readBudget();
+    const leaving = Array.from({ length: 12 }, () => full("busy", large));
     expect(enter(full, "busy", 1)).toBe(0);
     leaving[0]?.();
     expect(enter(full, "busy", 2)).toBe(1);
