@@ -1,16 +1,8 @@
 import { isSpent } from "../../domain/ledger/index.ts";
 import type { PolicyWords } from "../../domain/policy/parse.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { KeyStore } from "../../ports/key-store.ts";
-import type { KillStore } from "../../ports/kill-store.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { LeftRequestStore } from "../../ports/left-request-store.ts";
-import type { NoticeStore } from "../../ports/notice-store.ts";
-import type { PolicyStore } from "../../ports/policy-store.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { PolicyBook } from "./commit/policies.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
@@ -105,7 +97,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 async function inspect(connections: Connections): Promise<{ readonly server: ServerRow; readonly pooled: boolean }> {
-  const [server] = await ask(connections, inspectServer);
+  const [server] = await ask(connections, inspectServer());
   if (server === undefined) throw new UnsuitableServer("the database server says nothing about itself");
   if (server.standby) throw new UnsuitableServer("the database is a read-only standby: use the primary's address");
   if (server.version < OLDEST_VERSION) {
@@ -125,7 +117,7 @@ const MOST_LISTED = 20;
 
 /** Attempts of two nonces: some of a transaction's payloads could be sent, or decided by, at a nonce that is not its own. */
 async function refuseRequeued(connections: Connections): Promise<void> {
-  const rows = await ask(connections, findRequeued);
+  const rows = await ask(connections, findRequeued());
   if (rows.length === 0) return;
   const named = rows.map(
     ({ txId, nonce, signer, chainId }) => `${txId} (nonce ${nonce} of ${signer} on chain ${chainId})`,
@@ -143,16 +135,7 @@ interface Parts {
   readonly newestMigration: string;
 }
 
-export type PostgresStore = LaneStore &
-  LeaseStore &
-  QueryStore &
-  SightStore &
-  KeyStore &
-  KillStore &
-  NoticeStore &
-  RetentionStore &
-  LeftRequestStore &
-  PolicyStore & { close(): Promise<void> };
+export type PostgresStore = Ports["store"] & RetentionStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const { policy } = writing;

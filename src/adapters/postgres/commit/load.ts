@@ -32,6 +32,8 @@ import type { Needs } from "./needs.ts";
 import { chargeOf, groupByTransaction, holeOf, ledgerAttempt, reservationOf, useOf } from "./rows.ts";
 import { inLane, inPool, requestOf, SpentRequests } from "./spent-requests.ts";
 
+const ALL = { kind: "all" } as const;
+
 /** A request id of a pool, on whichever chain. */
 export function chainPoolKey(
   chainId: number,
@@ -83,26 +85,20 @@ export class Loader {
   /** A lane's own row. */
   bare(row: LockedLaneRow): Ledger {
     const { nextNonce: cursor, suspendedBy, reconciledEpoch, departedBelow } = row;
-    const { unguarded: guard } = this;
     const reconciled = reconciledEpoch >= this.epoch;
-    return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard });
+    return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard: this.unguarded });
   }
 
   /** The ledger with what a write of this commit needs. Loaded for all of them before the first is judged. */
   load(ledger: Ledger, needs: Needs): Ledger {
     const key = laneKey(ledger.lane);
-    const { watchedThrough, nonces, reservations, reservedAs } = needs;
+    const { watchedThrough, reservations, reservedAs } = needs;
     let loaded = this.withRows(ledger, key, needs);
     if (watchedThrough !== undefined) loaded = this.withWatched(loaded, key, watchedThrough);
     if (needs.mayHaveLost) loaded = { ...loaded, mayHaveLost: this.found.history?.[0]?.mayHaveLost ?? false };
     if (reservations !== undefined || reservedAs !== undefined) loaded = this.withReservations(loaded, key, needs);
     if (needs.openReservations) loaded = this.withOpenReservations(loaded, key);
-    if (needs.holes) loaded = this.withHoles(loaded, key);
-    if (needs.fixed) loaded = this.withFixed(loaded, key);
-    if (needs.epochFloor) loaded = { ...loaded, epochFloor: this.epochFloor(key) };
-    if (needs.repairs) loaded = this.withRepairs(loaded, key);
-    if (nonces !== undefined) loaded = this.withNonces(loaded, key, nonces);
-    if (needs.orders?.length) loaded = this.withOrders(loaded, key, needs.orders);
+    loaded = this.withNonces(loaded, key, needs);
     if (needs.limits !== undefined) loaded = this.withLimits(loaded, key, needs.limits);
     return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
@@ -200,42 +196,35 @@ export class Loader {
     return {
       ...ledger,
       reservations: ledger.reservations.with(open.map((each) => [each.reservationId, each])),
-      reserved: ledger.reserved.covering({ kind: "all" }, nonces),
+      reserved: ledger.reserved.covering(ALL, nonces),
     };
   }
 
-  private withHoles(ledger: Ledger, key: LaneKey): Ledger {
-    const rows = (this.found.holes ?? []).filter((row) => laneKey(row) === key);
-    const holes = rows.map((row) => [row.nonce, holeOf(row)] as const);
-    return { ...ledger, holes: ledger.holes.covering({ kind: "all" }, holes) };
-  }
-
-  private withFixed(ledger: Ledger, key: LaneKey): Ledger {
-    const rows = (this.found.fixed ?? []).filter((row) => laneKey(row) === key);
-    const nonces = rows.map(({ nonce, txId }) => [nonce, txId] as const);
-    return { ...ledger, fixed: ledger.fixed.covering({ kind: "all" }, nonces) };
-  }
-
-  private epochFloor(key: LaneKey): number {
-    return this.found.epochFloors?.find((row) => laneKey(row) === key)?.floor ?? 0;
-  }
-
-  private withRepairs(ledger: Ledger, key: LaneKey): Ledger {
-    const own = (this.found.repairs ?? []).filter((row) => laneKey(row) === key);
-    return { ...ledger, repairs: own.map(({ repairedAt }) => repairedAt) };
-  }
-
-  private withNonces(ledger: Ledger, key: LaneKey, nonces: readonly number[]): Ledger {
-    const own = (this.found.heldNonces ?? []).filter((row) => laneKey(row) === key);
-    const holders = new Map(own.map((row) => [row.nonce, row.txId]));
-    return { ...ledger, nonces: ledger.nonces.with(nonces.map((nonce) => [nonce, holders.get(nonce) ?? null])) };
-  }
-
-  private withOrders(ledger: Ledger, key: LaneKey, orders: NonNullable<Needs["orders"]>): Ledger {
-    const own = (this.found.orders ?? []).filter((row) => laneKey(row) === key);
-    const kept = new Map(own.map((row) => [orderKeyOf(row), row.fingerprint]));
-    const asked = orders.map(orderKeyOf);
-    return { ...ledger, orders: ledger.orders.with(asked.map((each) => [each, kept.get(each) ?? null])) };
+  private withNonces(ledger: Ledger, key: LaneKey, needs: Needs): Ledger {
+    const own = <Row extends Lane>(rows: readonly Row[] = []) => rows.filter((row) => laneKey(row) === key);
+    const { found } = this;
+    let loaded = ledger;
+    if (needs.holes) {
+      const holes = own(found.holes).map((row) => [row.nonce, holeOf(row)] as const);
+      loaded = { ...loaded, holes: loaded.holes.covering(ALL, holes) };
+    }
+    if (needs.fixed) {
+      const fixed = own(found.fixed).map(({ nonce, txId }) => [nonce, txId] as const);
+      loaded = { ...loaded, fixed: loaded.fixed.covering(ALL, fixed) };
+    }
+    if (needs.epochFloor) loaded = { ...loaded, epochFloor: own(found.epochFloors)[0]?.floor ?? 0 };
+    if (needs.repairs) loaded = { ...loaded, repairs: own(found.repairs).map(({ repairedAt }) => repairedAt) };
+    if (needs.nonces !== undefined) {
+      const holders = new Map(own(found.heldNonces).map((row) => [row.nonce, row.txId]));
+      const nonces = needs.nonces.map((nonce) => [nonce, holders.get(nonce) ?? null] as const);
+      loaded = { ...loaded, nonces: loaded.nonces.with(nonces) };
+    }
+    if (needs.orders?.length) {
+      const kept = new Map(own(found.orders).map((row) => [orderKeyOf(row), row.fingerprint]));
+      const orders = needs.orders.map(orderKeyOf).map((each) => [each, kept.get(each) ?? null] as const);
+      loaded = { ...loaded, orders: loaded.orders.with(orders) };
+    }
+    return loaded;
   }
 
   private withLimits(ledger: Ledger, key: LaneKey, { charged }: NonNullable<Needs["limits"]>): Ledger {
@@ -249,11 +238,8 @@ export class Loader {
   /** What keys have used on a chain, of those that were asked for; others are asked about by no write. */
   keyUse(chainId: number): Guard["keyUse"] {
     const rows = (this.found.keyUse ?? []).filter((row) => row.chainId === chainId);
-    return Part.of(
-      "use of key",
-      { kind: "all" },
-      rows.map((row) => [row.owner, useOf(row)] as const),
-    );
+    const used = rows.map((row) => [row.owner, useOf(row)] as const);
+    return Part.of("use of key", ALL, used);
   }
 
   /**

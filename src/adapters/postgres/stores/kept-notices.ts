@@ -3,6 +3,7 @@ import type { Acknowledged, NoticeStore } from "../../../ports/notice-store.ts";
 import { bare } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import { type DurableRuntime, durably } from "../session/durably.ts";
+import type { Decision } from "../session/write-transaction.ts";
 import {
   boundNotices,
   forgetNotices,
@@ -12,43 +13,37 @@ import {
   type NoticeRow,
   readNotice,
 } from "../statements/notice.ts";
+import { writeRows } from "./leases.ts";
 
 /** Acknowledgements do not wait behind creates and moves, as orders to stop do not. */
 export function noticesIn(reading: Reading, leasing: DurableRuntime): NoticeStore {
   return {
     async notices({ signer = null, chainId = null, open = false, limit }) {
-      return (await ask(reading, listNotices, [limit, signer, chainId, open])).map(noticeOf);
+      return (await ask(reading, listNotices(limit, signer, chainId, open))).map(noticeOf);
     },
     async notice(noticeId) {
-      const [row] = await ask(reading, readNotice, [noticeId]);
+      const [row] = await ask(reading, readNotice(noticeId));
       return row === undefined ? null : noticeOf(row);
     },
     markAcknowledged: (order) =>
-      durably<readonly NoticeRow[], Acknowledged | null>(leasing, {
-        statements: 1,
+      durably(leasing, {
         waits: 1,
-        find: (run) => run(lockNotice, [order.noticeId]),
-        decide: ([row], { now }) => {
-          if (row === undefined) return { commands: [], result: null, rollback: true };
+        find: [lockNotice(order.noticeId)],
+        decide: ([[row]], { now }): Decision<Acknowledged | null> => {
+          if (row === undefined) return { commands: null, result: null };
           const notice = noticeOf(row);
           const verdict = judgeAcknowledgement(notice, orderOf(row), order);
-          if (verdict !== "acknowledge") return { commands: [], result: { verdict, notice }, rollback: true };
+          if (verdict !== "acknowledge") return { commands: null, result: { verdict, notice } };
           const { noticeId, by, why, order: named } = order;
           const words = named === null ? null : bare(named.fingerprint);
-          const commands = [
-            { statement: markAcknowledged, values: [noticeId, by, why, named?.key ?? null, words] },
-            { statement: boundNotices, values: [noticeId] },
-          ];
-          return { commands, result: { verdict, notice: { ...notice, acknowledged: { by, why, at: now } } } };
+          const acknowledged = markAcknowledged(noticeId, by, why, named?.key, words);
+          return {
+            commands: [acknowledged, boundNotices(noticeId)],
+            result: { verdict, notice: { ...notice, acknowledged: { by, why, at: now } } },
+          };
         },
       }),
-    forgetNotices: (ageMs, most) =>
-      durably(leasing, {
-        statements: 1,
-        waits: 1,
-        find: (run) => run(forgetNotices, [ageMs, most]),
-        decide: (gone) => ({ commands: [], result: gone.length, rollback: gone.length === 0 }),
-      }),
+    forgetNotices: async (...limits) => (await writeRows(leasing, forgetNotices(...limits))).length,
   };
 }
 

@@ -9,10 +9,11 @@
  */
 
 import { leavesThrough, mayLeave } from "../../../domain/cluster/retention.ts";
-import { type Fence, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { grouped } from "../../../domain/grouped.ts";
+import { type Fence, laneKey } from "../../../domain/lane.ts";
 import type { RetentionStore } from "../../../ports/retention-store.ts";
 import { termsOf } from "../commit/lookup.ts";
-import { laneOf, rowsOf } from "../rows/columns.ts";
+import { laneOf } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import { type DurableRuntime, durably } from "../session/durably.ts";
 import { lockLanes } from "../statements/lane.ts";
@@ -35,6 +36,7 @@ import {
 } from "../statements/old-row.ts";
 import { forgetSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
+import { writeRows } from "./leases.ts";
 
 /** Whoever waits for a lane's lock holds up those that come behind: what is busy is left for later. */
 const LANE_WAIT_MS = 100;
@@ -42,60 +44,39 @@ const LANE_WAIT_MS = 100;
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
   return {
     async closeToOlder() {
-      const [door] = await ask(reading, readDoor);
+      const [door] = await ask(reading, readDoor());
       return door?.closed === true ? null : closeToOlder(runtime);
     },
     shortenFeed: (ageMs, most) => shortenFeed(runtime, ageMs, most),
-    async lanesWithOld(lanes, ageMs) {
-      if (lanes.length === 0) return [];
-      const columns = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
-      return (await ask(reading, findOldLanes, [ageMs, ...columns])).map(laneOf);
-    },
-    abandonedLanes: async () => (await ask(reading, listAbandonedLanes)).map(laneOf),
+    lanesWithOld: async (lanes, ageMs) =>
+      lanes.length === 0 ? [] : (await ask(reading, findOldLanes(lanes, ageMs))).map(laneOf),
+    abandonedLanes: async () => (await ask(reading, listAbandonedLanes())).map(laneOf),
     removeOld: (fences, ageMs, most) => removeOld(runtime, fences, { ageMs, most }),
-    forgetRequestIds: (ageMs, most) =>
-      durably(runtime, {
-        statements: 1,
-        waits: 1,
-        find: (run) => run(forgetSpent, [ageMs, most]),
-        decide: (gone) => ({ commands: [], result: gone.length, rollback: gone.length === 0 }),
-      }),
+    forgetRequestIds: async (...limits) => (await writeRows(runtime, forgetSpent(...limits))).length,
   };
 }
 
-/** Registrations wait meanwhile: none of an older program begins between the look and the word. */
+/** Registrations wait meanwhile: none of an older program begins between the look and the change. */
 function closeToOlder(runtime: DurableRuntime): ReturnType<RetentionStore["closeToOlder"]> {
   return durably(runtime, {
-    statements: 3,
-    waits: 1,
-    find: (run) => Promise.all([run(lockRegistration, []), run(readDoor, []), run(readOlderInstances, [])]),
-    decide: ([, [door], [older = null]]) => {
-      if (door?.closed === true) return { commands: [], result: null, rollback: true };
-      if (older !== null) return { commands: [], result: older, rollback: true };
-      return { commands: [{ statement: closeDoor, values: [] }], result: null };
+    locks: [lockRegistration()],
+    find: [readDoor(), readOlderInstances()],
+    decide: ([[door], [older = null]]) => {
+      if (door?.closed === true) return { commands: null, result: null };
+      return { commands: older === null ? [closeDoor()] : null, result: older };
     },
   });
 }
 
 function shortenFeed(runtime: DurableRuntime, ageMs: number, most: number): ReturnType<RetentionStore["shortenFeed"]> {
   return durably(runtime, {
-    statements: 2,
-    waits: 0,
-    find: (run) => Promise.all([run(takeFeedTurn, []), run(readLowest, [most + 1])]),
+    find: [takeFeedTurn(), readLowest(most + 1)],
     decide: ([[turn], lowest], { now }) => {
       const through = leavesThrough(lowest.slice(0, most), new Date(now.getTime() - ageMs));
-      const [oldest = null] = lowest;
-      if (turn?.taken !== true || through === null) {
-        const result = { completions: 0, oldestAt: oldest?.at ?? null };
-        return { commands: [], result, rollback: true };
-      }
-      const leaving = lowest.filter(({ seq }) => seq <= through).length;
-      const oldestAt = lowest[leaving]?.at ?? null;
-      const commands = [
-        { statement: deleteCompletions, values: [through, leaving] },
-        { statement: markTruncated, values: [through] },
-      ];
-      return { commands, result: { completions: leaving, oldestAt } };
+      const isTurn = turn?.taken === true && through !== null;
+      const leaving = isTurn ? lowest.filter(({ seq }) => seq <= through).length : 0;
+      const commands = isTurn ? [deleteCompletions(through, leaving), markTruncated(through)] : null;
+      return { commands, result: { completions: leaving, oldestAt: lowest[leaving]?.at ?? null } };
     },
   });
 }
@@ -106,40 +87,29 @@ function removeOld(
   { ageMs, most }: { readonly ageMs: number; readonly most: number },
 ): Promise<number> {
   const lanes = fences.map(({ lane }) => lane);
-  const columns = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
   return durably(runtime, {
-    statements: 3,
     waits: 1,
     waitAtMostMs: LANE_WAIT_MS,
-    find: (run) =>
-      Promise.all([
-        run(lockLanes, termsOf(fences.map((fence) => ({ fence })))),
-        run(readDoor, []),
-        run(readOldRows, [ageMs, ...columns, Math.ceil(most / Math.max(1, fences.length))]),
-      ]),
+    find: [
+      lockLanes(termsOf(fences.map((fence) => ({ fence })))),
+      readDoor(),
+      readOldRows(lanes, ageMs, Math.ceil(most / Math.max(1, fences.length))),
+    ],
     decide: ([held, [door], found], { now }) => {
       const keys = new Set(held.map(laneKey));
       const old = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
       const rows = door?.closed === true ? old.slice(0, most) : [];
-      return { commands: removal(rows), result: rows.length, rollback: rows.length === 0 };
+      return { commands: rows.length === 0 ? null : removal(rows), result: rows.length };
     },
   });
 }
 
 /** In the order of the locks: lanes, transactions and what hangs on them, pools. */
 function removal(rows: readonly OldTransactionRow[]): readonly Command[] {
-  if (rows.length === 0) return [];
   const ids = rows.map(({ txId }) => txId).sort();
-  const lanes = new Map<LaneKey, { chainId: number; signer: string; below: number }>();
-  for (const { chainId, signer, nonce } of rows) {
-    const key = laneKey({ chainId, signer });
-    const below = Math.max(lanes.get(key)?.below ?? 0, nonce === null ? 0 : nonce + 1);
-    lanes.set(key, { chainId, signer, below });
-  }
-  const marks = [...lanes.values()];
-  return [
-    { statement: markDeparted, values: rowsOf(markDeparted, marks, marks.length) },
-    { statement: keepRequests, values: [ids] },
-    { statement: deleteTransactions, values: [ids, ids.length] },
-  ];
+  const marks = [...grouped(rows, laneKey).values()].map((all) => {
+    const below = Math.max(...all.map(({ nonce }) => (nonce === null ? 0 : nonce + 1)));
+    return { ...laneOf(all[0] as OldTransactionRow), below };
+  });
+  return [markDeparted(marks), keepRequests(ids), deleteTransactions(ids)];
 }

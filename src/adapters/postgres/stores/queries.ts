@@ -1,6 +1,6 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
 import { reservationAt } from "../../../domain/ledger/index.ts";
-import { UNUSED, within } from "../../../domain/policy/use.ts";
+import { within } from "../../../domain/policy/use.ts";
 import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
 import type {
   Census,
@@ -23,9 +23,9 @@ import {
   reservationOf,
   useOf,
 } from "../commit/rows.ts";
-import { laneOf, rowsOf, withLane, withOwner } from "../rows/columns.ts";
+import { laneOf, withLane, withOwner } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
-import { ask, type Reading, type Run } from "../session/connections.ts";
+import { ask, type Reading } from "../session/connections.ts";
 import { findByHash, readAttempts, readFirstHashes } from "../statements/attempt.ts";
 import { readCensus } from "../statements/census.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
@@ -48,6 +48,7 @@ import { readPoolOf } from "../statements/pool-choice.ts";
 import { readReceipts } from "../statements/receipt.ts";
 import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
+import type { Command } from "../statements/statement.ts";
 import { findByNonce, findByRequest, type RecordRow, readRecords } from "../statements/transaction.ts";
 import {
   pageFinal,
@@ -80,9 +81,7 @@ export function queriesFrom(
   };
   const history: QueryStore["history"] = async (txId) => {
     if (!UUID.test(txId)) return [];
-    const [rows, [intake]] = await reading.read((run) =>
-      Promise.all([run(readHistory, [txId]), run(readIntakeRecords, [[txId]])]),
-    );
+    const [rows, [intake]] = await reading.read(readHistory(txId), readIntakeRecords([txId]));
     if (rows.length > 0 || intake === undefined) return rows.map(historyRecord);
     return intake.aliasOf === null
       ? [{ ...ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
@@ -94,11 +93,11 @@ export function queriesFrom(
     transaction,
     history,
     async poolOf(txId) {
-      const [row] = UUID.test(txId) ? await ask(reading, readPoolOf, [txId]) : [];
+      const [row] = UUID.test(txId) ? await ask(reading, readPoolOf(txId)) : [];
       return row?.pool ?? null;
     },
     async transactionAt({ chainId, signer }, nonce) {
-      const [found] = await ask(reading, findByNonce, [chainId, signer, nonce]);
+      const [found] = await ask(reading, findByNonce(chainId, signer, nonce));
       return found === undefined ? null : transaction(found.txId);
     },
     firstHashes: (txIds) => firstHashesOf(reading, txIds),
@@ -109,24 +108,22 @@ export function queriesFrom(
       const page = ids.flatMap((id) => records.get(id) ?? []);
       return isNarrow(filter) ? page.filter((record) => matches(record, filter)).slice(0, filter.limit) : page;
     },
-    confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations, [chainId, aboveBlock + 1, limit]),
+    confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations(chainId, aboveBlock + 1, limit)),
     async feed(after, limit) {
-      const [counters, items] = await reading.read((run) =>
-        Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
-      );
+      const [counters, items] = await reading.read(readFeed(), readCompletions(after, limit));
       return { ...only(counters), items: items.map(withLane) };
     },
     async reservation(reservationId) {
-      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
+      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation(reservationId)) : [];
       return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
     },
     census: () => census(reading),
-    ping: async () => void (await ask(reading, ping)),
+    ping: async () => void (await ask(reading, ping())),
   };
 }
 
 async function census(reading: Reading): Promise<Census> {
-  const row = only(await ask(reading, readCensus));
+  const row = only(await ask(reading, readCensus()));
   const { created, allocated, tracking, stuck, confirmed, failed, liveConfirmed, liveFailed } = row;
   return {
     states: {
@@ -146,13 +143,13 @@ async function census(reading: Reading): Promise<Census> {
 
 /** An id without a row of its own may be another name of a transaction. */
 async function firstHashesOf(reading: Reading, txIds: readonly string[]): Promise<readonly FirstHash[]> {
-  const found = await ask(reading, readFirstHashes, [txIds]);
+  const found = await ask(reading, readFirstHashes(txIds));
   const known = new Set(found.map(({ txId }) => txId));
   const others = txIds.filter((txId) => !known.has(txId));
-  const names = others.length === 0 ? [] : await ask(reading, readLeft, [others]);
+  const names = others.length === 0 ? [] : await ask(reading, readLeft(others));
   const aliases = names.flatMap(({ txId, aliasOf }) => (aliasOf === null ? [] : [{ txId, aliasOf }]));
   if (aliases.length === 0) return found;
-  const named = await ask(reading, readFirstHashes, [aliases.map(({ aliasOf }) => aliasOf)]);
+  const named = await ask(reading, readFirstHashes(aliases.map(({ aliasOf }) => aliasOf)));
   const byId = new Map(named.map((row) => [row.txId, row]));
   return [
     ...found,
@@ -165,24 +162,23 @@ async function firstHashesOf(reading: Reading, txIds: readonly string[]): Promis
 
 function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carriedOut" | "lanes" | "lanesAfter"> {
   return {
-    laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
+    laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions(signer, chainId, limit)),
     async carriedOut(lane, order) {
-      const [row] = await ask(reading, findOrderKeys, rowsOf(findOrderKeys, [{ ...order, ...lane }]));
+      const [row] = await ask(reading, findOrderKeys([{ ...order, ...lane }]));
       return row?.fingerprint ?? null;
     },
     async lanes(signer) {
-      const [rows, holes] = await reading.read((run) =>
-        Promise.all([lanesIn(run, [signer, 0, signer, null, null, null, null]), run(listHoles, [signer, signer])]),
-      );
+      const all = listLanes(signer, 0, signer, null, null, null, null);
+      const [, rows, holes] = await reading.read(preferOrder(), all, listHoles(signer, signer));
       return rows.map((row) => laneRecord(row, holes));
     },
-    async lanesAfter(after, limit, { chainId: chain = null, owner = null, needsAttention = null } = {}) {
-      const { signer, chainId } = after ?? BEFORE_ALL;
-      const values = [signer, chainId, BEYOND_ALL, limit, chain, owner, needsAttention];
-      const rows = await reading.read((run) => lanesIn(run, values));
+    async lanesAfter(after, limit, { chainId, owner, needsAttention } = {}) {
+      const { signer, chainId: chain } = after ?? BEFORE_ALL;
+      const page = listLanes(signer, chain, BEYOND_ALL, limit, chainId, owner, needsAttention);
+      const [, rows] = await reading.read(preferOrder(), page);
       const [first, last] = [rows[0], rows.at(-1)];
       if (first === undefined || last === undefined) return [];
-      const holes = await ask(reading, listHoles, [first.signer, last.signer]);
+      const holes = await ask(reading, listHoles(first.signer, last.signer));
       return rows.map((row) => laneRecord(row, holes));
     },
   };
@@ -192,13 +188,11 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
   return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
-      const [[row], clocks, charges, [key]] = await reading.read((run) =>
-        Promise.all([
-          run(readLaneUse, [[lane.signer], [lane.chainId]]),
-          run(readPolicyClock, [txIds]),
-          run(readCharges, [txIds]),
-          run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
-        ]),
+      const [[row], clocks, charges, [key]] = await reading.read(
+        readLaneUse([lane.signer], [lane.chainId]),
+        readPolicyClock(txIds),
+        readCharges(txIds),
+        readKeyUse(owner === undefined ? [] : [owner], txIds, [lane.chainId]),
       );
       const { at, stamp, owner: itsOwner } = only(clocks);
       await policy?.follow(stamp);
@@ -206,15 +200,13 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
         lane,
         at,
         owner: owner ?? itsOwner,
-        signer: row === undefined ? UNUSED : useOf(row),
-        key: key === undefined ? UNUSED : useOf(key),
+        signer: useOf(row),
+        key: useOf(key),
         charges: charges.map(chargeOf),
       };
     },
     async allPolicyUse() {
-      const [clocks, lanes, keys] = await reading.read((run) =>
-        Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
-      );
+      const [clocks, lanes, keys] = await reading.read(readPolicyClock([]), listLaneUse(), listKeyUse());
       const { at } = only(clocks);
       return {
         at,
@@ -225,20 +217,13 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
   };
 }
 
-async function lanesIn(run: Run, values: readonly unknown[]): Promise<readonly LaneListRow[]> {
-  const [, rows] = await Promise.all([run(preferOrder, []), run(listLanes, values)]);
-  return rows;
-}
-
 /** What these ids name: transactions, waiting intake rows, and which ids are other names. */
 async function recordsOf(reading: Reading, ids: readonly string[]) {
-  const [rows, intake, attempts, receipts] = await reading.read((run) =>
-    Promise.all([
-      run(readRecords, [ids]),
-      run(readIntakeRecords, [ids]),
-      run(readAttempts, [ids]),
-      run(readReceipts, [ids]),
-    ]),
+  const [rows, intake, attempts, receipts] = await reading.read(
+    readRecords(ids),
+    readIntakeRecords(ids),
+    readAttempts(ids),
+    readReceipts(ids),
   );
   const attemptsOf = groupByTransaction(attempts);
   const receiptOf = receiptsOf(receipts);
@@ -285,8 +270,6 @@ function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly H
   };
 }
 
-type Id = { readonly txId: string };
-
 /** The states in which a transaction is no longer followed. */
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 
@@ -296,29 +279,27 @@ const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
  * some chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
-  const [, ...parts] = await reading.read((run) =>
-    Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
-  );
+  const [, ...parts] = await reading.read(preferOrder(), ...partsOf(filter));
   const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();
   return filter.order === "newest" ? ids.reverse() : ids;
 }
 
-function partsOf(run: Run, filter: ListFilter): readonly Promise<readonly Id[]>[] {
-  const { signer, state, chainId = null } = filter;
-  const page = [filter.order, filter.after ?? null, filter.limit];
-  const of = [...page, chainId];
-  if (filter.txHash !== undefined) return [run(findByHash, [filter.txHash])];
-  if (filter.requestId !== undefined) return [run(findByRequest, [filter.requestId])];
-  const intake = () => (signer === undefined ? run(pageIntake, of) : run(pageIntakeOfSigner, [...of, signer]));
-  if (state === "CREATED") return [intake()];
+function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Command<{ readonly txId: string }>[] {
+  const { signer, state, chainId, txHash, requestId } = filter;
+  const of = [order, after, limit, chainId];
+  if (txHash !== undefined) return [findByHash(txHash)];
+  if (requestId !== undefined) return [findByRequest(requestId)];
+  const intake = signer === undefined ? pageIntake(...of) : pageIntakeOfSigner(...of, signer);
+  if (state === "CREATED") return [intake];
   const over = (outcome: State) =>
-    signer === undefined ? run(pageFinal, [...of, outcome]) : run(pageFinalOfSigner, [...of, outcome, signer]);
-  const live = (state: State) =>
-    signer === undefined ? run(pageLiveState, [...of, state]) : run(pageLiveStateOfSigner, [...of, state, signer]);
-  if (state !== undefined) return isSettled(state) ? [over(state), live(state)] : [live(state)];
-  if (signer !== undefined) return [...OUTCOMES.map(over), run(pageLiveOfSigner, [...of, signer]), intake()];
-  if (chainId !== null) return [...OUTCOMES.map(over), run(pageLive, of), intake()];
-  return [run(pageTransactions, page), intake()];
+    signer === undefined ? pageFinal(...of, outcome) : pageFinalOfSigner(...of, outcome, signer);
+  if (state !== undefined) {
+    const live = signer === undefined ? pageLiveState(...of, state) : pageLiveStateOfSigner(...of, state, signer);
+    return isSettled(state) ? [over(state), live] : [live];
+  }
+  if (signer !== undefined) return [...OUTCOMES.map(over), pageLiveOfSigner(...of, signer), intake];
+  if (chainId !== undefined) return [...OUTCOMES.map(over), pageLive(...of), intake];
+  return [pageTransactions(order, after, limit), intake];
 }
 
 /** True where `findPage` has looked at the leading filter alone. */

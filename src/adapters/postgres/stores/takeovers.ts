@@ -7,20 +7,20 @@
  * which is granted in order. All writes of all lanes then wait behind it: so this is done only for lanes without an owner,
  * for a moment, and seldom.
  */
-import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
+import { compareLanes, type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
 import { StoreUnavailable } from "../../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver } from "../../../ports/lease-store.ts";
 import { chainIds, signers } from "../commit/lookup.ts";
 import { laneOf, withOwner } from "../rows/columns.ts";
-import { ask, type Run } from "../session/connections.ts";
+import { ask } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
+import type { Decision } from "../session/write-transaction.ts";
 import { insertTakeovers } from "../statements/cluster-past.ts";
 import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "../statements/lane.ts";
 import { findFreeLanes, type LeaseRow, type PickedRow, pickLanes, readLease, takeLanes } from "../statements/lease.ts";
 import { readInstance } from "../statements/node-instance.ts";
 import type { Command } from "../statements/statement.ts";
 import { writeLease, writeRows } from "./leases.ts";
-import { laneKeys } from "./loads.ts";
 
 export type Held = Extract<Acquisition, { fence: Fence }>;
 
@@ -82,8 +82,7 @@ export class Takeovers {
 
   /** Whether it is free is read without a lock: who insists holds all lanes up. */
   private async isFree(lane: Lane): Promise<boolean> {
-    const values = [laneKeys([lane]), [lane.chainId], [lane.signer]];
-    return (await ask(this.runtime.connections, findFreeLanes, values)).length > 0;
+    return (await ask(this.runtime.connections, findFreeLanes([lane]))).length > 0;
   }
 
   private mayInsist(): boolean {
@@ -98,67 +97,43 @@ export class Takeovers {
   }
 
   private acquireOnce(lane: Lane, instanceId: string, insists: boolean): Promise<Acquisition> {
-    const keys = laneKeys([lane]);
     return writeLease(this.runtime, {
-      statements: insists ? 5 : 4,
-      waits: insists ? 3 : 2,
       waitAtMostMs: insists ? INSIST_AT_MOST_MS : this.waitMs,
       // The lane is locked before its owner is read: what is found then stays true until COMMIT.
-      find: async (run) => {
-        const [, , , leases, claimant] = await Promise.all([
-          insists ? run(lockLaneTable, []) : null,
-          run(ensureLanes, [keys]),
-          run(lockLanesByKey, [keys, [lane.chainId], [lane.signer]]),
-          run(readLease, [lane.chainId, lane.signer]),
-          run(readInstance, [instanceId]),
-        ]);
-        return { lease: leases[0] as LeaseRow, alive: claimant[0]?.alive === true };
-      },
-      decide: ({ lease, alive }) => {
-        if (!alive) throw new InstanceOver(instanceId);
-        const result = judge(lease, instanceId);
+      locks: [...(insists ? [lockLaneTable()] : []), ensureLanes([lane]), lockLanesByKey([lane])],
+      find: [readLease(lane.chainId, lane.signer), readInstance(instanceId)],
+      decide: ([[lease], [claimant]]): Decision<Acquisition> => {
+        if (claimant?.alive !== true) throw new InstanceOver(instanceId);
+        const result = judge(lease as LeaseRow, instanceId);
         const taken = result.result === "acquired" || result.result === "takenOver";
-        return { commands: taken ? take([lane], instanceId) : [], result, rollback: !taken };
+        return { commands: taken ? take([lane], instanceId) : null, result };
       },
     });
   }
 
-  private claimOnce(claim: Claim, insists: boolean): Promise<Claimed> {
+  private claimOnce({ lanes, instanceId, limit }: Claim, insists: boolean): Promise<Claimed> {
     return writeLease(this.runtime, {
-      statements: insists ? 4 : 3,
-      waits: insists ? 2 : 1,
-      ...(insists ? { waitAtMostMs: INSIST_AT_MOST_MS } : {}),
-      find: (run) => look(run, claim, insists),
-      decide: ({ picked, free, alive }) => {
-        if (!alive) throw new InstanceOver(claim.instanceId);
+      waits: 1,
+      ...(insists && { waitAtMostMs: INSIST_AT_MOST_MS, locks: [lockLaneTable()] }),
+      find: [pickLanes(lanes, instanceId, limit), findFreeLanes(lanes), readInstance(instanceId)],
+      decide: ([picked, free, [claimant]]): Decision<Claimed> => {
+        if (claimant?.alive !== true) throw new InstanceOver(instanceId);
         const taken = picked.filter((row) => !row.kept).map(laneOf);
         const keys = new Set(taken.map(laneKey));
-        const passedOver = picked.length < claim.limit ? free.filter((lane) => !keys.has(laneKey(lane))) : [];
-        const result = { held: picked.map((row) => heldBy(row, claim.instanceId)), passedOver };
-        const commands = taken.length === 0 ? [] : take(taken, claim.instanceId);
-        return { commands, result, rollback: taken.length === 0 };
+        const passedOver = picked.length < limit ? free.map(laneOf).filter((lane) => !keys.has(laneKey(lane))) : [];
+        const result = { held: picked.map((row) => heldBy(row, instanceId)), passedOver };
+        return { commands: taken.length === 0 ? null : take(taken, instanceId), result };
       },
     });
   }
 
   /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
   private async ensure(lanes: readonly Lane[]): Promise<void> {
-    const known = await ask(this.runtime.connections, findLanes, [chainIds(lanes), signers(lanes)]);
+    const known = await ask(this.runtime.connections, findLanes(chainIds(lanes), signers(lanes)));
     const keys = new Set(known.map((row) => laneKey(laneOf(row))));
     const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
-    if (missing.length > 0) await writeRows(this.runtime, ensureLanes, [laneKeys(missing)]);
+    if (missing.length > 0) await writeRows(this.runtime, ensureLanes(missing));
   }
-}
-
-async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean) {
-  const keys = laneKeys(lanes);
-  const [, picked, free, claimant] = await Promise.all([
-    insists ? run(lockLaneTable, []) : null,
-    run(pickLanes, [keys, instanceId, chainIds(lanes), signers(lanes), limit]),
-    run(findFreeLanes, [keys, chainIds(lanes), signers(lanes)]),
-    run(readInstance, [instanceId]),
-  ]);
-  return { picked, free: free.map(laneOf), alive: claimant[0]?.alive === true };
 }
 
 /** Lanes already taken must be reported; the rest is claimed again at the next look. */
@@ -181,11 +156,8 @@ function judge(lease: LeaseRow, instanceId: string): Acquisition {
     : { result: "notLeader", owner };
 }
 
-/** With who had them, for people. */
+/** With who had them, for people. Ascending, the one lock order. */
 function take(lanes: readonly Lane[], instanceId: string): readonly Command[] {
-  const values = [laneKeys(lanes), instanceId, chainIds(lanes), signers(lanes)];
-  return [
-    { statement: insertTakeovers, values },
-    { statement: takeLanes, values: [...values, lanes.length] },
-  ];
+  const sorted = lanes.toSorted(compareLanes);
+  return [insertTakeovers(sorted, instanceId), takeLanes(sorted, instanceId)];
 }
