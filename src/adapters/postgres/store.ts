@@ -25,7 +25,7 @@ import { oldRowsIn } from "./stores/old-rows.ts";
 import { queriesFrom } from "./stores/queries.ts";
 import { registerInstance } from "./stores/register-instance.ts";
 import { sightsFrom } from "./stores/sights.ts";
-import { Takeovers } from "./stores/takeovers.ts";
+import { takeoversIn } from "./stores/takeovers.ts";
 
 /** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
 export type PreparedStatements = "auto" | "on" | "off";
@@ -57,14 +57,10 @@ const LEASING = 3;
 /** Renewals and registrations never queue behind anything else; one to use, one to look up what became of a commit. */
 const RENEWING = 2;
 
-const NO_WORDS: PolicyWords = {
-  parseAddress: () => {
-    throw new Error("cannot be read here");
-  },
-  functions: () => {
-    throw new Error("cannot be read here");
-  },
+const cannotRead = (): never => {
+  throw new Error("cannot be read here");
 };
+const NO_WORDS: PolicyWords = { parseAddress: cannotRead, functions: cannotRead };
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
@@ -141,12 +137,12 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
   const { policy } = writing;
   const loads = loadsFrom(reading, policy);
   const queries = queriesFrom(reading, policy);
-  const takeovers = new Takeovers(leasing);
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
   let seen = { epoch: 0, seq: 0 };
   return {
     ...loads,
     ...leasesIn(leasing, renewing),
+    ...takeoversIn(leasing),
     ...keysIn(leasing),
     ...queries,
     ...sightsFrom(reading, leasing),
@@ -164,8 +160,6 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
       return loads.loadLane(fence);
     },
     registerInstance: (registration) => registerInstance(renewing, registration, { seen, newestMigration }),
-    acquireLane: (lane, instanceId) => takeovers.acquire(lane, instanceId),
-    claimLanes: (lanes, instanceId, limit) => takeovers.claim(lanes, instanceId, limit),
     transactionByRequest: async (lane, requestId) => {
       const [existing] = await loads.findByRequestIds([{ lane, requestIds: [requestId] }]);
       return existing === undefined || isSpent(existing) ? null : queries.transaction(existing.txId);

@@ -14,15 +14,7 @@ import { noteGenesis } from "../statements/database.ts";
 import { appendCompletions } from "../statements/feed.ts";
 import { repeatHistory, writeHistory } from "../statements/history.ts";
 import { deleteHoles, writeHoles } from "../statements/hole.ts";
-import {
-  aliasIntake,
-  approveIntake,
-  awaitIntake,
-  deleteIntake,
-  holdIntake,
-  insertAwaiting,
-  refuseIntake,
-} from "../statements/intake.ts";
+import * as waiting from "../statements/intake.ts";
 import { insertLaneDecisions, updateLanes } from "../statements/lane.ts";
 import { declineIntents } from "../statements/left-intent.ts";
 import { writeNotices } from "../statements/notice.ts";
@@ -44,18 +36,7 @@ import { bitOf } from "./ordinary-life.ts";
 import type { ChainPlan, Kept, LanePlan, Plan } from "./plan.ts";
 import { ACCEPTED } from "./rows.ts";
 import { unspent } from "./spent-requests.ts";
-import {
-  allocationRow,
-  attemptRows,
-  chargeRow,
-  completionRow,
-  identifiedRows,
-  laneRow,
-  moveRow,
-  payloadRow,
-  receiptRow,
-  sentRows,
-} from "./written-rows.ts";
+import * as written from "./written-rows.ts";
 
 /** `marker`: of a transaction that leaves in one write, which consists of allocations alone; else null. */
 export function commandsOf(plan: Plan, marker: string | null): readonly Command[] {
@@ -64,25 +45,25 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
   const charges = plan.of("charged");
   const idsOf = (moves: readonly Move[]) => moves.map(({ before }) => before.txId);
   return [
-    ...some([...plan.lanes.values()].flatMap(laneRow), (rows) => updateLanes(rows, marker)),
+    ...some([...plan.lanes.values()].flatMap(written.laneRow), (rows) => updateLanes(rows, marker)),
     ...some(laneUse(charges), updateLaneUse),
     ...someById(idsOf(moved.filter((move) => move.before.isNew !== true && leavesNonce(move))), vacateNonces),
     ...some(allocations(plan), (rows) => insertTransactions(rows, marker)),
     ...some(
       allocated.flatMap(([{ intake }]) => intake?.intakeId ?? []),
-      deleteIntake,
+      waiting.deleteIntake,
     ),
     ...intake(plan),
-    ...some(moved.map(moveRow), updateTransactions),
+    ...some(moved.map(written.moveRow), updateTransactions),
     ...historyOf(firstSteps(plan), moved),
-    ...some(moved.flatMap(payloadRow), writeQueuedChanges),
-    ...some(moved.flatMap(attemptRows), insertAttempts),
-    ...some(moved.flatMap(sentRows), markAttemptsSent),
+    ...some(moved.flatMap(written.payloadRow), writeQueuedChanges),
+    ...some(moved.flatMap(written.attemptRows), insertAttempts),
+    ...some(moved.flatMap(written.sentRows), markAttemptsSent),
     ...some(idsOf(moved.filter(({ discloses }) => discloses)), discloseAttempts),
-    ...some(moved.flatMap(identifiedRows), identifyAttempts),
+    ...some(moved.flatMap(written.identifiedRows), identifyAttempts),
     ...some(idsOf(moved.filter(({ receipt }) => receipt === null)), deleteReceipts),
-    ...some(moved.flatMap(receiptRow), writeReceipts),
-    ...some(charges.map(chargeRow), insertCharges),
+    ...some(moved.flatMap(written.receiptRow), writeReceipts),
+    ...some(charges.map(written.chargeRow), insertCharges),
     ...[...plan.chains].flatMap(([chainId, chain]) => confirmations(chainId, chain)),
     ...reservations(plan),
     ...holes(plan),
@@ -110,7 +91,7 @@ export function commandsOf(plan: Plan, marker: string | null): readonly Command[
     ...some(poolChoices(plan), (rows) => insertPoolChoices(rows, marker)),
     ...unspent(plan, marker),
     ...keyUse(charges),
-    ...some(plan.of("completed").map(completionRow), appendCompletions),
+    ...some(plan.of("completed").map(written.completionRow), appendCompletions),
   ];
 }
 
@@ -176,7 +157,7 @@ function allocations(plan: Plan) {
   return plan.of("allocated").map(([{ intent, nonce, intake }, lane]) => {
     const move = plan.moves.get(intent.txId);
     const place = move !== undefined && leavesNonce(move) ? nonce + OUT_OF_THE_WAY : nonce;
-    return allocationRow(intent, place, lane.row, plan.accepted(intake));
+    return written.allocationRow(intent, place, lane.row, plan.accepted(intake));
   });
 }
 
@@ -314,22 +295,22 @@ function intake(plan: Plan): readonly Command[] {
     ...some(
       // Those that have no row in the intake table yet get one.
       awaiting.filter(({ intakeId }) => intakeId === null).map(({ intent, ...until }) => intentRow(intent, until)),
-      insertAwaiting,
+      waiting.insertAwaiting,
     ),
     ...some(
       awaiting.filter(({ intakeId }) => intakeId !== null),
-      awaitIntake,
+      waiting.awaitIntake,
     ),
-    ...some(held, holdIntake),
+    ...some(held, waiting.holdIntake),
     ...some(
       plan.of("approved").map(([{ intake }]) => intake.intakeId),
-      approveIntake,
+      waiting.approveIntake,
     ),
-    ...some(refused, refuseIntake),
+    ...some(refused, waiting.refuseIntake),
     ...some(declined, declineIntents),
     ...some(
       plan.of("aliased").map(([alias]) => alias),
-      aliasIntake,
+      waiting.aliasIntake,
     ),
   ];
 }

@@ -64,9 +64,10 @@ interface Decided {
 
 /** Null: another policy document is in force than they are judged by, and nothing is committed. */
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
-  const { found: read, ...lookup } = lookupFor(asked.needs);
+  const { find, found: read } = lookupFor(asked.needs);
   const decided = await durably(runtime, {
-    ...lookup,
+    waits: 1,
+    find,
     decide: (rows, { now, epoch }): Decision<Decided | null> => {
       const found = read(rows);
       const isOther = found.lanes.some(({ policyStamp }) => policyStamp !== asked.stamp);
@@ -141,7 +142,10 @@ function isJudged({ limits, awaited }: Needs): boolean {
 }
 
 function proofRow({ row }: LanePlan) {
-  return { ...row, instanceId: row.ownerInstance, departed: row.departedBelow !== null };
+  const { chainId, signer, ownerInstance: instanceId, token, nextNonce, suspendedBy } = row;
+  const { reconciledEpoch, policyStamp } = row;
+  const departed = row.departedBelow !== null;
+  return { chainId, signer, instanceId, token, nextNonce, suspendedBy, reconciledEpoch, departed, policyStamp };
 }
 
 /** What becomes of each write, by what was found of its lane; what that changes is in the plan. */

@@ -56,7 +56,6 @@ export function lookupFor(needs: readonly Needs[]) {
   const blocks = chains.map((chainId) => readConfirmations(chainId, heights.get(chainId), EVERY));
   const locks = chains.length === 0 ? [] : [lockChains(chains)];
   return {
-    waits: 1,
     find: [lockLanes(termsOf(needs)), ...reads.map(([, command]) => command), ...locks, ...blocks] as const,
     found([lanes, ...rows]: Answers<readonly [Command<LockedLaneRow>, ...Command[]]>): Found {
       const stored = rows.slice(reads.length + locks.length) as (readonly Confirmation[])[];

@@ -193,3 +193,8 @@ export function liveIds(states: string): string {
 /** Joins the lanes $1, $2 with rows `l`, which are found by key also if the planner is wrong about the table's size. */
 export const ASKED_LANES = `(${lists(LANE)}) AS k ON l.chain_id = k.chain_id AND l.signer = k.signer
     AND l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`;
+
+/** Sums of what is kept on lanes `l`, by state. */
+export const LANE_TOTALS = `coalesce(sum(l.live_allocated), 0)::bigint AS "ALLOCATED",
+    coalesce(sum(l.live_tracking), 0)::bigint AS "TRACKING", coalesce(sum(l.live_stuck), 0)::bigint AS "STUCK",
+    coalesce(sum(l.confirmed_total), 0)::bigint AS "CONFIRMED", coalesce(sum(l.failed_total), 0)::bigint AS "FAILED_FINAL"`;

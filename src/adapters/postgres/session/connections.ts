@@ -225,7 +225,8 @@ export class Session {
   private readonly client: pg.PoolClient;
   private readonly options: SessionOptions;
   private gathering: Gathering | null = null;
-  private destroyed = false;
+  /** It was we who ended it, because it took too long. */
+  reachedDeadline = false;
   private confused = false;
 
   constructor(client: pg.PoolClient, options: SessionOptions) {
@@ -233,14 +234,9 @@ export class Session {
     this.options = options;
   }
 
-  /** It was we who ended it, because it took too long. */
-  get reachedDeadline(): boolean {
-    return this.destroyed;
-  }
-
   /** False where the connection is gone or was left inside a transaction. */
   get reusable(): boolean {
-    return !this.destroyed && !this.confused && !this.isInTransaction;
+    return !this.reachedDeadline && !this.confused && !this.isInTransaction;
   }
 
   get isInTransaction(): boolean {
@@ -307,33 +303,30 @@ export class Session {
     });
   }
 
-  /** Without one of them none leaves: what stands behind it may be COMMIT. */
+  /** If one of them cannot be written, none leaves: the last may be COMMIT. */
   private leave({ steps, unwritable }: Gathering): void {
-    if (unwritable === null) this.submit(steps);
-    else for (const { reject } of steps) reject(unwritable.error);
-  }
-
-  private submit(steps: readonly Step[]): void {
+    if (unwritable !== null) {
+      for (const { reject } of steps) reject(unwritable.error);
+      return;
+    }
+    const { schema, hasTransactionTimeout } = this.options;
     const onConfused = () => {
       this.confused = true;
     };
-    const send = (part: readonly Step[]) =>
-      this.client.query(new Pipeline(part, { client: this.client, types, onConfused, schema: this.options.schema }));
-    const { hasTransactionTimeout } = this.options;
     const isLast = ({ sql }: Step): boolean => sql === "COMMIT";
-    const [whole, apart] = hasTransactionTimeout
-      ? [steps.filter((step) => !isLast(step)), steps.filter(isLast)]
-      : [[], steps];
+    const whole = hasTransactionTimeout ? steps.filter((step) => !isLast(step)) : [];
+    const apart = hasTransactionTimeout ? steps.filter(isLast) : steps;
     const { stream } = wireOf(this.client);
     stream.cork();
-    if (whole.length > 0) send(whole);
-    for (const step of apart) send([step]);
+    for (const part of [...(whole.length > 0 ? [whole] : []), ...apart.map((step) => [step])]) {
+      this.client.query(new Pipeline(part, { client: this.client, types, onConfused, schema }));
+    }
     stream.uncork();
   }
 
   /** The server may or may not carry on with what it was sent; every statement still open here rejects. */
   destroy(): void {
-    this.destroyed = true;
+    this.reachedDeadline = true;
     wireOf(this.client).stream.destroy();
   }
 }

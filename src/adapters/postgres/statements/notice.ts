@@ -1,4 +1,4 @@
-import { MOST_ACKNOWLEDGED, type NoticeEvidence, type NoticeKind } from "../../../domain/cluster/notices.ts";
+import { MOST_ACKNOWLEDGED, type Notice, type NoticeEvidence } from "../../../domain/cluster/notices.ts";
 import type { Address, Hex } from "../../../domain/lane.ts";
 import { LANE, lists } from "../rows/columns.ts";
 import { MERGED, OPEN } from "../rows/notice-parts.ts";
@@ -62,18 +62,11 @@ export const forgetNotices = statement<{ readonly noticeId: string }>("forget-no
   ))
   RETURNING notice_id`;
 
-export interface NoticeRow {
-  readonly noticeId: string;
-  readonly kind: NoticeKind;
+export interface NoticeRow extends Omit<Notice, "lane" | "evidence" | "acknowledged"> {
   readonly chainId: number | null;
   readonly signer: Address | null;
-  readonly nodeId: string | null;
-  readonly firstSeenAt: Date;
-  readonly lastSeenAt: Date;
-  readonly times: number;
   /** Times in it are text. */
   readonly evidence: readonly (Omit<NoticeEvidence, "at"> & { readonly at: string })[];
-  readonly overAt: Date | null;
   readonly acknowledgedAt: Date | null;
   readonly acknowledgedBy: string | null;
   readonly acknowledgedWhy: string | null;

@@ -1,4 +1,5 @@
 import type { Lane } from "../../../domain/lane.ts";
+import type { Charge } from "../../../domain/policy/charges.ts";
 import type { PolicyRecord } from "../../../domain/policy/in-force.ts";
 import { LANE, lists, names } from "../rows/columns.ts";
 import { changing, statement, taking } from "./statement.ts";
@@ -94,10 +95,7 @@ export const listKeyUse = statement<KeyUseRow>("list-key-use")`
   WHERE k.owner > ''
   ORDER BY k.owner, k.chain_id`;
 
-export interface KeyUseRow extends UseColumns {
-  readonly owner: string;
-  readonly chainId: number;
-}
+export type KeyUseRow = UseColumns & { readonly owner: string; readonly chainId: number };
 
 /** The clock that windows are by, whose the transaction $1 is, and which document is in force. */
 export const readPolicyClock = statement<PolicyClockRow>("read-policy-clock")`
@@ -111,13 +109,9 @@ export interface PolicyClockRow {
 }
 
 /** Null throughout: nothing was ever counted. */
-export interface UseColumns {
+export type UseColumns = Readonly<Record<"hourValue" | "hourCost" | "dayValue" | "dayCost", bigint | null>> & {
   readonly useHour: Date | null;
-  readonly hourValue: bigint | null;
-  readonly hourCost: bigint | null;
-  readonly dayValue: bigint | null;
-  readonly dayCost: bigint | null;
-}
+};
 
 const USED_LANE = `${LANE}, ${USE}` as const;
 
@@ -178,12 +172,4 @@ export const readCharges = statement<ChargeRow>("read-charges")`
   WHERE c.tx_id = ANY ($1::uuid[])
   ORDER BY c.tx_id, c.charge_id`;
 
-export interface ChargeRow {
-  readonly txId: string;
-  readonly ordinal: number;
-  readonly moves: bigint;
-  readonly countedIn: Date;
-  readonly value: bigint;
-  readonly cost: bigint;
-  readonly settles: boolean;
-}
+export type ChargeRow = Omit<Charge, "hourMs"> & { readonly txId: string; readonly countedIn: Date };

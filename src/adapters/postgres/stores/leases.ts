@@ -9,17 +9,7 @@ import { ask } from "../session/connections.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import type { WriteTransaction } from "../session/write-transaction.ts";
 import { listLeases, lockLanesOfInstance, releaseLane, releaseLanes } from "../statements/lease.ts";
-import {
-  announceInstance,
-  declareDead,
-  listInstances,
-  readSigners,
-  renewInstance,
-  renewKnownInstance,
-  retireInstance,
-  tellKnownLock,
-  tellLock,
-} from "../statements/node-instance.ts";
+import * as instances from "../statements/node-instance.ts";
 import type { Command } from "../statements/statement.ts";
 
 type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
@@ -39,29 +29,33 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
      * and a node with much to do, or little processor time, would be late for that again and again.
      */
     renewInstance: async (...instance) =>
-      (await atOnce((marker) => renewKnownInstance(...instance, marker))) ||
-      hasChanged(renewInstance(...instance), renewing),
+      (await atOnce((marker) => instances.renewKnownInstance(...instance, marker))) ||
+      hasChanged(instances.renewInstance(...instance), renewing),
     async announce(instanceId, { chains, draining, standsBack, keysAway }) {
-      await hasChanged(announceInstance(instanceId, chains, draining, standsBack, keysAway));
+      await hasChanged(instances.announceInstance(instanceId, chains, draining, standsBack, keysAway));
     },
     /** As a renewal: others who miss a recorded lock take this process for dead unless they read of its end in time. */
     async tellLock(instanceId, lock) {
       const values = [instanceId, lock?.key, lock?.session];
-      if (await atOnce((marker) => tellKnownLock(...values, marker))) return "told";
-      const [row] = await writeRows(renewing, tellLock(...values));
+      if (await atOnce((marker) => instances.tellKnownLock(...values, marker))) return "told";
+      const [row] = await writeRows(renewing, instances.tellLock(...values));
       if (row === undefined) return "over";
       return row.told || lock === null ? "told" : "unseen";
     },
-    declareDead: (...instance) => hasChanged(declareDead(...instance)),
+    declareDead: (...instance) => hasChanged(instances.declareDead(...instance)),
     /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
     async retireInstance(instanceId) {
-      const ending = [lockLanesOfInstance(instanceId), releaseLanes(instanceId), retireInstance(instanceId)] as const;
+      const ending = [
+        lockLanesOfInstance(instanceId),
+        releaseLanes(instanceId),
+        instances.retireInstance(instanceId),
+      ] as const;
       return (await write(leasing, ...ending))[1].length;
     },
     releaseLane: ({ lane, instanceId, token }) => hasChanged(releaseLane(lane.chainId, lane.signer, instanceId, token)),
-    instances: () => ask(leasing.connections, listInstances()),
+    instances: () => ask(leasing.connections, instances.listInstances()),
     async signersOf(instanceId) {
-      return (await ask(leasing.connections, readSigners(instanceId))).map(({ signer }) => signer);
+      return (await ask(leasing.connections, instances.readSigners(instanceId))).map(({ signer }) => signer);
     },
     leases: async () => (await ask(leasing.connections, listLeases())).map((row) => withOwner(withLane(row))),
   };

@@ -6,14 +6,7 @@ import { ask, type Reading } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
 import { asStoreError } from "../session/errors.ts";
 import { findWhatWaits } from "../statements/intake.ts";
-import {
-  answerRequest,
-  beginRequests,
-  leaveRequests,
-  putBackRequest,
-  readLeftRequests,
-  withdrawRequest,
-} from "../statements/left-request.ts";
+import * as sql from "../statements/left-request.ts";
 import type { Command } from "../statements/statement.ts";
 import { write } from "./leases.ts";
 
@@ -27,7 +20,7 @@ export function leftRequestsIn(reading: Reading, leasing: DurableRuntime): LeftR
   return {
     leaveRequests: async (requests, forMs) => {
       const rows = requests.map(({ lane, ...request }) => ({ ...request, ...lane }));
-      await write(leasing, leaveRequests(rows, forMs));
+      await write(leasing, sql.leaveRequests(rows, forMs));
     },
     async whatWaits() {
       const [waits] = await ask(reading, findWhatWaits());
@@ -35,14 +28,14 @@ export function leftRequestsIn(reading: Reading, leasing: DurableRuntime): LeftR
     },
     async beginRequests(lanes, instanceId, except) {
       const keys = lanes.map(({ chainId, signer }) => `${chainId} ${signer}`);
-      return (await change(beginRequests(keys, instanceId, except))).map(withLane);
+      return (await change(sql.beginRequests(keys, instanceId, except))).map(withLane);
     },
-    answerRequest: async (...answer) => void (await change(answerRequest(...answer))),
-    putBackRequest: async (...request) => void (await change(putBackRequest(...request))),
-    leftStanding: (leftIds) => ask(reading, readLeftRequests(leftIds)),
+    answerRequest: async (...answer) => void (await change(sql.answerRequest(...answer))),
+    putBackRequest: async (...request) => void (await change(sql.putBackRequest(...request))),
+    leftStanding: (leftIds) => ask(reading, sql.readLeftRequests(leftIds)),
     withdrawRequest: async (leftId, accepts) => {
       const intents = accepts.map((intent) => intentRow(intent));
-      return (await change(withdrawRequest(intents, leftId))).length > 0;
+      return (await change(sql.withdrawRequest(intents, leftId))).length > 0;
     },
   };
 }

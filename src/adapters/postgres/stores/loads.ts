@@ -19,16 +19,7 @@ import { findPooled } from "../statements/pool-choice.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "../statements/receipt.ts";
 import { findOpenReservations } from "../statements/reservation.ts";
 import { findSpent } from "../statements/spent-request.ts";
-import {
-  findRequests,
-  findWatched,
-  readAllocated,
-  readExpiring,
-  readOpenOf,
-  readSettledBelow,
-  readTracked,
-  type TrackedRow,
-} from "../statements/transaction.ts";
+import * as transactions from "../statements/transaction.ts";
 
 type LaneLoads = Pick<
   LaneStore,
@@ -44,7 +35,7 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
     async loadLane({ lane: { chainId, signer }, instanceId, token }) {
       const [[state], tracked, attempts, receipts, watched, holes, reservations] = await reading.read(
         readLane(chainId, signer, instanceId, token),
-        readTracked(chainId, signer),
+        transactions.readTracked(chainId, signer),
         readTrackedAttempts(chainId, signer),
         readTrackedReceipts(chainId, signer),
         readWatchedBlocks(chainId, signer),
@@ -64,7 +55,7 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
       };
     },
     async loadAllocated({ chainId, signer }, fromNonce, limit) {
-      const rows = await ask(reading, readAllocated(chainId, signer, fromNonce, limit));
+      const rows = await ask(reading, transactions.readAllocated(chainId, signer, fromNonce, limit));
       if (rows.length === 0) return [];
       const ids = rows.map((row) => row.txId);
       const changes = await ask(reading, readQueuedChanges(ids));
@@ -83,16 +74,16 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
         };
       });
     },
-    loadExpiring: ({ chainId, signer }, limit) => ask(reading, readExpiring(chainId, signer, limit)),
+    loadExpiring: ({ chainId, signer }, limit) => ask(reading, transactions.readExpiring(chainId, signer, limit)),
     async loadWatched({ chainId, signer }, blockHashes) {
-      const rows = await ask(reading, findWatched(chainId, signer, blockHashes));
+      const rows = await ask(reading, transactions.findWatched(chainId, signer, blockHashes));
       if (rows.length === 0) return [];
       const ids = rows.map((row) => row.txId);
       return trackedRecords(rows, ...(await reading.read(readAttempts(ids), readReceipts(ids))));
     },
-    openOf: ({ chainId, signer }, owner) => ask(reading, readOpenOf(chainId, signer, owner)),
+    openOf: ({ chainId, signer }, owner) => ask(reading, transactions.readOpenOf(chainId, signer, owner)),
     settledBelow: async ({ chainId, signer }) =>
-      (await ask(reading, readSettledBelow(chainId, signer)))[0]?.settledBelow ?? 0,
+      (await ask(reading, transactions.readSettledBelow(chainId, signer)))[0]?.settledBelow ?? 0,
   };
 }
 
@@ -109,7 +100,7 @@ function requestLoads(reading: Reading): RequestLoads {
       const wanted = new Set(requests.map((each) => requestKey(each, each.requestId)));
       const ids = [...new Set(requests.map(({ requestId }) => requestId))];
       const [stored, waiting, gone] = await reading.read(
-        findRequests(requests),
+        transactions.findRequests(requests),
         findWaitingRequests(ids, signers(asked.map(({ lane }) => lane))),
         findSpent(requests.map(inLane)),
       );
@@ -192,7 +183,7 @@ function storedPayload(row: PayloadRow): StoredPayload {
 }
 
 function trackedRecords(
-  rows: readonly TrackedRow[],
+  rows: readonly transactions.TrackedRow[],
   attempts: readonly AttemptRow[],
   receipts: readonly ReceiptRow[],
 ): readonly TrackedRecord[] {

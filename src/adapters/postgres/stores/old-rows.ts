@@ -18,22 +18,7 @@ import { ask, type Reading } from "../session/connections.ts";
 import { type DurableRuntime, durably } from "../session/durably.ts";
 import { lockLanes } from "../statements/lane.ts";
 import { lockRegistration } from "../statements/node-instance.ts";
-import {
-  closeDoor,
-  deleteCompletions,
-  deleteTransactions,
-  findOldLanes,
-  keepRequests,
-  listAbandonedLanes,
-  markDeparted,
-  markTruncated,
-  type OldTransactionRow,
-  readDoor,
-  readLowest,
-  readOlderInstances,
-  readOldRows,
-  takeFeedTurn,
-} from "../statements/old-row.ts";
+import * as old from "../statements/old-row.ts";
 import { forgetSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import { writeRows } from "./leases.ts";
@@ -44,13 +29,13 @@ const LANE_WAIT_MS = 100;
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
   return {
     async closeToOlder() {
-      const [door] = await ask(reading, readDoor());
+      const [door] = await ask(reading, old.readDoor());
       return door?.closed === true ? null : closeToOlder(runtime);
     },
     shortenFeed: (ageMs, most) => shortenFeed(runtime, ageMs, most),
     lanesWithOld: async (lanes, ageMs) =>
-      lanes.length === 0 ? [] : (await ask(reading, findOldLanes(lanes, ageMs))).map(laneOf),
-    abandonedLanes: async () => (await ask(reading, listAbandonedLanes())).map(laneOf),
+      lanes.length === 0 ? [] : (await ask(reading, old.findOldLanes(lanes, ageMs))).map(laneOf),
+    abandonedLanes: async () => (await ask(reading, old.listAbandonedLanes())).map(laneOf),
     removeOld: (fences, ageMs, most) => removeOld(runtime, fences, { ageMs, most }),
     forgetRequestIds: async (...limits) => (await writeRows(runtime, forgetSpent(...limits))).length,
   };
@@ -60,22 +45,22 @@ export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionS
 function closeToOlder(runtime: DurableRuntime): ReturnType<RetentionStore["closeToOlder"]> {
   return durably(runtime, {
     locks: [lockRegistration()],
-    find: [readDoor(), readOlderInstances()],
+    find: [old.readDoor(), old.readOlderInstances()],
     decide: ([[door], [older = null]]) => {
       if (door?.closed === true) return { commands: null, result: null };
-      return { commands: older === null ? [closeDoor()] : null, result: older };
+      return { commands: older === null ? [old.closeDoor()] : null, result: older };
     },
   });
 }
 
 function shortenFeed(runtime: DurableRuntime, ageMs: number, most: number): ReturnType<RetentionStore["shortenFeed"]> {
   return durably(runtime, {
-    find: [takeFeedTurn(), readLowest(most + 1)],
+    find: [old.takeFeedTurn(), old.readLowest(most + 1)],
     decide: ([[turn], lowest], { now }) => {
       const through = leavesThrough(lowest.slice(0, most), new Date(now.getTime() - ageMs));
       const isTurn = turn?.taken === true && through !== null;
       const leaving = isTurn ? lowest.filter(({ seq }) => seq <= through).length : 0;
-      const commands = isTurn ? [deleteCompletions(through, leaving), markTruncated(through)] : null;
+      const commands = isTurn ? [old.deleteCompletions(through, leaving), old.markTruncated(through)] : null;
       return { commands, result: { completions: leaving, oldestAt: lowest[leaving]?.at ?? null } };
     },
   });
@@ -92,24 +77,24 @@ function removeOld(
     waitAtMostMs: LANE_WAIT_MS,
     find: [
       lockLanes(termsOf(fences.map((fence) => ({ fence })))),
-      readDoor(),
-      readOldRows(lanes, ageMs, Math.ceil(most / Math.max(1, fences.length))),
+      old.readDoor(),
+      old.readOldRows(lanes, ageMs, Math.ceil(most / Math.max(1, fences.length))),
     ],
     decide: ([held, [door], found], { now }) => {
       const keys = new Set(held.map(laneKey));
-      const old = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
-      const rows = door?.closed === true ? old.slice(0, most) : [];
+      const leaving = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
+      const rows = door?.closed === true ? leaving.slice(0, most) : [];
       return { commands: rows.length === 0 ? null : removal(rows), result: rows.length };
     },
   });
 }
 
 /** In the order of the locks: lanes, transactions and what hangs on them, pools. */
-function removal(rows: readonly OldTransactionRow[]): readonly Command[] {
+function removal(rows: readonly old.OldTransactionRow[]): readonly Command[] {
   const ids = rows.map(({ txId }) => txId).sort();
   const marks = [...grouped(rows, laneKey).values()].map((all) => {
     const below = Math.max(...all.map(({ nonce }) => (nonce === null ? 0 : nonce + 1)));
-    return { ...laneOf(all[0] as OldTransactionRow), below };
+    return { ...laneOf(all[0] as old.OldTransactionRow), below };
   });
-  return [markDeparted(marks), keepRequests(ids), deleteTransactions(ids)];
+  return [old.markDeparted(marks), old.keepRequests(ids), old.deleteTransactions(ids)];
 }

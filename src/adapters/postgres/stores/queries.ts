@@ -36,32 +36,14 @@ import { type IntakeRecordRow, readIntakeRecords } from "../statements/intake.ts
 import { type LaneListRow, listLanes, readLaneDecisions } from "../statements/lane.ts";
 import { readLeft } from "../statements/left-intent.ts";
 import { findOrderKeys } from "../statements/order-key.ts";
-import {
-  listKeyUse,
-  listLaneUse,
-  readCharges,
-  readKeyUse,
-  readLaneUse,
-  readPolicyClock,
-} from "../statements/policy.ts";
+import * as used from "../statements/policy.ts";
 import { readPoolOf } from "../statements/pool-choice.ts";
 import { readReceipts } from "../statements/receipt.ts";
 import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
 import type { Command } from "../statements/statement.ts";
 import { findByNonce, findByRequest, type RecordRow, readRecords } from "../statements/transaction.ts";
-import {
-  pageFinal,
-  pageFinalOfSigner,
-  pageIntake,
-  pageIntakeOfSigner,
-  pageLive,
-  pageLiveOfSigner,
-  pageLiveState,
-  pageLiveStateOfSigner,
-  pageTransactions,
-  preferOrder,
-} from "../statements/transaction-page.ts";
+import * as pages from "../statements/transaction-page.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -123,21 +105,14 @@ export function queriesFrom(
 }
 
 async function census(reading: Reading): Promise<Census> {
-  const row = only(await ask(reading, readCensus()));
-  const { created, allocated, tracking, stuck, confirmed, failed, liveConfirmed, liveFailed } = row;
+  const { liveConfirmed, liveFailed, oldestPendingAgeMs, ...row } = only(await ask(reading, readCensus()));
+  const { unownedLanes, suspendedLanes, ...states } = row;
   return {
-    states: {
-      CREATED: created,
-      ALLOCATED: allocated,
-      TRACKING: tracking,
-      STUCK: stuck,
-      CONFIRMED: confirmed,
-      FAILED_FINAL: failed,
-    },
+    states,
     watched: { CONFIRMED: liveConfirmed, FAILED_FINAL: liveFailed },
-    oldestPendingAgeMs: row.oldestAgeMs === null ? null : Math.max(0, row.oldestAgeMs),
-    unownedLanes: row.unowned,
-    suspendedLanes: row.suspended,
+    oldestPendingAgeMs: oldestPendingAgeMs === null ? null : Math.max(0, oldestPendingAgeMs),
+    unownedLanes,
+    suspendedLanes,
   };
 }
 
@@ -169,13 +144,13 @@ function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carrie
     },
     async lanes(signer) {
       const all = listLanes(signer, 0, signer, null, null, null, null);
-      const [, rows, holes] = await reading.read(preferOrder(), all, listHoles(signer, signer));
+      const [, rows, holes] = await reading.read(pages.preferOrder(), all, listHoles(signer, signer));
       return rows.map((row) => laneRecord(row, holes));
     },
     async lanesAfter(after, limit, { chainId, owner, needsAttention } = {}) {
       const { signer, chainId: chain } = after ?? BEFORE_ALL;
       const page = listLanes(signer, chain, BEYOND_ALL, limit, chainId, owner, needsAttention);
-      const [, rows] = await reading.read(preferOrder(), page);
+      const [, rows] = await reading.read(pages.preferOrder(), page);
       const [first, last] = [rows[0], rows.at(-1)];
       if (first === undefined || last === undefined) return [];
       const holes = await ask(reading, listHoles(first.signer, last.signer));
@@ -189,10 +164,10 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
       const [[row], clocks, charges, [key]] = await reading.read(
-        readLaneUse([lane.signer], [lane.chainId]),
-        readPolicyClock(txIds),
-        readCharges(txIds),
-        readKeyUse(owner === undefined ? [] : [owner], txIds, [lane.chainId]),
+        used.readLaneUse([lane.signer], [lane.chainId]),
+        used.readPolicyClock(txIds),
+        used.readCharges(txIds),
+        used.readKeyUse(owner === undefined ? [] : [owner], txIds, [lane.chainId]),
       );
       const { at, stamp, owner: itsOwner } = only(clocks);
       await policy?.follow(stamp);
@@ -206,7 +181,7 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
       };
     },
     async allPolicyUse() {
-      const [clocks, lanes, keys] = await reading.read(readPolicyClock([]), listLaneUse(), listKeyUse());
+      const [clocks, lanes, keys] = await reading.read(used.readPolicyClock([]), used.listLaneUse(), used.listKeyUse());
       const { at } = only(clocks);
       return {
         at,
@@ -279,7 +254,7 @@ const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
  * some chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
-  const [, ...parts] = await reading.read(preferOrder(), ...partsOf(filter));
+  const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));
   const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();
   return filter.order === "newest" ? ids.reverse() : ids;
 }
@@ -289,17 +264,18 @@ function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Comma
   const of = [order, after, limit, chainId];
   if (txHash !== undefined) return [findByHash(txHash)];
   if (requestId !== undefined) return [findByRequest(requestId)];
-  const intake = signer === undefined ? pageIntake(...of) : pageIntakeOfSigner(...of, signer);
+  const intake = signer === undefined ? pages.pageIntake(...of) : pages.pageIntakeOfSigner(...of, signer);
   if (state === "CREATED") return [intake];
   const over = (outcome: State) =>
-    signer === undefined ? pageFinal(...of, outcome) : pageFinalOfSigner(...of, outcome, signer);
+    signer === undefined ? pages.pageFinal(...of, outcome) : pages.pageFinalOfSigner(...of, outcome, signer);
   if (state !== undefined) {
-    const live = signer === undefined ? pageLiveState(...of, state) : pageLiveStateOfSigner(...of, state, signer);
+    const live =
+      signer === undefined ? pages.pageLiveState(...of, state) : pages.pageLiveStateOfSigner(...of, state, signer);
     return isSettled(state) ? [over(state), live] : [live];
   }
-  if (signer !== undefined) return [...OUTCOMES.map(over), pageLiveOfSigner(...of, signer), intake];
-  if (chainId !== undefined) return [...OUTCOMES.map(over), pageLive(...of), intake];
-  return [pageTransactions(order, after, limit), intake];
+  if (signer !== undefined) return [...OUTCOMES.map(over), pages.pageLiveOfSigner(...of, signer), intake];
+  if (chainId !== undefined) return [...OUTCOMES.map(over), pages.pageLive(...of), intake];
+  return [pages.pageTransactions(order, after, limit), intake];
 }
 
 /** True where `findPage` has looked at the leading filter alone. */

@@ -6,39 +6,10 @@ import { only } from "../commit/rows.ts";
 import { laneOf, withLane } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
-import {
-  listEndedReports,
-  listPastDatabases,
-  listPastInstances,
-  listReports,
-  listTakeovers,
-  type ReportRow,
-  writeReport,
-} from "../statements/cluster-past.ts";
-import {
-  searchHash,
-  searchIds,
-  searchNonce,
-  searchRequests,
-  searchReservations,
-  searchSigners,
-} from "../statements/find.ts";
+import * as past from "../statements/cluster-past.ts";
+import * as find from "../statements/find.ts";
 import { listOpenNotices } from "../statements/notice.ts";
-import {
-  countTroubles,
-  listAwaiting,
-  listHeld,
-  listHolesBetween,
-  listNonces,
-  listReservedNonces,
-  listTroubledLanes,
-  type OldestOpenRow,
-  readNonceEnds,
-  readOldestOpen,
-  readPulse,
-  sumLanes,
-  type TroubledLaneRow,
-} from "../statements/sight.ts";
+import * as sight from "../statements/sight.ts";
 import { preferOrder } from "../statements/transaction-page.ts";
 import { noticeOf } from "./kept-notices.ts";
 import { writeRows } from "./leases.ts";
@@ -51,16 +22,16 @@ export function sightsFrom(reading: Reading, leasing: DurableRuntime): SightStor
 function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" | "pulse" | "oldestOpen"> {
   return {
     async oldestOpen(chainIds) {
-      const [, rows] = await reading.read(preferOrder(), readOldestOpen(chainIds));
+      const [, rows] = await reading.read(preferOrder(), sight.readOldestOpen(chainIds));
       return chainIds.map((chainId) => oldestOpen(rows.find((row) => row.chainId === chainId)));
     },
     async troubles(limit) {
       const [, counts, lanes, held, awaiting, notices] = await reading.read(
         preferOrder(),
-        countTroubles(limit),
-        listTroubledLanes(limit),
-        listHeld(limit),
-        listAwaiting(limit),
+        sight.countTroubles(limit),
+        sight.listTroubledLanes(limit),
+        sight.listHeld(limit),
+        sight.listAwaiting(limit),
         listOpenNotices(limit),
       );
       return {
@@ -72,17 +43,12 @@ function figuresFrom(reading: Reading): Pick<SightStore, "troubles" | "totals" |
       };
     },
     async totals({ signers, chains }) {
-      const sums = await ask(reading, sumLanes(signers && [...signers], chains && [...chains]));
-      const { at, lanes, created, allocated, tracking, stuck, confirmed, failed } = only(sums);
-      const over = { CONFIRMED: confirmed, FAILED_FINAL: failed };
-      return {
-        at,
-        lanes,
-        states: { CREATED: created, ALLOCATED: allocated, TRACKING: tracking, STUCK: stuck, ...over },
-      };
+      const sums = await ask(reading, sight.sumLanes(signers && [...signers], chains && [...chains]));
+      const { at, lanes, ...states } = only(sums);
+      return { at, lanes, states };
     },
     async pulse() {
-      const [, [row]] = await reading.read(preferOrder(), readPulse());
+      const [, [row]] = await reading.read(preferOrder(), sight.readPulse());
       return row ?? { createdPerMinute: 0, completedPerMinute: 0, secondsToFinality: [] };
     },
   };
@@ -94,8 +60,8 @@ function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
       const { signers = NO_SIGNER, reservationIds = NO_ID, limit } = terms;
       const [, lanes, reservations, ...transactions] = await reading.read(
         preferOrder(),
-        searchSigners(signers.from, signers.to, limit),
-        searchReservations(reservationIds.from, reservationIds.to, limit),
+        find.searchSigners(signers.from, signers.to, limit),
+        find.searchReservations(reservationIds.from, reservationIds.to, limit),
         ...transactionsLike(terms),
       );
       return {
@@ -107,10 +73,10 @@ function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
     async nonces({ chainId, signer }, from, to) {
       const [, [ends], transactions, reservations, holes] = await reading.read(
         preferOrder(),
-        readNonceEnds(chainId, signer),
-        listNonces(chainId, signer, from, to),
-        listReservedNonces(chainId, signer, from, to),
-        listHolesBetween(chainId, signer, from, to),
+        sight.readNonceEnds(chainId, signer),
+        sight.listNonces(chainId, signer, from, to),
+        sight.listReservedNonces(chainId, signer, from, to),
+        sight.listHolesBetween(chainId, signer, from, to),
       );
       return { ...(ends ?? { cursor: null, firstOpen: null, departedBelow: 0 }), transactions, reservations, holes };
     },
@@ -124,21 +90,21 @@ function reportsIn(
   return {
     async past(limit) {
       const [takeovers, nodes, database] = await reading.read(
-        listTakeovers(limit),
-        listPastInstances(limit),
-        listPastDatabases(limit),
+        past.listTakeovers(limit),
+        past.listPastInstances(limit),
+        past.listPastDatabases(limit),
       );
       return { takeovers: takeovers.map(withLane), nodes, database };
     },
     async report({ instanceId, findings }) {
-      await writeRows(leasing, writeReport(instanceId, JSON.stringify(findings)));
+      await writeRows(leasing, past.writeReport(instanceId, JSON.stringify(findings)));
     },
-    reports: async () => (await ask(reading, listReports())).map(reportOf),
-    endedReports: async () => (await ask(reading, listEndedReports())).map(reportOf),
+    reports: async () => (await ask(reading, past.listReports())).map(reportOf),
+    endedReports: async () => (await ask(reading, past.listEndedReports())).map(reportOf),
   };
 }
 
-function reportOf({ instanceId, findings }: ReportRow): NodeReport {
+function reportOf({ instanceId, findings }: past.ReportRow): NodeReport {
   return { instanceId, findings: findings.map(revived) };
 }
 
@@ -148,20 +114,20 @@ const NO_ID: Between = { from: "00000000-0000-0000-0000-000000000001", to: "0000
 
 function transactionsLike({ txIds, txHash, requestIds, nonce, limit }: SearchTerms) {
   return [
-    ...(txHash === undefined ? [] : [searchHash(txHash)]),
-    ...(txIds === undefined ? [] : [searchIds(txIds.from, txIds.to, limit)]),
-    ...(requestIds === undefined ? [] : [searchRequests(requestIds.from, requestIds.to, limit)]),
-    ...(nonce === undefined ? [] : [searchNonce(nonce.signers.from, nonce.signers.to, nonce.nonce, limit)]),
+    ...(txHash === undefined ? [] : [find.searchHash(txHash)]),
+    ...(txIds === undefined ? [] : [find.searchIds(txIds.from, txIds.to, limit)]),
+    ...(requestIds === undefined ? [] : [find.searchRequests(requestIds.from, requestIds.to, limit)]),
+    ...(nonce === undefined ? [] : [find.searchNonce(nonce.signers.from, nonce.signers.to, nonce.nonce, limit)]),
   ];
 }
 
-function oldestOpen(row: OldestOpenRow | undefined) {
+function oldestOpen(row: sight.OldestOpenRow | undefined) {
   if (row === undefined || row.oldest === null) return row?.isCutShort === true ? "unknown" : "none";
   const { txId, signer, nonce, createdAt } = row.oldest;
   return { lane: { chainId: row.chainId, signer }, txId, nonce, createdAt: new Date(createdAt) };
 }
 
-function troubledLane(row: TroubledLaneRow): TroubledLane {
+function troubledLane(row: sight.TroubledLaneRow): TroubledLane {
   const { headTxId: txId, headNonce, headState, headSince, holeNonce, holeDetail, holeSince } = row;
   const { suspendedBy, open, actor, reason, decidedAt } = row;
   return {
