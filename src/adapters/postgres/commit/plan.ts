@@ -180,7 +180,7 @@ export class Plan {
 
   /** How many transactions of a lane this commit found to be past their watch. */
   pastWatch({ key }: LanePlan): number {
-    return this.loader.unwatchable.get(key)?.length ?? 0;
+    return this.loader.rows.unwatchable.get(key)?.length ?? 0;
   }
 
   of<Kind extends Change["kind"]>(kind: Kind): Kept<Kind> {
@@ -223,7 +223,10 @@ export class Plan {
    */
   accepted(intake: WaitingIntent | null): { readonly acceptedAt: string | null; readonly stepsBefore: number } {
     if (intake === null) return NOT_ACCEPTED;
-    return { acceptedAt: this.loader.intake.get(intake.intakeId)?.acceptedAt ?? null, stepsBefore: stepsOf(intake) };
+    return {
+      acceptedAt: this.loader.rows.intake.get(intake.intakeId)?.acceptedAt ?? null,
+      stepsBefore: stepsOf(intake),
+    };
   }
 
   private setHole(lane: LanePlan, nonce: number, hole: Hole | null): void {
@@ -237,7 +240,7 @@ export class Plan {
     const { txId } = change.item;
     const known = this.moves.get(txId);
     if (known !== undefined) known.add(change);
-    else this.moves.set(txId, new Move(lane, this.loader.transactions.get(txId) ?? this.created(txId), change));
+    else this.moves.set(txId, new Move(lane, this.loader.rows.transactions.get(txId) ?? this.created(txId), change));
   }
 
   /** A transaction of this very commit, as it is inserted. */

@@ -26,17 +26,10 @@ export function inPool({ chainId, pool, requestId }: AskedOfPool): SpentRow {
   return { chainId, scope: `pool ${pool}`, requestId };
 }
 
-/** Those that were found. */
-export class SpentRequests {
-  private readonly keys: ReadonlySet<string>;
-
-  constructor(rows: readonly SpentRow[] = []) {
-    this.keys = new Set(rows.map(keyOf));
-  }
-
-  of(request: SpentRow): Spent | null {
-    return this.keys.has(keyOf(request)) ? SPENT : null;
-  }
+/** Looks a request id up among those that were found. */
+export function spentIn(rows: readonly SpentRow[] = []) {
+  const keys = new Set(rows.map(keyOf));
+  return (request: SpentRow): Spent | null => (keys.has(keyOf(request)) ? SPENT : null);
 }
 
 function keyOf({ chainId, scope, requestId }: SpentRow): string {

@@ -12,8 +12,10 @@ const TRANSACTION = "t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.sta
 const WAITING = `t.tx_id, t.chain_id, t.signer, t.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
     CASE WHEN t.awaits IS NOT NULL AND t.approved_at IS NULL THEN 'AWAITING_APPROVAL' END AS sub_state`;
 
+const search = statement<Flat<FoundTransaction>>;
+
 /** By id, from $1 to $2, at most $3. */
-export const searchIds = statement<Flat<FoundTransaction>>("search-ids")`
+export const searchIds = search("search-ids")`
   (SELECT ${TRANSACTION} FROM fencepost.transaction AS t WHERE t.tx_id >= $1 AND t.tx_id <= $2 ORDER BY t.tx_id LIMIT $3)
   UNION ALL
   (
@@ -22,13 +24,13 @@ export const searchIds = statement<Flat<FoundTransaction>>("search-ids")`
   )`;
 
 /** Those that have an attempt with this hash. */
-export const searchHash = statement<Flat<FoundTransaction>>("search-hash")`
+export const searchHash = search("search-hash")`
   SELECT ${TRANSACTION} FROM fencepost.attempt AS a
   CROSS JOIN LATERAL (SELECT * FROM fencepost.transaction AS own WHERE own.tx_id = a.tx_id OFFSET 0) AS t
   WHERE a.tx_hash = $1`;
 
 /** By request id, from $1 on and below $2, at most $3. */
-export const searchRequests = statement<Flat<FoundTransaction>>("search-requests")`
+export const searchRequests = search("search-requests")`
   (
     SELECT ${TRANSACTION} FROM fencepost.transaction AS t
     WHERE t.request_id >= $1 AND t.request_id < $2 AND t.owns_request AND t.request_id IS NOT NULL
@@ -51,7 +53,7 @@ export const searchSigners = statement<Lane>("search-signers")`
 const LANES_LOOKED_AT = 500;
 
 /** What holds nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
-export const searchNonce = statement<Flat<FoundTransaction>>("search-nonce")`
+export const searchNonce = search("search-nonce")`
   SELECT ${TRANSACTION}
   FROM (
     SELECT l.signer, l.chain_id FROM fencepost.lane AS l

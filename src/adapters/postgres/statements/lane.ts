@@ -11,11 +11,9 @@ export const ensureLanes = taking(LANE)("ensure-lanes")`
   ON CONFLICT (signer, chain_id) DO NOTHING
   RETURNING chain_id`;
 
-/** Which of these lanes exist; the caller drops pairs that it did not ask for. */
-export const findLanes = statement<Lane>("find-lanes")`
-  SELECT l.chain_id, l.signer
-  FROM fencepost.lane AS l
-  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`;
+/** Which of these lanes exist. */
+export const findLanes = taking(LANE)<Lane>("find-lanes")`
+  SELECT l.chain_id, l.signer FROM fencepost.lane AS l JOIN ${ASKED_LANES}`;
 
 /** Waits until no transaction has a lane locked, and lets none lock one before COMMIT. Readers do not notice. */
 export const lockLaneTable = statement("lock-lane-table")`SELECT fencepost.lock_lane_table()`;
@@ -246,16 +244,14 @@ const LOOKED_AT = 500;
 
 /**
  * How lanes stand, by what is kept on their rows. Of the open ones, which have the highest nonces, those that are mined and
- * not final are left out. $1 signers, $2 chains.
+ * not final are left out.
  */
-export const readQueues = statement<Flat<LaneQueue>>("read-queues")`
+export const readQueues = taking(LANE)<Flat<LaneQueue>>("read-queues")`
   SELECT l.chain_id, l.signer, l.suspended_by IS NOT NULL AS suspended, l.live_stuck > 0 AS is_stuck,
     CASE WHEN l.open > ${LOOKED_AT} THEN l.open ELSE high.waiting END AS ahead,
     coalesce(floor(extract(epoch FROM clock_timestamp() - high.oldest) * 1000), 0)::bigint AS head_age_ms
   FROM (
-    SELECT known.*, known.live_allocated + known.live_tracking + known.live_stuck AS open
-    FROM fencepost.lane AS known
-    WHERE known.signer = ANY ($1::text[]) AND known.chain_id = ANY ($2::bigint[])
+    SELECT l.*, l.live_allocated + l.live_tracking + l.live_stuck AS open FROM fencepost.lane AS l JOIN ${ASKED_LANES}
   ) AS l
   CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE t.waits) AS waiting, min(t.created_at) FILTER (WHERE t.waits) AS oldest

@@ -10,6 +10,8 @@ import {
 } from "../rows/page-scopes.ts";
 import { statement } from "./statement.ts";
 
+const page = statement<{ readonly txId: string }>;
+
 /**
  * Before the statements of pages and of signers: rows come in the order of an index, and are not all fetched to be sorted. A plan for a
  * limit that it does not know would take a tenth of everything for a page.
@@ -21,16 +23,16 @@ export const preferOrder = statement("prefer-order")`
  * A page over all transactions by id, which is by time of creation. $1 the order, $2 where the page before ended, $3
  * how many. Only the half whose order was asked for is executed.
  */
-export const pageTransactions = statement<{ readonly txId: string }>("page-transactions")`
+export const pageTransactions = page("page-transactions")`
   ${byId("fencepost.transaction")}`;
 
 /** A page over everything live. $1 order, $2 after, $3 limit, $4 chain or null. */
-export const pageLive = statement<{ readonly txId: string }>("page-live")`
+export const pageLive = page("page-live")`
   WITH ${chainsOf()}
   ${walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
-export const pageLiveOfSigner = statement<{ readonly txId: string }>("page-live-of-signer")`
+export const pageLiveOfSigner = page("page-live-of-signer")`
   WITH ${chainsOf("$5")}
   ${walk({
     number: "hashtextextended(t.signer, t.chain_id)",
@@ -39,7 +41,7 @@ export const pageLiveOfSigner = statement<{ readonly txId: string }>("page-live-
   })}`;
 
 /** A page over what is live in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
-export const pageLiveState = statement<{ readonly txId: string }>("page-live-state")`
+export const pageLiveState = page("page-live-state")`
   WITH ${chainsOf()}, ${liveIn("true", IN_FLIGHT_MET)}
   ${walk({
     number: "t.chain_id",
@@ -51,7 +53,7 @@ export const pageLiveState = statement<{ readonly txId: string }>("page-live-sta
 ${byId("few")}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 state, $6 signer. */
-export const pageLiveStateOfSigner = statement<{ readonly txId: string }>("page-live-state-of-signer")`
+export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
   WITH ${chainsOf("$6")}, ${liveIn("c.signer = $6")}
   ${walk({
     number: "hashtextextended(t.signer, t.chain_id)",
@@ -63,7 +65,7 @@ export const pageLiveStateOfSigner = statement<{ readonly txId: string }>("page-
 ${byId("few")}`;
 
 /** A page over what is over, by outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
-export const pageFinal = statement<{ readonly txId: string }>("page-final")`
+export const pageFinal = page("page-final")`
   WITH ${chainsOf()}
   ${walk({
     number: "hashtextextended(t.outcome, t.chain_id)",
@@ -72,7 +74,7 @@ export const pageFinal = statement<{ readonly txId: string }>("page-final")`
   })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome, $6 signer. */
-export const pageFinalOfSigner = statement<{ readonly txId: string }>("page-final-of-signer")`
+export const pageFinalOfSigner = page("page-final-of-signer")`
   WITH ${chainsOf("$6")}
   ${walk({
     number: "hashtextextended(t.outcome || t.signer, t.chain_id)",
@@ -81,12 +83,12 @@ export const pageFinalOfSigner = statement<{ readonly txId: string }>("page-fina
   })}`;
 
 /** A page over waiting intake rows. $1 order, $2 after, $3 limit, $4 chain or null. */
-export const pageIntake = statement<{ readonly txId: string }>("page-intake")`
+export const pageIntake = page("page-intake")`
   WITH ${CHAINS_OF_INTAKE}
   ${walk({ number: WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
-export const pageIntakeOfSigner = statement<{ readonly txId: string }>("page-intake-of-signer")`
+export const pageIntakeOfSigner = page("page-intake-of-signer")`
   WITH ${CHAINS_OF_INTAKE}
   ${walk({
     number: "CASE WHEN t.alias_of IS NULL THEN hashtextextended(t.signer, t.chain_id) END",

@@ -2,10 +2,10 @@
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import { standing } from "../../../domain/policy/charges.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../../ports/lane-store.ts";
-import { chainIds, signers } from "../commit/lookup.ts";
+import { signers } from "../commit/lookup.ts";
 import type { PolicyBook } from "../commit/policies.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timed } from "../commit/rows.ts";
-import { inLane, inPool, requestOf, SpentRequests } from "../commit/spent-requests.ts";
+import { inLane, inPool, requestOf, spentIn } from "../commit/spent-requests.ts";
 import { withLane } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
 import { ask, type Reading } from "../session/connections.ts";
@@ -105,8 +105,8 @@ function requestLoads(reading: Reading): RequestLoads {
         findSpent(requests.map(inLane)),
       );
       // A transaction that was here has its id for good, also before what waits under it now.
-      const spent = new SpentRequests(gone);
-      const left = requests.filter((request) => spent.of(inLane(request)) !== null);
+      const spent = spentIn(gone);
+      const left = requests.filter((request) => spent(inLane(request)) !== null);
       // Each key is deleted as it is found: the first row of it wins.
       const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
       return [
@@ -120,8 +120,8 @@ function requestLoads(reading: Reading): RequestLoads {
     async findPooled(asked) {
       if (asked.length === 0) return [];
       const [rows, gone] = await reading.read(findPooled(asked), findSpent(asked.map(inPool)));
-      const spent = new SpentRequests(gone);
-      const left = asked.filter((each) => spent.of(inPool(each)) !== null);
+      const spent = spentIn(gone);
+      const left = asked.filter((each) => spent(inPool(each)) !== null);
       return [
         ...rows.map(withLane),
         ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId })),
@@ -152,12 +152,7 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
         return found;
       });
     },
-    async queues(lanes) {
-      if (lanes.length === 0) return [];
-      const wanted = new Set(lanes.map(laneKey));
-      const rows = await ask(reading, readQueues(signers(lanes), chainIds(lanes)));
-      return rows.map(withLane).filter(({ lane }) => wanted.has(laneKey(lane)));
-    },
+    queues: async (lanes) => (lanes.length === 0 ? [] : (await ask(reading, readQueues(lanes))).map(withLane)),
     async loadIntake(lanes, limit, resting = []) {
       if (lanes.length === 0) return [];
       return (await ask(reading, loadIntake(lanes, limit, resting))).map(intakeRow);

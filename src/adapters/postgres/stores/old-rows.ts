@@ -34,8 +34,8 @@ export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionS
     },
     shortenFeed: (ageMs, most) => shortenFeed(runtime, ageMs, most),
     lanesWithOld: async (lanes, ageMs) =>
-      lanes.length === 0 ? [] : (await ask(reading, old.findOldLanes(lanes, ageMs))).map(laneOf),
-    abandonedLanes: async () => (await ask(reading, old.listAbandonedLanes())).map(laneOf),
+      lanes.length === 0 ? [] : await ask(reading, old.findOldLanes(lanes, ageMs)),
+    abandonedLanes: () => ask(reading, old.listAbandonedLanes()),
     removeOld: (fences, ageMs, most) => removeOld(runtime, fences, { ageMs, most }),
     forgetRequestIds: async (...limits) => (await writeRows(runtime, forgetSpent(...limits))).length,
   };

@@ -204,10 +204,17 @@ async function recordsOf(reading: Reading, ids: readonly string[]) {
   const receiptOf = receiptsOf(receipts);
   const records = new Map<string, TransactionRecord>();
   const aliases = new Map<string, string>();
-  for (const { aliasOf, intakeId, awaits, expiresAt, ...row } of intake) {
-    const approval = approvalOf({ intakeId, awaits, expiresAt, subState: row.subState });
+  for (const waiting of intake) {
+    const { aliasOf, intakeId, awaits, expiresAt, ...row } = waiting;
     if (aliasOf !== null) aliases.set(row.txId, aliasOf);
-    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, intakeId, ...approval });
+    else
+      records.set(row.txId, {
+        ...transactionRecord(row),
+        attempts: [],
+        receipt: null,
+        intakeId,
+        ...approvalOf(waiting),
+      });
   }
   for (const row of rows) {
     const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
@@ -216,14 +223,7 @@ async function recordsOf(reading: Reading, ids: readonly string[]) {
   return { records, aliases };
 }
 
-type Awaits = Pick<IntakeRecordRow, "intakeId" | "awaits" | "expiresAt" | "subState">;
-
-function approvalOf({
-  intakeId,
-  awaits,
-  expiresAt,
-  subState,
-}: Awaits): Pick<TransactionRecord, "awaiting" | "approved"> {
+function approvalOf({ intakeId, awaits, expiresAt, subState }: IntakeRecordRow) {
   if (awaits === null || expiresAt === null) return {};
   return subState === null ? { approved: { intakeId } } : { awaiting: { intakeId, rule: awaits, expiresAt } };
 }

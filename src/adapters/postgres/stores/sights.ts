@@ -66,7 +66,7 @@ function searchesIn(reading: Reading): Pick<SightStore, "search" | "nonces"> {
       );
       return {
         transactions: [...new Map(transactions.flat().map((row) => [row.txId, withLane(row)])).values()],
-        lanes: lanes.map(laneOf),
+        lanes,
         reservations: reservations.map(withLane),
       };
     },

@@ -10,7 +10,6 @@
 import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
 import { StoreUnavailable } from "../../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../../ports/lease-store.ts";
-import { chainIds, signers } from "../commit/lookup.ts";
 import { laneOf, withOwner } from "../rows/columns.ts";
 import { ask } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
@@ -108,7 +107,7 @@ function claim(
       if (claimant?.alive !== true) throw new InstanceOver(instanceId);
       const taken = picked.filter((row) => !row.kept).map(laneOf);
       const keys = new Set(taken.map(laneKey));
-      const passedOver = free.map(laneOf).filter((lane) => !keys.has(laneKey(lane)));
+      const passedOver = free.filter((lane) => !keys.has(laneKey(lane)));
       const result = { held: picked.map((row) => heldBy(row, instanceId)), passedOver };
       return { commands: taken.length === 0 ? null : take(taken, instanceId), result };
     },
@@ -117,7 +116,7 @@ function claim(
 
 /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
 async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]): Promise<void> {
-  const known = await ask(runtime.connections, findLanes(chainIds(lanes), signers(lanes)));
+  const known = await ask(runtime.connections, findLanes(lanes));
   const keys = new Set(known.map(laneKey));
   const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
   if (missing.length > 0) await writeRows(runtime, ensureLanes(missing));
