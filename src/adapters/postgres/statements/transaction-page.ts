@@ -1,13 +1,4 @@
-import {
-  byId,
-  CHAINS_OF_INTAKE,
-  chainsOf,
-  IN_FLIGHT_MET,
-  liveIn,
-  MANY,
-  WAITING_CHAIN,
-  walk,
-} from "../rows/page-scopes.ts";
+import * as scopes from "../rows/page-scopes.ts";
 import { statement } from "./statement.ts";
 
 const page = statement<{ readonly txId: string }>;
@@ -24,17 +15,17 @@ export const preferOrder = statement("prefer-order")`
  * how many. Only the half whose order was asked for is executed.
  */
 export const pageTransactions = page("page-transactions")`
-  ${byId("fencepost.transaction")}`;
+  ${scopes.byId("fencepost.transaction")}`;
 
 /** A page over everything live. $1 order, $2 after, $3 limit, $4 chain or null. */
 export const pageLive = page("page-live")`
-  WITH ${chainsOf()}
-  ${walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
+  WITH ${scopes.chainsOf()}
+  ${scopes.walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
 export const pageLiveOfSigner = page("page-live-of-signer")`
-  WITH ${chainsOf("$5")}
-  ${walk({
+  WITH ${scopes.chainsOf("$5")}
+  ${scopes.walk({
     number: "hashtextextended(t.signer, t.chain_id)",
     is: "hashtextextended($5::text, scope.chain_id)",
     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.live",
@@ -42,32 +33,32 @@ export const pageLiveOfSigner = page("page-live-of-signer")`
 
 /** A page over what is live in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
 export const pageLiveState = page("page-live-state")`
-  WITH ${chainsOf()}, ${liveIn("true", IN_FLIGHT_MET)}
-  ${walk({
+  WITH ${scopes.chainsOf()}, ${scopes.liveIn("true", scopes.IN_FLIGHT_MET)}
+  ${scopes.walk({
     number: "t.chain_id",
     is: "scope.chain_id",
     where: "t.live AND t.state = $5",
-    from: MANY,
+    from: scopes.MANY,
   })}
   UNION ALL
-${byId("few")}`;
+${scopes.byId("few")}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 state, $6 signer. */
 export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
-  WITH ${chainsOf("$6")}, ${liveIn("c.signer = $6")}
-  ${walk({
+  WITH ${scopes.chainsOf("$6")}, ${scopes.liveIn("c.signer = $6")}
+  ${scopes.walk({
     number: "hashtextextended(t.signer, t.chain_id)",
     is: "hashtextextended($6::text, scope.chain_id)",
     where: "t.signer = $6 AND t.chain_id = scope.chain_id AND t.live AND t.state = $5",
-    from: MANY,
+    from: scopes.MANY,
   })}
   UNION ALL
-${byId("few")}`;
+${scopes.byId("few")}`;
 
 /** A page over what is over, by outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
 export const pageFinal = page("page-final")`
-  WITH ${chainsOf()}
-  ${walk({
+  WITH ${scopes.chainsOf()}
+  ${scopes.walk({
     number: "hashtextextended(t.outcome, t.chain_id)",
     is: "hashtextextended($5::text, scope.chain_id)",
     where: "t.outcome = $5 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
@@ -75,8 +66,8 @@ export const pageFinal = page("page-final")`
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome, $6 signer. */
 export const pageFinalOfSigner = page("page-final-of-signer")`
-  WITH ${chainsOf("$6")}
-  ${walk({
+  WITH ${scopes.chainsOf("$6")}
+  ${scopes.walk({
     number: "hashtextextended(t.outcome || t.signer, t.chain_id)",
     is: "hashtextextended($5::text || $6::text, scope.chain_id)",
     where: "t.outcome = $5 AND t.signer = $6 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
@@ -84,13 +75,13 @@ export const pageFinalOfSigner = page("page-final-of-signer")`
 
 /** A page over waiting intake rows. $1 order, $2 after, $3 limit, $4 chain or null. */
 export const pageIntake = page("page-intake")`
-  WITH ${CHAINS_OF_INTAKE}
-  ${walk({ number: WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
+  WITH ${scopes.CHAINS_OF_INTAKE}
+  ${scopes.walk({ number: scopes.WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
 export const pageIntakeOfSigner = page("page-intake-of-signer")`
-  WITH ${CHAINS_OF_INTAKE}
-  ${walk({
+  WITH ${scopes.CHAINS_OF_INTAKE}
+  ${scopes.walk({
     number: "CASE WHEN t.alias_of IS NULL THEN hashtextextended(t.signer, t.chain_id) END",
     is: "hashtextextended($5::text, scope.chain_id)",
     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.alias_of IS NULL",

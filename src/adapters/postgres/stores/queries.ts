@@ -12,17 +12,7 @@ import type {
   TransactionRecord,
 } from "../../../ports/query-store.ts";
 import type { PolicyBook } from "../commit/policies.ts";
-import {
-  ACCEPTED,
-  attemptRecord,
-  chargeOf,
-  groupByTransaction,
-  holeOf,
-  only,
-  receiptsOf,
-  reservationOf,
-  useOf,
-} from "../commit/rows.ts";
+import * as decode from "../commit/rows.ts";
 import { laneOf, withLane, withOwner } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
 import { ask, type Reading } from "../session/connections.ts";
@@ -66,7 +56,7 @@ export function queriesFrom(
     const [rows, [intake]] = await reading.read(readHistory(txId), readIntakeRecords([txId]));
     if (rows.length > 0 || intake === undefined) return rows.map(historyRecord);
     return intake.aliasOf === null
-      ? [{ ...ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
+      ? [{ ...decode.ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
       : history(intake.aliasOf);
   };
   return {
@@ -93,11 +83,11 @@ export function queriesFrom(
     confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations(chainId, aboveBlock + 1, limit)),
     async feed(after, limit) {
       const [counters, items] = await reading.read(readFeed(), readCompletions(after, limit));
-      return { ...only(counters), items: items.map(withLane) };
+      return { ...decode.only(counters), items: items.map(withLane) };
     },
     async reservation(reservationId) {
       const [row] = UUID.test(reservationId) ? await ask(reading, readReservation(reservationId)) : [];
-      return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
+      return row === undefined ? null : reservationAt(decode.reservationOf(row), row.askedAt);
     },
     census: () => census(reading),
     ping: async () => void (await ask(reading, ping())),
@@ -105,7 +95,7 @@ export function queriesFrom(
 }
 
 async function census(reading: Reading): Promise<Census> {
-  const { liveConfirmed, liveFailed, oldestPendingAgeMs, ...row } = only(await ask(reading, readCensus()));
+  const { liveConfirmed, liveFailed, oldestPendingAgeMs, ...row } = decode.only(await ask(reading, readCensus()));
   const { unownedLanes, suspendedLanes, ...states } = row;
   return {
     states,
@@ -169,24 +159,24 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
         used.readCharges(txIds),
         used.readKeyUse(owner === undefined ? [] : [owner], txIds, [lane.chainId]),
       );
-      const { at, stamp, owner: itsOwner } = only(clocks);
+      const { at, stamp, owner: itsOwner } = decode.only(clocks);
       await policy?.follow(stamp);
       return {
         lane,
         at,
         owner: owner ?? itsOwner,
-        signer: useOf(row),
-        key: useOf(key),
-        charges: charges.map(chargeOf),
+        signer: decode.useOf(row),
+        key: decode.useOf(key),
+        charges: charges.map(decode.chargeOf),
       };
     },
     async allPolicyUse() {
       const [clocks, lanes, keys] = await reading.read(used.readPolicyClock([]), used.listLaneUse(), used.listKeyUse());
-      const { at } = only(clocks);
+      const { at } = decode.only(clocks);
       return {
         at,
-        signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),
-        keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(useOf(row), at) })),
+        signers: lanes.map((row) => ({ lane: laneOf(row), use: within(decode.useOf(row), at) })),
+        keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(decode.useOf(row), at) })),
       };
     },
   };
@@ -200,8 +190,8 @@ async function recordsOf(reading: Reading, ids: readonly string[]) {
     readAttempts(ids),
     readReceipts(ids),
   );
-  const attemptsOf = groupByTransaction(attempts);
-  const receiptOf = receiptsOf(receipts);
+  const attemptsOf = decode.groupByTransaction(attempts);
+  const receiptOf = decode.receiptsOf(receipts);
   const records = new Map<string, TransactionRecord>();
   const aliases = new Map<string, string>();
   for (const waiting of intake) {
@@ -217,7 +207,7 @@ async function recordsOf(reading: Reading, ids: readonly string[]) {
       });
   }
   for (const row of rows) {
-    const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
+    const attempts = (attemptsOf.get(row.txId) ?? []).map(decode.attemptRecord);
     records.set(row.txId, { ...transactionRecord(row), attempts, receipt: receiptOf.get(row.txId) ?? null });
   }
   return { records, aliases };
@@ -240,7 +230,7 @@ function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {
 function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly HoleRow[]): LaneRecord {
   return {
     ...withOwner(withLane(row)),
-    holes: holes.filter((hole) => hole.signer === row.signer && hole.chainId === row.chainId).map(holeOf),
+    holes: holes.filter((hole) => hole.signer === row.signer && hole.chainId === row.chainId).map(decode.holeOf),
     headOfLine: head && { ...head, createdAt: new Date(head.createdAt) },
   };
 }

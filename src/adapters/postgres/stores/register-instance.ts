@@ -10,22 +10,11 @@ import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.
 import { type Evidence, type Judgement, judgeHistory } from "../session/judge-history.ts";
 import { purgeReports, purgeTakeovers } from "../statements/cluster-past.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "../statements/commit-marker.ts";
-import {
-  readDatabaseHistory,
-  readNewerMigrations,
-  rememberPosition,
-  writeDatabaseHistory,
-} from "../statements/database.ts";
+import * as database from "../statements/database.ts";
 import { beginEpoch, readFeed, recordEpochFloors } from "../statements/feed.ts";
 import { lockLaneTable } from "../statements/lane.ts";
 import { endTerms } from "../statements/lease.ts";
-import {
-  endInstances,
-  insertInstance,
-  lockRegistration,
-  purgeInstances,
-  replaceInstance,
-} from "../statements/node-instance.ts";
+import * as instances from "../statements/node-instance.ts";
 import { limitWaits, type Opened, proveContinuity } from "../statements/session.ts";
 import type { Command } from "../statements/statement.ts";
 
@@ -60,9 +49,9 @@ async function registerAtOnce(
   const accepted = [...slots.accepted(slots.expected())];
   const kept = [accepted.map(([slot]) => slot), accepted.map(([, markers]) => markers.join(","))];
   const commandsFor = (marker: string) => [
-    lockRegistration(),
+    instances.lockRegistration(),
     proveContinuity(systemIdentifier, timeline, epoch, seen.seq, slots.storeId, ...kept, newestMigration),
-    rememberPosition(marker),
+    database.rememberPosition(marker),
     ...PURGES,
     ...replacing(registration, marker),
     insertion(registration, newestMigration, marker),
@@ -73,17 +62,17 @@ async function registerAtOnce(
   return { epoch, begun: false, mayHaveLost: false };
 }
 
-const PURGES = [purgeInstances(), purgeTakeovers(), purgeReports(), purgeCommitMarkers()] as const;
+const PURGES = [instances.purgeInstances(), purgeTakeovers(), purgeReports(), purgeCommitMarkers()] as const;
 
 function insertion(registration: InstanceRegistration, ...more: readonly unknown[]): Command {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
   const { publicKey, keyProof, keysAway } = registration;
   const announced = [chains, signers, standsBack, publicKey, keyProof, keysAway];
-  return insertInstance(instanceId, nodeId, url, version, mode, leaseDurationMs, ...announced, ...more);
+  return instances.insertInstance(instanceId, nodeId, url, version, mode, leaseDurationMs, ...announced, ...more);
 }
 
 function replacing({ replaces = [] }: InstanceRegistration, marker: string | null): readonly Command[] {
-  return replaces.length === 0 ? [] : [replaceInstance(replaces, marker)];
+  return replaces.length === 0 ? [] : [instances.replaceInstance(replaces, marker)];
 }
 
 async function judgeAndRegister(
@@ -100,12 +89,12 @@ async function judgeAndRegister(
   const { judgement, opened } = await durably(
     runtime,
     {
-      locks: [lockRegistration()],
+      locks: [instances.lockRegistration()],
       find: [
         readFeed(),
-        readDatabaseHistory(),
+        database.readDatabaseHistory(),
         readOwnMarkers(slots.storeId),
-        readNewerMigrations(newestMigration),
+        database.readNewerMigrations(newestMigration),
         insertion(registration, newestMigration, null),
         ...PURGES,
       ],
@@ -149,7 +138,7 @@ function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start:
   return [
     lockLaneTable(),
     endTerms(mayHaveLost),
-    endInstances(instanceId),
+    instances.endInstances(instanceId),
     recordEpochFloors(),
     beginEpoch(epoch, start),
   ];
@@ -157,5 +146,5 @@ function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start:
 
 function remember({ ordinal, epoch, mayHaveLost }: Judgement, opened: Opened): Command {
   const { systemIdentifier, timeline, walPosition } = opened;
-  return writeDatabaseHistory(ordinal, systemIdentifier, timeline, walPosition, epoch, mayHaveLost);
+  return database.writeDatabaseHistory(ordinal, systemIdentifier, timeline, walPosition, epoch, mayHaveLost);
 }
