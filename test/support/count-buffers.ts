@@ -1,20 +1,21 @@
 import type { Client } from "pg";
-import type { Run } from "../../src/adapters/postgres/session/connections.ts";
+import type { Answers, Reading } from "../../src/adapters/postgres/session/connections.ts";
 import { domainName } from "../../src/adapters/postgres/session/pipeline.ts";
 import { openRead } from "../../src/adapters/postgres/statements/session.ts";
+import type { Command } from "../../src/adapters/postgres/statements/statement.ts";
 
 interface Plan {
   readonly "Shared Hit Blocks": number;
   readonly "Shared Read Blocks": number;
 }
 
-export type Ask = (connections: { read: <T>(find: (run: Run) => Promise<T>) => Promise<T> }) => unknown;
+export type Ask = (connections: Reading) => unknown;
 
 /** Runs what is asked for, planned as a store plans it, and counts the pages that the server looked at for it. */
 export async function countBuffers(client: Client, ask: Ask): Promise<number> {
   let buffers = 0;
-  const run: Run = async (statement, values) => {
-    await client.query(`PREPARE asked AS ${statement.sql}`);
+  const run = async ({ sql, values }: Command) => {
+    await client.query(`PREPARE asked AS ${sql}`);
     const call = `EXECUTE asked${values.length === 0 ? "" : `(${values.map(literal).join(", ")})`}`;
     const { rows } = await client.query(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${call}`);
     const plan: Plan = rows[0]["QUERY PLAN"][0].Plan;
@@ -27,12 +28,14 @@ export async function countBuffers(client: Client, ask: Ask): Promise<number> {
   await client.query(openRead.sql, ["60000"]);
   // One statement after the other: they share a connection and a name.
   let last: Promise<unknown> = Promise.resolve();
-  const inTurn: Run = (statement, values) => {
-    const answer = last.then(() => run(statement, values));
+  const inTurn = (command: Command) => {
+    const answer = last.then(() => run(command));
     last = answer.catch(() => undefined);
     return answer;
   };
-  await ask({ read: (find) => find(inTurn) });
+  const read = async <const Commands extends readonly Command[]>(...commands: Commands) =>
+    (await Promise.all(commands.map(inTurn))) as unknown as Answers<Commands>;
+  await ask({ read });
   await client.query("ROLLBACK");
   return buffers;
 }
@@ -43,6 +46,6 @@ function inDomainNames<Row>(row: object): Row {
 }
 
 function literal(value: unknown): string {
-  if (value === null) return "NULL";
+  if (value === null || value === undefined) return "NULL";
   return Array.isArray(value) ? `'{${value.join(",")}}'` : `'${String(value)}'`;
 }

@@ -56,87 +56,90 @@ type Shape = Readonly<Record<string, unknown>>;
 
 interface Library {
   readonly name: string;
-  /** How its transactions are begun, for whoever gave something else. */
+  /** How its transactions are begun, for the error message. */
   readonly begin: string;
-  isOf(client: Shape): boolean;
+  /** The method that takes SQL and parameters, by which the library is recognised. */
+  readonly method: string;
   isTransaction(client: Shape): boolean;
-  query(client: Shape, text: string, values: readonly unknown[]): unknown;
+  /** What the method is called with. */
+  asked(text: string, values: readonly unknown[]): readonly unknown[];
 }
 
-/** In this order: some have fields by which others are known, `query` above all. */
+/** Drizzle prepares queries in its session, and executes them then. */
+const PREPARES = "prepareQuery";
+
+/** In this order: some have methods by which others are recognised, `query` above all. */
 const LIBRARIES: readonly Library[] = [
   {
     name: "Prisma",
     begin: "prisma.$transaction(async (tx) => …)",
-    isOf: (client) => isMethod(client.$executeRawUnsafe),
+    method: "$executeRawUnsafe",
     isTransaction: (client) => client.$connect === undefined,
-    query: (client, text, values) => call(client, "$executeRawUnsafe", text, ...values),
+    asked: (text, values) => [text, ...values],
   },
   {
     name: "Kysely",
     begin: "db.transaction().execute(async (trx) => …)",
-    isOf: (client) => isMethod(client.executeQuery),
+    method: "executeQuery",
     isTransaction: (client) => client.isTransaction === true,
-    query: (client, text, values) => call(client, "executeQuery", compiled(text, values)),
+    asked: (text, values) => [compiled(text, values)],
   },
   {
     name: "Drizzle",
     begin: "db.transaction(async (tx) => …)",
-    isOf: (client) => sessionOf(client) !== null,
+    method: PREPARES,
     isTransaction: (client) => isMethod(client.rollback),
-    query: (client, text, values) => {
-      const query = call(
-        sessionOf(client) ?? {},
-        "prepareQuery",
-        { sql: text, params: values },
-        undefined,
-        undefined,
-        false,
-      );
-      return call(query as Shape, "execute");
-    },
+    asked: (text, values) => [{ sql: text, params: values }, undefined, undefined, false],
   },
   {
     name: "postgres.js",
     begin: "sql.begin(async (sql) => …)",
-    isOf: (client) => isMethod(client.unsafe),
+    method: "unsafe",
     isTransaction: (client) => isMethod(client.savepoint),
-    query: (client, text, values) => call(client, "unsafe", text, values),
+    asked: (text, values) => [text, values],
   },
   {
     name: "Knex",
     begin: "knex.transaction(async (trx) => …)",
-    isOf: (client) => isMethod(client.raw),
+    method: "raw",
     isTransaction: (client) => client.isTransaction === true,
-    // Its placeholders are question marks, in the order in which they stand; the statement has none of its own.
-    query: (client, text, values) => {
+    // Its placeholders are question marks, in their order; the statement has none of its own.
+    asked: (text, values) => {
       const order = [...text.matchAll(/\$(\d+)/g)].map(([, place]) => values[Number(place) - 1]);
-      return call(client, "raw", text.replace(/\$\d+/g, "?"), order);
+      return [text.replace(/\$\d+/g, "?"), order];
     },
   },
   {
     name: "pg",
     begin: "client.query('BEGIN') on a client of its own",
-    isOf: (client) => isMethod(client.query),
+    method: "query",
     // A pool gives each query to whichever of its clients is free.
     isTransaction: (client) => client.totalCount === undefined,
-    query: (client, text, values) => call(client, "query", text, [...values]),
+    asked: (text, values) => [text, [...values]],
   },
 ];
 
 /** Throws INVALID_REQUEST for what is no transaction. Whether a client of `pg` has begun one, only its owner knows. */
 export function intakeClientOf(client: CallerTransaction): IntakeClient {
   const shape = client as unknown as Shape;
-  const library = isObject(client) ? LIBRARIES.find(({ isOf }) => isOf(shape)) : undefined;
+  const library = isObject(client)
+    ? LIBRARIES.find(({ method }) => isMethod(speaker(shape, method)[method]))
+    : undefined;
   if (library === undefined) {
     const known = LIBRARIES.map(({ name }) => name).join(", ");
     throw invalid("client", `must be an open transaction of one of these: ${known}`);
   }
-  const { name, begin, isTransaction, query } = library;
+  const { name, begin, method, isTransaction, asked } = library;
   if (!isTransaction(shape)) {
     throw invalid("client", `is ${name}, but not a transaction: the send would not roll back with yours. Use ${begin}`);
   }
-  return { query: async (text, values) => query(shape, text, values) };
+  const query = speaker(shape, method);
+  return {
+    query: async (text, values) => {
+      const answer = (query[method] as Method).apply(query, [...asked(text, values)]);
+      return method === PREPARES ? (answer as { execute(): unknown }).execute() : answer;
+    },
+  };
 }
 
 /** As `CompiledQuery.raw` makes it. */
@@ -145,9 +148,10 @@ function compiled(text: string, values: readonly unknown[]) {
   return { sql: text, parameters: values, query, queryId: { queryId: "fencepost" } };
 }
 
-function sessionOf({ _: own }: Shape): Shape | null {
-  const session = isObject(own) ? (own as Shape).session : null;
-  return isObject(session) && isMethod((session as Shape).prepareQuery) ? (session as Shape) : null;
+/** The object that has the method. */
+function speaker(client: Shape, method: string): Shape {
+  const { session } = method === PREPARES && isObject(client._) ? (client._ as Shape) : { session: client };
+  return isObject(session) ? (session as Shape) : {};
 }
 
 function isObject(value: unknown): value is object {
@@ -156,8 +160,4 @@ function isObject(value: unknown): value is object {
 
 function isMethod(value: unknown): value is Method {
   return typeof value === "function";
-}
-
-function call(of: Shape, method: string, ...asked: readonly unknown[]): unknown {
-  return (of[method] as Method).apply(of, [...asked]);
 }

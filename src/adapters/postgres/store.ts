@@ -1,16 +1,8 @@
 import { isSpent } from "../../domain/ledger/index.ts";
 import type { PolicyWords } from "../../domain/policy/parse.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { KeyStore } from "../../ports/key-store.ts";
-import type { KillStore } from "../../ports/kill-store.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { LeftRequestStore } from "../../ports/left-request-store.ts";
-import type { NoticeStore } from "../../ports/notice-store.ts";
-import type { PolicyStore } from "../../ports/policy-store.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { RetentionStore } from "../../ports/retention-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
 import { type CommitRuntime, commitWrites } from "./commit/commit.ts";
 import { PolicyBook } from "./commit/policies.ts";
 import { RememberedLanes } from "./commit/remembered-lanes.ts";
@@ -33,7 +25,7 @@ import { oldRowsIn } from "./stores/old-rows.ts";
 import { queriesFrom } from "./stores/queries.ts";
 import { registerInstance } from "./stores/register-instance.ts";
 import { sightsFrom } from "./stores/sights.ts";
-import { Takeovers } from "./stores/takeovers.ts";
+import { takeoversIn } from "./stores/takeovers.ts";
 
 /** Named statements, which a transaction pooler may not keep (PgBouncer before 1.21). "auto": not behind any pooler. */
 export type PreparedStatements = "auto" | "on" | "off";
@@ -65,14 +57,10 @@ const LEASING = 3;
 /** Renewals and registrations never queue behind anything else; one to use, one to look up what became of a commit. */
 const RENEWING = 2;
 
-const NO_WORDS: PolicyWords = {
-  parseAddress: () => {
-    throw new Error("cannot be read here");
-  },
-  functions: () => {
-    throw new Error("cannot be read here");
-  },
+const cannotRead = (): never => {
+  throw new Error("cannot be read here");
 };
+const NO_WORDS: PolicyWords = { parseAddress: cannotRead, functions: cannotRead };
 
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { databaseUrl, clock, leaseDurationMs, preparedStatements = "auto", poolSize = READING } = options;
@@ -105,7 +93,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 async function inspect(connections: Connections): Promise<{ readonly server: ServerRow; readonly pooled: boolean }> {
-  const [server] = await ask(connections, inspectServer);
+  const [server] = await ask(connections, inspectServer());
   if (server === undefined) throw new UnsuitableServer("the database server says nothing about itself");
   if (server.standby) throw new UnsuitableServer("the database is a read-only standby: use the primary's address");
   if (server.version < OLDEST_VERSION) {
@@ -125,7 +113,7 @@ const MOST_LISTED = 20;
 
 /** Attempts of two nonces: some of a transaction's payloads could be sent, or decided by, at a nonce that is not its own. */
 async function refuseRequeued(connections: Connections): Promise<void> {
-  const rows = await ask(connections, findRequeued);
+  const rows = await ask(connections, findRequeued());
   if (rows.length === 0) return;
   const named = rows.map(
     ({ txId, nonce, signer, chainId }) => `${txId} (nonce ${nonce} of ${signer} on chain ${chainId})`,
@@ -143,27 +131,18 @@ interface Parts {
   readonly newestMigration: string;
 }
 
-export type PostgresStore = LaneStore &
-  LeaseStore &
-  QueryStore &
-  SightStore &
-  KeyStore &
-  KillStore &
-  NoticeStore &
-  RetentionStore &
-  LeftRequestStore &
-  PolicyStore & { close(): Promise<void> };
+export type PostgresStore = Ports["store"] & RetentionStore & { close(): Promise<void> };
 
 function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts): PostgresStore {
   const { policy } = writing;
   const loads = loadsFrom(reading, policy);
   const queries = queriesFrom(reading, policy);
-  const takeovers = new Takeovers(leasing);
   /** The highest of the feed that this process has shown a caller: a counter below it has lost commits. */
   let seen = { epoch: 0, seq: 0 };
   return {
     ...loads,
     ...leasesIn(leasing, renewing),
+    ...takeoversIn(leasing),
     ...keysIn(leasing),
     ...queries,
     ...sightsFrom(reading, leasing),
@@ -181,8 +160,6 @@ function storeOf({ reading, writing, leasing, renewing, newestMigration }: Parts
       return loads.loadLane(fence);
     },
     registerInstance: (registration) => registerInstance(renewing, registration, { seen, newestMigration }),
-    acquireLane: (lane, instanceId) => takeovers.acquire(lane, instanceId),
-    claimLanes: (lanes, instanceId, limit) => takeovers.claim(lanes, instanceId, limit),
     transactionByRequest: async (lane, requestId) => {
       const [existing] = await loads.findByRequestIds([{ lane, requestIds: [requestId] }]);
       return existing === undefined || isSpent(existing) ? null : queries.transaction(existing.txId);

@@ -8,7 +8,10 @@ export interface Topic {
   readonly world: string;
   /** SQL that makes it differ, by what it is then. */
   readonly states: Readonly<Record<string, string>>;
-  readonly subjects: readonly { readonly statement: Statement<unknown>; readonly values: readonly unknown[] }[];
+  readonly subjects: readonly {
+    readonly statement: Pick<Statement<unknown>, "name" | "sql">;
+    readonly values: readonly unknown[];
+  }[];
   /** Everything that may be left behind. */
   readonly left: string;
   /** Conditions that decide nothing, and why they are there. */

@@ -1,6 +1,5 @@
 /** Statements beside the fence that decide about money and about what is done once: no condition of them is there for nothing. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { rowsOf } from "../../../src/adapters/postgres/rows/columns.ts";
 import { intentRow } from "../../../src/adapters/postgres/rows/transaction-fields.ts";
 import { declineIntents } from "../../../src/adapters/postgres/statements/left-intent.ts";
 import {
@@ -33,7 +32,10 @@ const BEGUN = where(`begun_by = '${OWNER}'`);
 const BEGUN_ELSEWHERE = where(`begun_by = '${TWIN}'`);
 const ANSWERED = `${BEGUN}; ${where("answer = '1'")}`;
 const ACCEPTED = { ...anIntent({ chainId: 1, signer: `0x${"a".repeat(40)}` }), txId: String(TWIN) };
-const LEFT = { place: 0, left_id: TWIN, chain_id: 1, signer: SIGNER, action: "act", body: "{}", repeatable: false };
+const LEFT = {
+  ...{ leftId: TWIN, chainId: 1, signer: SIGNER },
+  ...{ action: "act", body: "{}", owner: null, repeatable: false },
+};
 const BOTH = [`1 ${SIGNER}`, `2 ${SIGNER}`];
 
 /** Two waiting requests of two lanes, not due yet and not begun. */
@@ -57,12 +59,12 @@ const LEFT_REQUESTS: Topic = {
   subjects: [
     { statement: answerRequest, values: [ASKED, OWNER, '"done"'] },
     { statement: putBackRequest, values: [ASKED, OWNER] },
-    { statement: withdrawRequest, values: rowsOf(withdrawRequest, [intentRow(ACCEPTED)], ASKED) },
+    { statement: withdrawRequest, values: withdrawRequest([intentRow(ACCEPTED)], ASKED).values },
     { statement: beginRequests, values: [[`1 ${SIGNER}`], OWNER, []] },
     { statement: beginRequests, values: [BOTH, OWNER, [ASKED]] },
     { statement: beginRequests, values: [BOTH, OWNER, []] },
     { statement: readLeftRequests, values: [[ASKED]] },
-    { statement: leaveRequests, values: [JSON.stringify([LEFT]), 1_000] },
+    { statement: leaveRequests, values: leaveRequests([LEFT], 1_000).values },
   ],
   left: `SELECT left_id, begun_by, answer FROM fencepost.left_request
     UNION ALL SELECT tx_id, NULL, 'accepted' FROM fencepost.intake ORDER BY 1, 2`,
@@ -70,26 +72,25 @@ const LEFT_REQUESTS: Topic = {
 
 const HOUR = "2026-11-17T10:00:00Z";
 
+const MOST = { mostHourValue: 100, mostHourCost: 100, mostDayValue: 100, mostDayCost: 100 };
+const CHARGED = { hour: HOUR, value: 10, cost: 10, corrections: [], ...MOST };
+
 /** Ten more of everything for two keys that have used fifty of a hundred, on a chain each. */
 function charging(more: object = {}): readonly unknown[] {
-  const most = { most_hour_value: 100, most_hour_cost: 100, most_day_value: 100, most_day_cost: 100 };
-  const of = { hour: HOUR, value: 10, cost: 10, corrections: [], ...most, ...more };
-  const rows = [
-    { owner: "shop", chain_id: 1, ...of },
-    { owner: "bank", chain_id: 2, ...of },
-  ];
-  return [JSON.stringify(rows), ["shop", "bank"], [1, 2], 2];
+  return chargeKeys([
+    { owner: "shop", chainId: 1, ...CHARGED, ...more },
+    { owner: "bank", chainId: 2, ...CHARGED, ...more },
+  ]).values;
 }
 
 /** Each its own, and in an hour of its own: one key on two chains, two keys on one. The first has a limit of its own, too. */
 function chargingEach(most: number): readonly unknown[] {
-  const [first] = JSON.parse(charging()[0] as string);
-  const rows = [
-    { ...first, value: 1, cost: 2, most_day_cost: most },
-    { ...first, chain_id: 2, hour: "2026-11-17T11:00:00Z", value: 3, cost: 4 },
+  const first = { owner: "shop", chainId: 1, ...CHARGED };
+  return chargeKeys([
+    { ...first, value: 1, cost: 2, mostDayCost: most },
+    { ...first, chainId: 2, hour: "2026-11-17T11:00:00Z", value: 3, cost: 4 },
     { ...first, owner: "bank", hour: "2026-11-17T12:00:00Z", value: 5, cost: 6 },
-  ];
-  return [JSON.stringify(rows), ["shop", "bank"], [1, 2], 3];
+  ]).values;
 }
 
 const used = (set: string) => `UPDATE fencepost.key_use SET ${set} WHERE owner = 'shop' AND chain_id = 1`;
@@ -154,10 +155,13 @@ const LEFT_INTENTS: Topic = {
     "a refusal from long ago lies there": "UPDATE fencepost.declined SET at = now() - interval '11 minutes'",
   },
   subjects: [
-    { statement: declineIntents, values: [JSON.stringify([{ intake_id: 1, problem: "{}" }]), [1], 1] },
+    { statement: declineIntents, values: [[1], ["{}"]] },
     {
       statement: declineIntents,
-      values: [JSON.stringify([1, 2].map((id) => ({ intake_id: id, problem: `${id}` }))), [1, 2], 2],
+      values: [
+        [1, 2],
+        ["1", "2"],
+      ],
     },
   ],
   left: `SELECT tx_id::text, unanswered::text, '' AS problem FROM fencepost.intake

@@ -18,17 +18,15 @@
 import { inOrder, type Moment } from "../../../domain/ledger/index.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
 import { type Committed, type LaneWrite, StoreUnavailable, type WriteOutcome } from "../../../ports/lane-store.ts";
-import { rowsOf } from "../rows/columns.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
+import type { Decision } from "../session/write-transaction.ts";
 import { proveLanes } from "../statements/lane.ts";
-import type { Command } from "../statements/statement.ts";
 import { commandsOf } from "./commands.ts";
 import { type Found, lookupFor, UNWATCH_PAGE } from "./lookup.ts";
 import { type Needs, needsOf } from "./needs.ts";
 import { type LanePlan, Plan } from "./plan.ts";
 import type { PolicyBook } from "./policies.ts";
 import type { RememberedLanes } from "./remembered-lanes.ts";
-import { leftRow } from "./written-rows.ts";
 
 export interface CommitRuntime extends DurableRuntime {
   readonly lanes: RememberedLanes;
@@ -66,15 +64,18 @@ interface Decided {
 
 /** Null: another policy document is in force than they are judged by, and nothing is committed. */
 async function commitAsFound(runtime: CommitRuntime, asked: Asked): Promise<Committed | null> {
-  const decided = await durably<Found, Decided | null>(runtime, {
-    ...lookupFor(asked.needs),
-    decide: (found, { now, history }) => {
+  const { find, found: read } = lookupFor(asked.needs);
+  const decided = await durably(runtime, {
+    waits: 1,
+    find,
+    decide: (rows, { now, epoch }): Decision<Decided | null> => {
+      const found = read(rows);
       const isOther = found.lanes.some(({ policyStamp }) => policyStamp !== asked.stamp);
-      if (isOther) return { commands: [], result: null, rollback: true };
-      const plan = new Plan(found, { epoch: history.epoch, policies: asked.policies });
+      if (isOther) return { commands: null, result: null };
+      const plan = new Plan(found, { epoch, policies: asked.policies });
       const result = decide(plan, asked, { at: now, past: askedAt(found) ?? now });
-      const rollback = result.outcomes.every(({ status }) => status === "fenced");
-      return { commands: commandsOf(plan, null), result, rollback };
+      const isFenced = result.outcomes.every(({ status }) => status === "fenced");
+      return { commands: isFenced ? null : commandsOf(plan, null), result };
     },
   });
   if (decided === null) return null;
@@ -96,8 +97,8 @@ async function commitAsLeft(runtime: CommitRuntime, asked: Asked): Promise<Commi
   // Skip the proof if no lane would change: all are held, or every item repeats another one of the batch.
   if (lanes.some((lane) => lane.left() === lane.row)) return null;
   // A foreign use of a key is written with its date, so the server has to be asked for the time first.
-  if (plan.uses.length > 0) return null;
-  const commandsFor = (marker: string) => [proofOf(lanes, marker), ...commandsOf(plan, marker)];
+  if (plan.of("usedElsewhere").length > 0) return null;
+  const commandsFor = (marker: string) => [proveLanes(lanes.map(proofRow), marker), ...commandsOf(plan, marker)];
   const committed = await durablyAtOnce(runtime, { known, commandsFor }).catch((error) => {
     runtime.lanes.wasWrong(lanes);
     throw error;
@@ -140,9 +141,11 @@ function isJudged({ limits, awaited }: Needs): boolean {
   return limits !== undefined || awaited === true;
 }
 
-function proofOf(lanes: readonly LanePlan[], marker: string): Command {
-  const rows = lanes.map(({ row }) => leftRow(row));
-  return { statement: proveLanes, values: rowsOf(proveLanes, rows, rows.length, marker) };
+function proofRow({ row }: LanePlan) {
+  const { chainId, signer, ownerInstance: instanceId, token, nextNonce, suspendedBy } = row;
+  const { reconciledEpoch, policyStamp } = row;
+  const departed = row.departedBelow !== null;
+  return { chainId, signer, instanceId, token, nextNonce, suspendedBy, reconciledEpoch, departed, policyStamp };
 }
 
 /** What becomes of each write, by what was found of its lane; what that changes is in the plan. */

@@ -19,90 +19,71 @@ import {
 } from "../../../domain/ledger/index.ts";
 import { poolKey } from "../../../domain/nonces/pool.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
-import type { Reservation } from "../../../domain/transaction/reservations.ts";
-import type { ExistingTransaction } from "../../../ports/lane-store.ts";
-import { type Flat, laneOf, withLane } from "../rows/columns.ts";
-import type { AttemptRow } from "../statements/attempt.ts";
-import type { IntakeRow } from "../statements/intake.ts";
+import { laneOf, withLane } from "../rows/columns.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
-import type { ChargeRow } from "../statements/policy.ts";
-import type { CurrentRow, UnwatchableRow } from "../statements/transaction.ts";
+import type { UnwatchableRow } from "../statements/transaction.ts";
 import type { Found } from "./lookup.ts";
 import type { Needs } from "./needs.ts";
 import { chargeOf, groupByTransaction, holeOf, ledgerAttempt, reservationOf, useOf } from "./rows.ts";
-import { inLane, inPool, requestOf, SpentRequests } from "./spent-requests.ts";
+import { inLane, inPool, requestOf, spentIn } from "./spent-requests.ts";
+
+const ALL = { kind: "all" } as const;
 
 /** A request id of a pool, on whichever chain. */
-export function chainPoolKey(
-  chainId: number,
-  { pool, requestId }: { readonly pool: string; readonly requestId: string | null },
-): string {
+function chainPoolKey(chainId: number, pool: string, requestId: string | null): string {
   return `${chainId}:${poolKey(pool, requestId ?? "")}`;
 }
 
+function indexed(found: Found) {
+  const { transactions = [], intake = [], unwatchable = [], requests = [], awaited = [], attempts = [] } = found;
+  const { openReservations = [], reservations = [], pooled = [], charges = [] } = found;
+  return {
+    transactions: new Map(transactions.map((row) => [row.txId, row])),
+    intake: new Map(intake.map((row) => [row.intakeId, row])),
+    /** Past their watch, by lane: one page at most (`UNWATCH_PAGE`). The rest is left to a commit of its own. */
+    unwatchable: grouped(unwatchable, laneKey),
+    // A transaction wins over an intent that waits for approval: a node without policies gave it its nonce.
+    requests: new Map([...awaited, ...requests].map((row) => [`${laneKey(row)}:${row.requestId}`, row])),
+    awaited: new Map(awaited.map((row) => [row.txId, row])),
+    pooled: new Map(pooled.map(({ pool, ...row }) => [chainPoolKey(row.chainId, pool, row.requestId), withLane(row)])),
+    spent: spentIn(found.spent),
+    attempts: groupByTransaction(attempts),
+    charges: groupByTransaction(charges),
+    reservations: [...openReservations, ...reservations].map(reservationOf),
+  };
+}
+
 export class Loader {
-  readonly transactions: ReadonlyMap<string, CurrentRow>;
-  readonly intake: ReadonlyMap<number, IntakeRow>;
-  /** What is past its watch, by lane: a page of it at most (`UNWATCH_PAGE`). The rest is left to a commit of its own. */
-  readonly unwatchable: ReadonlyMap<LaneKey, readonly UnwatchableRow[]>;
+  readonly rows: ReturnType<typeof indexed>;
   private readonly found: Found;
   private readonly epoch: number;
   private readonly unguarded: Guard | null;
-  private readonly requests: ReadonlyMap<string, Flat<ExistingTransaction>>;
-  /** By id. */
-  private readonly awaited: ReadonlyMap<string, Flat<ExistingTransaction>>;
-  private readonly pooled: ReadonlyMap<string, ExistingTransaction>;
-  private readonly spent: SpentRequests;
-  private readonly attempts: ReadonlyMap<string, readonly AttemptRow[]>;
-  private readonly charges: ReadonlyMap<string, readonly ChargeRow[]>;
-  private readonly reservations: readonly Reservation[];
 
   /** `epoch`: of the feed, as the transaction found it. */
   constructor(found: Found, epoch: number, policies: Policies | null) {
     this.found = found;
     this.epoch = epoch;
     this.unguarded = policies === null ? null : nothingUsed(policies);
-    const { transactions = [], intake = [], unwatchable = [], requests = [], attempts = [] } = found;
-    const { openReservations = [], reservations = [] } = found;
-    this.transactions = new Map(transactions.map((row) => [row.txId, row]));
-    this.intake = new Map(intake.map((row) => [row.intakeId, row]));
-    this.unwatchable = grouped(unwatchable, laneKey);
-    // A transaction wins over what waits for approval: a node without policies gave it its nonce.
-    const owners = [...(found.awaited ?? []), ...requests];
-    this.requests = new Map(owners.map((row) => [`${laneKey(row)}:${row.requestId}`, row]));
-    this.awaited = new Map(found.awaited?.map((row) => [row.txId, row]));
-    this.pooled = new Map(
-      found.pooled?.map(({ pool, ...row }) => [chainPoolKey(row.chainId, { ...row, pool }), withLane(row)]),
-    );
-    this.spent = new SpentRequests(found.spent);
-    this.attempts = groupByTransaction(attempts);
-    this.charges = groupByTransaction(found.charges ?? []);
-    this.reservations = [...openReservations, ...reservations].map(reservationOf);
+    this.rows = indexed(found);
   }
 
   /** A lane's own row. */
   bare(row: LockedLaneRow): Ledger {
     const { nextNonce: cursor, suspendedBy, reconciledEpoch, departedBelow } = row;
-    const { unguarded: guard } = this;
     const reconciled = reconciledEpoch >= this.epoch;
-    return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard });
+    return bareLedger(laneOf(row), { cursor, suspendedBy, departedBelow, reconciled, guard: this.unguarded });
   }
 
   /** The ledger with what a write of this commit needs. Loaded for all of them before the first is judged. */
   load(ledger: Ledger, needs: Needs): Ledger {
     const key = laneKey(ledger.lane);
-    const { watchedThrough, nonces, reservations, reservedAs } = needs;
+    const { watchedThrough, reservations, reservedAs } = needs;
     let loaded = this.withRows(ledger, key, needs);
     if (watchedThrough !== undefined) loaded = this.withWatched(loaded, key, watchedThrough);
     if (needs.mayHaveLost) loaded = { ...loaded, mayHaveLost: this.found.history?.[0]?.mayHaveLost ?? false };
     if (reservations !== undefined || reservedAs !== undefined) loaded = this.withReservations(loaded, key, needs);
     if (needs.openReservations) loaded = this.withOpenReservations(loaded, key);
-    if (needs.holes) loaded = this.withHoles(loaded, key);
-    if (needs.fixed) loaded = this.withFixed(loaded, key);
-    if (needs.epochFloor) loaded = { ...loaded, epochFloor: this.epochFloor(key) };
-    if (needs.repairs) loaded = this.withRepairs(loaded, key);
-    if (nonces !== undefined) loaded = this.withNonces(loaded, key, nonces);
-    if (needs.orders?.length) loaded = this.withOrders(loaded, key, needs.orders);
+    loaded = this.withNonces(loaded, key, needs);
     if (needs.limits !== undefined) loaded = this.withLimits(loaded, key, needs.limits);
     return needs.boundNonce ? this.withBoundNonce(loaded, key) : loaded;
   }
@@ -115,7 +96,8 @@ export class Loader {
       pooled: ledger.pooled.with(
         pooled.map((each) => [
           poolKey(each.pool, each.requestId),
-          this.pooled.get(chainPoolKey(chainId, each)) ?? this.spent.of(inPool({ chainId, ...each })),
+          this.rows.pooled.get(chainPoolKey(chainId, each.pool, each.requestId)) ??
+            this.rows.spent(inPool({ chainId, ...each })),
         ]),
       ),
       transactions: ledger.transactions.with(transactions.map((id) => [id, this.transaction(key, id)])),
@@ -125,7 +107,7 @@ export class Loader {
   }
 
   private transaction(key: LaneKey, txId: string): LedgerTransaction | null {
-    const row = this.transactions.get(txId);
+    const row = this.rows.transactions.get(txId);
     if (row === undefined) return this.awaiting(key, txId);
     if (laneKey(row) !== key) return null;
     // One literal: spread from the row, it took a hundred times as long, for each transaction of each commit.
@@ -147,24 +129,24 @@ export class Loader {
       expiredAt: row.expiredAt,
       minedIn: this.found.watching?.has(txId) ? row.minedIn : undefined,
       fingerprint: row.fingerprint ?? undefined,
-      attempts: this.found.naming?.has(txId) ? (this.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
+      attempts: this.found.naming?.has(txId) ? (this.rows.attempts.get(txId) ?? []).map(ledgerAttempt) : undefined,
       details: undefined,
     };
   }
 
   private awaiting(key: LaneKey, txId: string): LedgerTransaction | null {
-    const row = this.awaited.get(txId);
+    const row = this.rows.awaited.get(txId);
     if (row === undefined || laneKey(row) !== key) return null;
     return { ...begunTransaction(row, "await", { steps: 2, details: undefined }), attempts: undefined };
   }
 
   private owner(lane: Lane, requestId: string) {
-    const row = this.requests.get(`${laneKey(lane)}:${requestId}`);
-    return row === undefined ? this.spent.of(inLane(requestOf(lane, requestId))) : withLane(row);
+    const row = this.rows.requests.get(`${laneKey(lane)}:${requestId}`);
+    return row === undefined ? this.rows.spent(inLane(requestOf(lane, requestId))) : withLane(row);
   }
 
   private waiting(key: LaneKey, intakeId: number): WaitingIntent | null {
-    const row = this.intake.get(intakeId);
+    const row = this.rows.intake.get(intakeId);
     if (row === undefined || row.aliasOf !== null || laneKey(row) !== key) return null;
     const { txId, requestId, owner, fingerprint, createdAt: acceptedAt, awaits, expiresAt, approved, unanswered } = row;
     const approval = awaits === null || expiresAt === null ? null : { rule: awaits, expiresAt, approved };
@@ -175,14 +157,14 @@ export class Loader {
   private withWatched(ledger: Ledger, key: LaneKey, through: number): Ledger {
     const { cover } = ledger.watched;
     const known = cover.kind === "through" ? Math.max(cover.key, through) : through;
-    const blocks = grouped(this.unwatchable.get(key) ?? [], (row) => row.blockNumber);
+    const blocks = grouped(this.rows.unwatchable.get(key) ?? [], (row) => row.blockNumber);
     const watched = ({ txId, nonce, state }: UnwatchableRow) => ({ txId, nonce, state });
     const rows = [...blocks].map(([block, all]) => [block, all.map(watched)] as const);
     return { ...ledger, watched: ledger.watched.covering({ kind: "through", key: known }, rows) };
   }
 
   private withReservations(ledger: Ledger, key: LaneKey, { reservations = [], reservedAs = [] }: Needs): Ledger {
-    const own = this.reservations.filter(({ lane }) => laneKey(lane) === key);
+    const own = this.rows.reservations.filter(({ lane }) => laneKey(lane) === key);
     const byId = (id: string) => own.find(({ reservationId }) => reservationId === id) ?? null;
     const named = reservedAs.map((name) => [name, own.find(({ requestId }) => requestId === name) ?? null] as const);
     return {
@@ -195,65 +177,55 @@ export class Loader {
   }
 
   private withOpenReservations(ledger: Ledger, key: LaneKey): Ledger {
-    const open = this.reservations.filter(({ lane, state }) => state === "RESERVED" && laneKey(lane) === key);
+    const open = this.rows.reservations.filter(({ lane, state }) => state === "RESERVED" && laneKey(lane) === key);
     const nonces = open.map(({ nonce, reservationId }) => [nonce, reservationId] as const);
     return {
       ...ledger,
       reservations: ledger.reservations.with(open.map((each) => [each.reservationId, each])),
-      reserved: ledger.reserved.covering({ kind: "all" }, nonces),
+      reserved: ledger.reserved.covering(ALL, nonces),
     };
   }
 
-  private withHoles(ledger: Ledger, key: LaneKey): Ledger {
-    const rows = (this.found.holes ?? []).filter((row) => laneKey(row) === key);
-    const holes = rows.map((row) => [row.nonce, holeOf(row)] as const);
-    return { ...ledger, holes: ledger.holes.covering({ kind: "all" }, holes) };
-  }
-
-  private withFixed(ledger: Ledger, key: LaneKey): Ledger {
-    const rows = (this.found.fixed ?? []).filter((row) => laneKey(row) === key);
-    const nonces = rows.map(({ nonce, txId }) => [nonce, txId] as const);
-    return { ...ledger, fixed: ledger.fixed.covering({ kind: "all" }, nonces) };
-  }
-
-  private epochFloor(key: LaneKey): number {
-    return this.found.epochFloors?.find((row) => laneKey(row) === key)?.floor ?? 0;
-  }
-
-  private withRepairs(ledger: Ledger, key: LaneKey): Ledger {
-    const own = (this.found.repairs ?? []).filter((row) => laneKey(row) === key);
-    return { ...ledger, repairs: own.map(({ repairedAt }) => repairedAt) };
-  }
-
-  private withNonces(ledger: Ledger, key: LaneKey, nonces: readonly number[]): Ledger {
-    const own = (this.found.heldNonces ?? []).filter((row) => laneKey(row) === key);
-    const holders = new Map(own.map((row) => [row.nonce, row.txId]));
-    return { ...ledger, nonces: ledger.nonces.with(nonces.map((nonce) => [nonce, holders.get(nonce) ?? null])) };
-  }
-
-  private withOrders(ledger: Ledger, key: LaneKey, orders: NonNullable<Needs["orders"]>): Ledger {
-    const own = (this.found.orders ?? []).filter((row) => laneKey(row) === key);
-    const kept = new Map(own.map((row) => [orderKeyOf(row), row.fingerprint]));
-    const asked = orders.map(orderKeyOf);
-    return { ...ledger, orders: ledger.orders.with(asked.map((each) => [each, kept.get(each) ?? null])) };
+  private withNonces(ledger: Ledger, key: LaneKey, needs: Needs): Ledger {
+    const own = <Row extends Lane>(rows: readonly Row[] = []) => rows.filter((row) => laneKey(row) === key);
+    const { found } = this;
+    let loaded = ledger;
+    if (needs.holes) {
+      const holes = own(found.holes).map((row) => [row.nonce, holeOf(row)] as const);
+      loaded = { ...loaded, holes: loaded.holes.covering(ALL, holes) };
+    }
+    if (needs.fixed) {
+      const fixed = own(found.fixed).map(({ nonce, txId }) => [nonce, txId] as const);
+      loaded = { ...loaded, fixed: loaded.fixed.covering(ALL, fixed) };
+    }
+    if (needs.epochFloor) loaded = { ...loaded, epochFloor: own(found.epochFloors)[0]?.floor ?? 0 };
+    if (needs.repairs) loaded = { ...loaded, repairs: own(found.repairs).map(({ repairedAt }) => repairedAt) };
+    if (needs.nonces !== undefined) {
+      const holders = new Map(own(found.heldNonces).map((row) => [row.nonce, row.txId]));
+      const nonces = needs.nonces.map((nonce) => [nonce, holders.get(nonce) ?? null] as const);
+      loaded = { ...loaded, nonces: loaded.nonces.with(nonces) };
+    }
+    if (needs.orders?.length) {
+      const kept = new Map(own(found.orders).map((row) => [orderKeyOf(row), row.fingerprint]));
+      const orders = needs.orders.map(orderKeyOf).map((each) => [each, kept.get(each) ?? null] as const);
+      loaded = { ...loaded, orders: loaded.orders.with(orders) };
+    }
+    return loaded;
   }
 
   private withLimits(ledger: Ledger, key: LaneKey, { charged }: NonNullable<Needs["limits"]>): Ledger {
     const { guard } = ledger;
     const row = this.found.laneUse?.find((each) => laneKey(each) === key);
     if (guard === null || row === undefined) return ledger;
-    const counted = charged.map((txId) => [txId, (this.charges.get(txId) ?? []).map(chargeOf)] as const);
+    const counted = charged.map((txId) => [txId, (this.rows.charges.get(txId) ?? []).map(chargeOf)] as const);
     return { ...ledger, guard: { ...guard, use: useOf(row), charges: guard.charges.with(counted) } };
   }
 
   /** What keys have used on a chain, of those that were asked for; others are asked about by no write. */
   keyUse(chainId: number): Guard["keyUse"] {
     const rows = (this.found.keyUse ?? []).filter((row) => row.chainId === chainId);
-    return Part.of(
-      "use of key",
-      { kind: "all" },
-      rows.map((row) => [row.owner, useOf(row)] as const),
-    );
+    const used = rows.map((row) => [row.owner, useOf(row)] as const);
+    return Part.of("use of key", ALL, used);
   }
 
   /**

@@ -3,33 +3,22 @@
  * the statements are made of it (commands.ts). Several changes of one row are written once, as their sum.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
-import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import {
-  type Allocated,
-  type Awaits,
   apply,
   type Change,
-  type Charged,
-  type Completion,
-  type Declined,
   type Guard,
-  type LaneDecision,
   type Ledger,
   type Moment,
   type Moved,
-  type OrderKey,
-  type Refused,
   stepsOf,
   type WaitingIntent,
 } from "../../../domain/ledger/index.ts";
 import type { Hole } from "../../../domain/nonces/holes.ts";
 import type { Policies } from "../../../domain/policy/policy.ts";
-import type { Reservation } from "../../../domain/transaction/reservations.ts";
-import type { PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import type { State } from "../../../domain/transaction/transitions.ts";
 import type { ConfirmationsWrite, LaneChanges, LaneWrite, WriteOutcome } from "../../../ports/lane-store.ts";
 import type { LockedLaneRow } from "../statements/lane.ts";
-import type { LiveChanges } from "./live-counts.ts";
 import { Loader } from "./load.ts";
 import type { Found } from "./lookup.ts";
 import { type Before, Move } from "./move.ts";
@@ -44,7 +33,8 @@ export class LanePlan {
   /** What is added to its counters. */
   confirmed = 0;
   failed = 0;
-  live: LiveChanges | null = null;
+  /** How many live transactions it has in each state is kept on its row: what is added; absent: nothing. */
+  live: Partial<Record<State, number>> | null = null;
   /** What the writes judged so far did to it. */
   readonly changes: Change[] = [];
   private readonly epoch: number;
@@ -81,17 +71,6 @@ export class LanePlan {
   }
 }
 
-export interface Allocation {
-  readonly intent: PreparedIntent;
-  readonly nonce: number;
-  readonly lane: LanePlan;
-  /** As text, to the microsecond, which a Date cannot hold. Null: it did not come through the intake table. */
-  readonly acceptedAt: string | null;
-  readonly intakeId: number | null;
-  /** How many of its steps were taken before it got its nonce. */
-  readonly stepsBefore: number;
-}
-
 export interface ChainPlan {
   readonly stored: readonly Confirmation[];
   blocks: readonly Confirmation[];
@@ -107,33 +86,21 @@ interface HoleChange {
   hole: Hole | null;
 }
 
-type OfLane<T> = T & { readonly lane: LanePlan };
+/** Changes of one kind, each with its lane, in the order of the writes. */
+export type Kept<Kind extends Change["kind"]> = readonly (readonly [
+  Extract<Change, { readonly kind: Kind }>,
+  LanePlan,
+])[];
 
 export class Plan {
   readonly lanes: ReadonlyMap<LaneKey, LanePlan>;
   readonly chains: ReadonlyMap<number, ChainPlan>;
   readonly moves = new Map<string, Move>();
-  readonly allocations: Allocation[] = [];
-  readonly aliases: { readonly intakeId: number; readonly of: string }[] = [];
-  readonly refusals: OfLane<Refused>[] = [];
-  readonly declined: Declined[] = [];
-  readonly awaiting: OfLane<Awaits & Pick<Allocation, "acceptedAt">>[] = [];
-  readonly approvals: OfLane<Extract<Change, { readonly kind: "approved" }>>[] = [];
-  readonly holds: OfLane<Extract<Change, { readonly kind: "held" }> & Pick<Allocation, "acceptedAt">>[] = [];
-  readonly unwatched: string[] = [];
-  readonly completions: OfLane<Completion>[] = [];
-  readonly decisions: OfLane<LaneDecision>[] = [];
-  readonly orders: OfLane<OrderKey>[] = [];
-  readonly uses: OfLane<Extract<Change, { readonly kind: "usedElsewhere" }>>[] = [];
   readonly holes = new Map<string, HoleChange>();
-  readonly reserved: Reservation[] = [];
-  /** By id: from what it was when the commit began to what it is. */
-  readonly settled = new Map<string, { readonly from: Reservation["state"]; readonly reservation: Reservation }>();
-  readonly repairs: (Lane & { readonly txId: string })[] = [];
   /** The first block of each chain, as an owner of a lane saw it. */
   readonly geneses = new Map<number, Hash>();
-  readonly charges: OfLane<Charged>[] = [];
-  readonly pools = new PoolRows();
+  private readonly kept = new Map<Change["kind"], (readonly [Change, LanePlan])[]>();
+  private readonly pools = new PoolRows();
   /** By chain: what keys have used, after the writes judged so far. */
   private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
@@ -178,7 +145,6 @@ export class Plan {
     lane.ledger = ledger;
     if (ledger.guard !== null) this.keyUse.set(lane.row.chainId, ledger.guard.keyUse);
     for (const change of changes) {
-      lane.changes.push(change);
       this.keep(lane, change);
       this.pools.keep(ledger, change);
     }
@@ -214,13 +180,21 @@ export class Plan {
 
   /** How many transactions of a lane this commit found to be past their watch. */
   pastWatch({ key }: LanePlan): number {
-    return this.loader.unwatchable.get(key)?.length ?? 0;
+    return this.loader.rows.unwatchable.get(key)?.length ?? 0;
   }
 
+  of<Kind extends Change["kind"]>(kind: Kind): Kept<Kind> {
+    return (this.kept.get(kind) ?? []) as unknown as Kept<Kind>;
+  }
+
+  /** Cursor, suspension and reconciliation are in the lane's ledger; counts are added to its row. */
   private keep(lane: LanePlan, change: Change): void {
+    lane.changes.push(change);
+    const known = this.kept.get(change.kind);
+    if (known === undefined) this.kept.set(change.kind, [[change, lane]]);
+    else known.push([change, lane]);
     switch (change.kind) {
       case "allocated":
-        this.allocations.push(this.allocation(lane, change));
         lane.count(null, "ALLOCATED");
         break;
       case "moved":
@@ -229,75 +203,30 @@ export class Plan {
         lane.count(change.item.from, change.live ? change.item.to : null);
         break;
       case "unwatched":
-        this.unwatched.push(change.txId);
         lane.count(change.state, null);
         break;
       case "refused":
-        this.refusals.push({ ...change, lane });
         lane.countSettled(null, "FAILED_FINAL");
         break;
-      case "declined":
-        this.declined.push(change);
+      case "holeLeft":
+        this.setHole(lane, change.hole.nonce, change.hole);
         break;
-      case "awaits":
-        this.awaiting.push({ ...change, lane, acceptedAt: this.acceptedAt(change.intake) });
+      case "holeClosed":
+        this.setHole(lane, change.nonce, null);
         break;
-      case "approved":
-        this.approvals.push({ ...change, lane });
-        break;
-      case "held":
-        this.holds.push({ ...change, lane, acceptedAt: this.acceptedAt(change.intake) });
-        break;
-      case "aliased":
-        this.aliases.push(change);
-        break;
-      case "completed":
-        this.completions.push({ ...change.completion, lane });
-        break;
-      case "decision":
-        this.decisions.push({ ...change.decision, lane });
-        break;
-      case "ordered":
-        this.orders.push({ ...change.order, lane });
-        break;
-      case "usedElsewhere":
-        this.uses.push({ ...change, lane });
-        break;
-      case "charged":
-        this.charges.push({ ...change, lane });
-        break;
-      default:
-        this.keepNonces(lane, change);
     }
   }
 
-  /** Cursor, suspension and reconciliation stand in the lane's ledger. */
-  private keepNonces(lane: LanePlan, change: Change): void {
-    if (change.kind === "holeLeft") this.setHole(lane, change.hole.nonce, change.hole);
-    if (change.kind === "holeClosed") this.setHole(lane, change.nonce, null);
-    if (change.kind === "reserved") this.reserved.push(change.reservation);
-    if (change.kind === "repaired") this.repairs.push({ ...lane.ledger.lane, txId: change.txId });
-    if (change.kind === "reservationSettled") {
-      const { reservation, from } = change;
-      const before = this.settled.get(reservation.reservationId);
-      this.settled.set(reservation.reservationId, { from: before?.from ?? from, reservation });
-    }
-  }
-
-  private allocation(lane: LanePlan, { intent, nonce, intake }: Allocated): Allocation {
-    const stepsBefore = intake === null ? 0 : stepsOf(intake);
+  /**
+   * How many steps an intent took before it got its nonce, and when it was accepted: as text, to the microsecond, which a
+   * Date cannot hold. Null if it did not come through the intake table.
+   */
+  accepted(intake: WaitingIntent | null): { readonly acceptedAt: string | null; readonly stepsBefore: number } {
+    if (intake === null) return NOT_ACCEPTED;
     return {
-      intent,
-      nonce,
-      lane,
-      acceptedAt: this.acceptedAt(intake),
-      intakeId: intake?.intakeId ?? null,
-      stepsBefore,
+      acceptedAt: this.loader.rows.intake.get(intake.intakeId)?.acceptedAt ?? null,
+      stepsBefore: stepsOf(intake),
     };
-  }
-
-  private acceptedAt(intake: WaitingIntent | null): string | null {
-    return intake === null ? null : (this.loader.intake.get(intake.intakeId)?.acceptedAt ?? null);
   }
 
   private setHole(lane: LanePlan, nonce: number, hole: Hole | null): void {
@@ -311,18 +240,19 @@ export class Plan {
     const { txId } = change.item;
     const known = this.moves.get(txId);
     if (known !== undefined) known.add(change);
-    else this.moves.set(txId, new Move(lane, this.loader.transactions.get(txId) ?? this.created(txId), change));
+    else this.moves.set(txId, new Move(lane, this.loader.rows.transactions.get(txId) ?? this.created(txId), change));
   }
 
   /** A transaction of this very commit, as it is inserted. */
   private created(txId: string): Before {
-    const allocation = this.allocations.findLast(({ intent }) => intent.txId === txId);
-    if (allocation === undefined) throw new Error(`a step of ${txId}, which was not read`);
-    const { nonce, lane, intakeId, stepsBefore } = allocation;
+    const [allocated, lane] = this.of("allocated").findLast(([{ intent }]) => intent.txId === txId) ?? [];
+    if (allocated === undefined || lane === undefined) throw new Error(`a step of ${txId}, which was not read`);
+    const { nonce, intake } = allocated;
     const { nodeId, token } = lane.row;
-    const term = intakeId === null ? { allocatedBy: nodeId, allocatedUnder: token } : NO_TERM;
-    return { ...term, isNew: true, txId: txId, nonce, state: "ALLOCATED", steps: stepsBefore + 1 };
+    const term = intake === null ? { allocatedBy: nodeId, allocatedUnder: token } : NO_TERM;
+    return { ...term, isNew: true, txId, nonce, state: "ALLOCATED", steps: this.accepted(intake).stepsBefore + 1 };
   }
 }
 
 const NO_TERM = { allocatedBy: null, allocatedUnder: null };
+const NOT_ACCEPTED = { acceptedAt: null, stepsBefore: 0 };

@@ -11,6 +11,7 @@ import { StoreUnavailable } from "../../../ports/lane-store.ts";
 import type { PolicyChange, PolicyChanged } from "../../../ports/policy-store.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import { type DurableRuntime, durably } from "../session/durably.ts";
+import type { Decision } from "../session/write-transaction.ts";
 import { lockLaneTable } from "../statements/lane.ts";
 import { changePolicy, lockPolicy, readPolicy, stampLanes } from "../statements/policy.ts";
 
@@ -30,7 +31,7 @@ export class PolicyBook extends KnownPolicy {
   /** One after the other: an answer that was read earlier never takes the place of a later one. */
   read(): Promise<PolicyInForce> {
     const reading = this.last.then(async () => {
-      const [record] = await ask(this.reading, readPolicy);
+      const [record] = await ask(this.reading, readPolicy());
       return this.take(this.parsed(record));
     });
     this.last = reading.catch(() => undefined);
@@ -62,27 +63,19 @@ export class PolicyBook extends KnownPolicy {
     runtime: DurableRuntime,
     { policies, actor, reason, nodeId, expectedVersion }: PolicyChange,
   ): Promise<PolicyChanged["outcome"]> {
-    return durably<PolicyInForce, PolicyChanged["outcome"]>(runtime, {
-      statements: 3,
-      waits: 2,
-      // Read behind the lock by a statement of its own: the one that waited joins with rows from before its wait.
-      find: async (run) => {
-        const [, , [record]] = await Promise.all([run(lockPolicy, []), run(lockLaneTable, []), run(readPolicy, [])]);
-        return this.parsed(record);
-      },
-      decide: ({ version, policies: before }) => {
-        const nothing = { commands: [], rollback: true };
+    return durably(runtime, {
+      // Read after the lock by a statement of its own: the one that waited joins with rows from before its wait.
+      locks: [lockPolicy(), lockLaneTable()],
+      find: [readPolicy()],
+      decide: ([[record]]): Decision<PolicyChanged["outcome"]> => {
+        const { version, policies: before } = this.parsed(record);
         // First: a change that is repeated because its answer was lost finds its own version.
-        if (before?.hash === policies.hash) return { ...nothing, result: "unchanged" };
-        if (expectedVersion !== null && expectedVersion !== version) return { ...nothing, result: "conflict" };
+        if (before?.hash === policies.hash) return { commands: null, result: "unchanged" };
+        if (expectedVersion !== null && expectedVersion !== version) return { commands: null, result: "conflict" };
         const stamp = randomUUID();
         const document = JSON.stringify(policies.document);
-        const values = [nodeId, policies.hash, document, version + 1, actor, reason, stamp];
-        const commands = [
-          { statement: changePolicy, values },
-          { statement: stampLanes, values: [stamp] },
-        ];
-        return { commands, result: "changed" };
+        const changed = changePolicy(nodeId, policies.hash, document, version + 1, actor, reason, stamp);
+        return { commands: [changed, stampLanes(stamp)], result: "changed" };
       },
     });
   }

@@ -5,20 +5,8 @@
 import type { Change, Ledger } from "../../../domain/ledger/index.ts";
 import { poolKeyOf } from "../../../domain/nonces/pool.ts";
 import type { ExistingTransaction, LaneWrite } from "../../../ports/lane-store.ts";
-import { rowsOf } from "../rows/columns.ts";
-import { insertPoolChoices } from "../statements/pool-choice.ts";
-import type { Command } from "../statements/statement.ts";
-
-interface Choice {
-  readonly requestId: string | null;
-  readonly pool: string;
-  readonly chainId: number;
-  readonly signer: string;
-  readonly txId: string;
-}
 
 export class PoolRows {
-  private readonly choices: Choice[] = [];
   /** By chain and key. */
   private readonly taken = new Map<string, ExistingTransaction>();
 
@@ -33,27 +21,16 @@ export class PoolRows {
     return { ...ledger, pooled: ledger.pooled.with(known) };
   }
 
-  /** Of what gets a nonce, and of what begins to wait for approval; what waited before has its row. */
+  /** An intent that gets a nonce, or begins to wait for approval; one that waited before has its row. */
   keep({ lane }: Ledger, change: Change): void {
-    if (change.kind !== "allocated" && change.kind !== "awaits") return;
-    const { intent, intake } = change;
-    const { pool, requestId, txId, owner, fingerprint } = intent;
-    if (pool === undefined || intake !== null) return;
-    this.choices.push({ requestId, pool, ...lane, txId });
-    const key = poolKeyOf(intent);
-    const isAllocated = change.kind === "allocated";
-    const standing = {
-      nonce: isAllocated ? change.nonce : null,
-      state: isAllocated ? "ALLOCATED" : "CREATED",
-    } as const;
-    if (key !== null)
-      this.taken.set(`${lane.chainId}:${key}`, { txId, lane, requestId, owner, fingerprint, ...standing });
-  }
-
-  commands(marker: string | null): readonly Command[] {
-    const { choices } = this;
-    if (choices.length === 0) return [];
-    const values = rowsOf(insertPoolChoices, choices, choices.length, marker);
-    return [{ statement: insertPoolChoices, values }];
+    if ((change.kind !== "allocated" && change.kind !== "awaits") || change.intake !== null) return;
+    const { requestId, txId, owner, fingerprint } = change.intent;
+    const key = poolKeyOf(change.intent);
+    if (key === null) return;
+    const standing =
+      change.kind === "allocated"
+        ? ({ nonce: change.nonce, state: "ALLOCATED" } as const)
+        : ({ nonce: null, state: "CREATED" } as const);
+    this.taken.set(`${lane.chainId}:${key}`, { txId, lane, requestId, owner, fingerprint, ...standing });
   }
 }

@@ -50,9 +50,11 @@ export class RememberedLanes {
   }
 }
 
+const COMPARED = [
+  ...(["token", "ownerInstance", "nextNonce", "suspendedBy", "departedBelow"] as const),
+  ...(["policyStamp", "reconciledEpoch", "nodeId"] as const),
+];
+
 function isSame(known: LockedLaneRow, left: LockedLaneRow): boolean {
-  const isSameTerm = known.token === left.token && known.ownerInstance === left.ownerInstance;
-  const isSameLane = known.nextNonce === left.nextNonce && known.suspendedBy === left.suspendedBy;
-  if (known.departedBelow !== left.departedBelow || known.policyStamp !== left.policyStamp) return false;
-  return isSameTerm && isSameLane && known.reconciledEpoch === left.reconciledEpoch && known.nodeId === left.nodeId;
+  return COMPARED.every((member) => known[member] === left[member]);
 }

@@ -74,8 +74,10 @@ export function receiptsOf(rows: readonly ReceiptRow[]): ReadonlyMap<string, Rec
   return new Map(rows.map(({ txId, ...receipt }) => [txId, withoutNulls(receipt, "besideGas", "besideGasUnsure")]));
 }
 
-export function useOf({ useHour, hourValue, hourCost, dayValue, dayCost }: UseColumns): Use {
-  if (useHour === null) return UNUSED;
+/** No row: nothing was ever counted. */
+export function useOf(row: UseColumns | undefined): Use {
+  if (row === undefined || row.useHour === null) return UNUSED;
+  const { useHour, hourValue, hourCost, dayValue, dayCost } = row;
   const amounts = (value: bigint | null, cost: bigint | null) => ({ value: value ?? 0n, cost: cost ?? 0n });
   return { hourMs: useHour.getTime(), hour: amounts(hourValue, hourCost), day: amounts(dayValue, dayCost) };
 }

@@ -5,7 +5,6 @@
  */
 import type { Lane } from "../../../domain/lane.ts";
 import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";
-import { rowsOf } from "../rows/columns.ts";
 import { proveUnspent, type SpentRow } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import type { Plan } from "./plan.ts";
@@ -27,17 +26,10 @@ export function inPool({ chainId, pool, requestId }: AskedOfPool): SpentRow {
   return { chainId, scope: `pool ${pool}`, requestId };
 }
 
-/** Those that were found. */
-export class SpentRequests {
-  private readonly keys: ReadonlySet<string>;
-
-  constructor(rows: readonly SpentRow[] = []) {
-    this.keys = new Set(rows.map(keyOf));
-  }
-
-  of(request: SpentRow): Spent | null {
-    return this.keys.has(keyOf(request)) ? SPENT : null;
-  }
+/** Looks a request id up among those that were found. */
+export function spentIn(rows: readonly SpentRow[] = []) {
+  const keys = new Set(rows.map(keyOf));
+  return (request: SpentRow): Spent | null => (keys.has(keyOf(request)) ? SPENT : null);
 }
 
 function keyOf({ chainId, scope, requestId }: SpentRow): string {
@@ -48,12 +40,19 @@ function keyOf({ chainId, scope, requestId }: SpentRow): string {
  * Of a transaction that leaves in one write. A lane of which nothing ever left has no hashes: its creates cost no look-up,
  * and that it is so the lane's proof says.
  */
-export function unspent({ allocations }: Plan, marker: string | null): readonly Command[] {
+export function unspent(plan: Plan, marker: string | null): readonly Command[] {
   if (marker === null) return [];
-  const asked = allocations.flatMap(({ intent: { requestId, pool }, lane: { ledger, row } }) => {
-    if (requestId === null) return [];
-    const own = row.departedBelow === null ? [] : [inLane(requestOf(ledger.lane, requestId))];
-    return pool === undefined ? own : [...own, inPool({ chainId: row.chainId, pool, requestId })];
-  });
-  return asked.length === 0 ? [] : [{ statement: proveUnspent, values: rowsOf(proveUnspent, asked, marker) }];
+  const asked = plan.of("allocated").flatMap(
+    ([
+      {
+        intent: { requestId, pool },
+      },
+      { ledger, row },
+    ]) => {
+      if (requestId === null) return [];
+      const own = row.departedBelow === null ? [] : [inLane(requestOf(ledger.lane, requestId))];
+      return pool === undefined ? own : [...own, inPool({ chainId: row.chainId, pool, requestId })];
+    },
+  );
+  return asked.length === 0 ? [] : [proveUnspent(asked, marker)];
 }

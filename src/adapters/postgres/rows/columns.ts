@@ -34,6 +34,8 @@ export function feesOf(row: FeeColumns): Fees {
   return (type === "eip1559" ? { type, maxFeePerGas, maxPriorityFeePerGas } : { type, gasPrice }) as Fees;
 }
 
+export const LANE = "chain_id bigint, signer text";
+
 /** In a list of columns and their types. */
 const COLUMN = /(\w+) (\w+)/g;
 
@@ -81,20 +83,12 @@ export function lists(columns: string): string {
   return `SELECT ${columns.replace(COLUMN, unnested)}`;
 }
 
-/**
- * These lists, and the parameters behind them: the values of each column, read from the rows by the domain's names; null for a
- * column that has nothing in any row. A row type that lacks a column does not compile.
- */
-export function rowsOf<const Columns extends string, Row extends object>(
-  { columns }: Taking<Columns>,
-  rows: readonly Row[],
-  ...more: Behind<Columns, Row>
-): readonly unknown[] {
-  const listed = readersOf(columns).map((read) => {
-    const values = rows.map(read as (row: Row) => unknown);
+/** The values of each list, read from the rows by the domain's names; null for a column that has nothing in any row. */
+export function rowsOf(columns: string, rows: readonly object[]): readonly unknown[] {
+  return readersOf(columns).map((read) => {
+    const values = rows.map(read as (row: object) => unknown);
     return values.some((value) => value !== null && value !== undefined) ? values : null;
   });
-  return [...listed, ...more];
 }
 
 /** The place of a parameter behind these lists. */
@@ -106,11 +100,6 @@ export function behind(columns: string, place = 1): `$${number}` {
 export type Behind<Columns extends string, Row> = [NamesIn<Columns>] extends [keyof Row]
   ? readonly unknown[]
   : readonly [missing: never, ...never[]];
-
-/** A statement that begins with a list for each of these columns. */
-export interface Taking<Columns extends string> {
-  readonly columns: Columns;
-}
 
 type Read = (row: Readonly<Record<string, unknown>>) => unknown;
 
@@ -192,17 +181,6 @@ export function overwritten(columns: string): string {
   return `DO UPDATE SET ${columns.replace(COLUMN, "$1 = excluded.$1")}`;
 }
 
-/** Rows for `json_to_recordset`, which knows each value by the name of its column. */
-export function recordset(rows: readonly object[]): string {
-  return JSON.stringify(
-    rows.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [columnOf(key), value]))),
-  );
-}
-
-function columnOf(key: string): string {
-  return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
 /** What is live of the lane $1, $2 in one of these states. Collected first, so that other tables are asked by key. */
 export function liveIds(states: string): string {
   return `ARRAY(
@@ -211,3 +189,12 @@ export function liveIds(states: string): string {
     ORDER BY t.nonce
   )`;
 }
+
+/** Joins the lanes $1, $2 with rows `l`, which are found by key also if the planner is wrong about the table's size. */
+export const ASKED_LANES = `(${lists(LANE)}) AS k ON l.chain_id = k.chain_id AND l.signer = k.signer
+    AND l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`;
+
+/** Sums of what is kept on lanes `l`, by state. */
+export const LANE_TOTALS = `coalesce(sum(l.live_allocated), 0)::bigint AS "ALLOCATED",
+    coalesce(sum(l.live_tracking), 0)::bigint AS "TRACKING", coalesce(sum(l.live_stuck), 0)::bigint AS "STUCK",
+    coalesce(sum(l.confirmed_total), 0)::bigint AS "CONFIRMED", coalesce(sum(l.failed_total), 0)::bigint AS "FAILED_FINAL"`;

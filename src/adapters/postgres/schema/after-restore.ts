@@ -24,11 +24,19 @@ const STATEMENTS = [
 ] as const;
 
 /** Safe to repeat. A database that no node ever ran on has no history, and nothing to wait for. */
-export async function markRestored(client: pg.Client): Promise<void> {
+export function markRestored(client: pg.Client): Promise<void> {
+  return transacting(client, async () => {
+    for (const statement of STATEMENTS) await client.query(statement);
+  });
+}
+
+/** In one transaction; rolled back if the work fails. */
+export async function transacting<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
   await client.query(`${BEGIN}; SET LOCAL ${PINNED_PATH}`);
   try {
-    for (const statement of STATEMENTS) await client.query(statement);
+    const result = await work();
     await client.query("COMMIT");
+    return result;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);
     throw error;

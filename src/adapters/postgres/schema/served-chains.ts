@@ -4,7 +4,7 @@
  * alone, and has to be named by the operator on every other.
  */
 import type pg from "pg";
-import { BEGIN, PINNED_PATH } from "../session/opening.ts";
+import { transacting } from "./after-restore.ts";
 import { type SchemaOptions, withClient } from "./migrate.ts";
 
 export interface StartingChain {
@@ -32,20 +32,11 @@ const NOTE_SERVED = `
   INSERT INTO fencepost.served_chain (chain_id) SELECT unnest($1::bigint[]) ON CONFLICT (chain_id) DO NOTHING`;
 
 export function serveChains(options: SchemaOptions, chains: readonly StartingChain[]): Promise<Serving> {
-  return withClient(options, async (client) => {
-    await client.query(`${BEGIN}; SET LOCAL ${PINNED_PATH}; ${TAKE_TURNS}`);
-    try {
-      const serving = await judge(client, chains);
-      await client.query(serving.kind === "served" ? "COMMIT" : "ROLLBACK");
-      return serving;
-    } catch (error) {
-      await client.query("ROLLBACK").catch(() => undefined);
-      throw error;
-    }
-  });
+  return withClient(options, (client) => transacting(client, () => judge(client, chains)));
 }
 
 async function judge(client: pg.Client, chains: readonly StartingChain[]): Promise<Serving> {
+  await client.query(TAKE_TURNS);
   const { rows } = await client.query<{ readonly chainId: number }>(SERVED_CHAINS);
   const served = rows.map(({ chainId }) => chainId);
   const unknown = chains.filter(({ chainId, named }) => !named && !served.includes(chainId));

@@ -8,7 +8,7 @@ import pg from "pg";
 import type { Clock } from "../../../ports/clock.ts";
 import { StoreUnavailable } from "../../../ports/lane-store.ts";
 import { openRead, readBackend } from "../statements/session.ts";
-import type { Command, Statement } from "../statements/statement.ts";
+import type { Command } from "../statements/statement.ts";
 import { asStoreError } from "./errors.ts";
 import { PINNED_PATH } from "./opening.ts";
 import { type Answer, Pipeline, type Step, stepOf, type Wording } from "./pipeline.ts";
@@ -29,7 +29,10 @@ export interface ConnectionOptions extends SessionOptions {
   readonly deadlineMs: number;
 }
 
-export type Run = <Row>(statement: Statement<Row>, values: readonly unknown[]) => Promise<readonly Row[]>;
+/** The rows of each command. */
+export type Answers<Commands extends readonly Command[]> = {
+  readonly [Place in keyof Commands]: Commands[Place] extends Command<infer Row> ? readonly Row[] : never;
+};
 
 const BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
@@ -165,15 +168,15 @@ export class Connections {
     for (const client of this.atHand.splice(0)) client.release(!wireOf(client).stream.writable);
   }
 
-  /** Statements that see one moment of the database. `find` sends all of them before its first await: one round trip. */
-  async read<T>(find: (run: Run) => Promise<T>): Promise<T> {
+  /** Statements that see one moment of the database, in one round trip. */
+  async read<const Commands extends readonly Command[]>(...commands: Commands): Promise<Answers<Commands>> {
     try {
       return await this.use(async (session) => {
         const [, , found] = await session.together(() =>
           Promise.all([
             session.begin(BEGIN_READ),
-            session.run(openRead, [String(this.options.deadlineMs)]),
-            find((statement, values) => session.run(statement, values)),
+            session.run(openRead(this.options.deadlineMs)),
+            session.all(commands),
             session.control("COMMIT"),
           ]),
         );
@@ -186,7 +189,7 @@ export class Connections {
 
   /** True where a pooler stands between us and the server. */
   async arePooled(): Promise<boolean> {
-    return this.use(async (session) => (await session.run(readBackend, []))[0]?.pid !== session.processId);
+    return this.use(async (session) => (await session.run(readBackend()))[0]?.pid !== session.processId);
   }
 
   /** Nothing is begun any more. */
@@ -207,12 +210,9 @@ export class Connections {
 export type Reading = Pick<Connections, "read">;
 
 /** One statement alone. */
-export function ask<Row>(
-  reading: Reading,
-  statement: Statement<Row>,
-  values: readonly unknown[] = [],
-): Promise<readonly Row[]> {
-  return reading.read((run) => run(statement, values));
+export async function ask<Row>(reading: Reading, command: Command<Row>): Promise<readonly Row[]> {
+  const [rows] = await reading.read(command);
+  return rows;
 }
 
 /** What leaves in one write, and why it cannot. */
@@ -225,7 +225,8 @@ export class Session {
   private readonly client: pg.PoolClient;
   private readonly options: SessionOptions;
   private gathering: Gathering | null = null;
-  private destroyed = false;
+  /** It was we who ended it, because it took too long. */
+  reachedDeadline = false;
   private confused = false;
 
   constructor(client: pg.PoolClient, options: SessionOptions) {
@@ -233,14 +234,9 @@ export class Session {
     this.options = options;
   }
 
-  /** It was we who ended it, because it took too long. */
-  get reachedDeadline(): boolean {
-    return this.destroyed;
-  }
-
   /** False where the connection is gone or was left inside a transaction. */
   get reusable(): boolean {
-    return !this.destroyed && !this.confused && !this.isInTransaction;
+    return !this.reachedDeadline && !this.confused && !this.isInTransaction;
   }
 
   get isInTransaction(): boolean {
@@ -257,14 +253,13 @@ export class Session {
     return processIdOf(this.client);
   }
 
-  async run<Row>(statement: Statement<Row>, values: readonly unknown[]): Promise<readonly Row[]> {
-    const { name, sql } = statement;
+  async run<Row>({ name, sql, values }: Command<Row>): Promise<readonly Row[]> {
     const { rows } = await this.step({ name: this.options.preparedStatements ? name : null, sql }, values);
     return rows as readonly Row[];
   }
 
-  send(command: Command): Promise<unknown> {
-    return this.run(command.statement, command.values);
+  all<const Commands extends readonly Command[]>(commands: Commands): Promise<Answers<Commands>> {
+    return Promise.all(commands.map((command) => this.run(command))) as Promise<Answers<Commands>>;
   }
 
   /** Names of functions and types mean PostgreSQL's own from here to the end of the transaction. */
@@ -308,33 +303,30 @@ export class Session {
     });
   }
 
-  /** Without one of them none leaves: what stands behind it may be COMMIT. */
+  /** If one of them cannot be written, none leaves: the last may be COMMIT. */
   private leave({ steps, unwritable }: Gathering): void {
-    if (unwritable === null) this.submit(steps);
-    else for (const { reject } of steps) reject(unwritable.error);
-  }
-
-  private submit(steps: readonly Step[]): void {
+    if (unwritable !== null) {
+      for (const { reject } of steps) reject(unwritable.error);
+      return;
+    }
+    const { schema, hasTransactionTimeout } = this.options;
     const onConfused = () => {
       this.confused = true;
     };
-    const send = (part: readonly Step[]) =>
-      this.client.query(new Pipeline(part, { client: this.client, types, onConfused, schema: this.options.schema }));
-    const { hasTransactionTimeout } = this.options;
     const isLast = ({ sql }: Step): boolean => sql === "COMMIT";
-    const [whole, apart] = hasTransactionTimeout
-      ? [steps.filter((step) => !isLast(step)), steps.filter(isLast)]
-      : [[], steps];
+    const whole = hasTransactionTimeout ? steps.filter((step) => !isLast(step)) : [];
+    const apart = hasTransactionTimeout ? steps.filter(isLast) : steps;
     const { stream } = wireOf(this.client);
     stream.cork();
-    if (whole.length > 0) send(whole);
-    for (const step of apart) send([step]);
+    for (const part of [...(whole.length > 0 ? [whole] : []), ...apart.map((step) => [step])]) {
+      this.client.query(new Pipeline(part, { client: this.client, types, onConfused, schema }));
+    }
     stream.uncork();
   }
 
   /** The server may or may not carry on with what it was sent; every statement still open here rejects. */
   destroy(): void {
-    this.destroyed = true;
+    this.reachedDeadline = true;
     wireOf(this.client).stream.destroy();
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { OutcomeUnknown, StoreUnavailable } from "../../../ports/lane-store.ts";
 import { closeSlot } from "../statements/commit-marker.ts";
-import { type OpenedRow, openTransaction } from "../statements/session.ts";
+import { type Opened, openTransaction } from "../statements/session.ts";
 import type { Command } from "../statements/statement.ts";
 import type { Mark } from "./commit-slots.ts";
 import type { Floor } from "./known-history.ts";
@@ -9,8 +9,6 @@ import { BEGIN } from "./opening.ts";
 import {
   CommitUnanswered,
   commitAtOnce,
-  type Opened,
-  openedOf,
   openingValues,
   type WholeTransaction,
   type WriteRuntime,
@@ -24,22 +22,19 @@ export interface DurableRuntime extends WriteRuntime {
 }
 
 /** A write whose COMMIT got no answer is looked up before anything is said about it. */
-export async function durably<Found, Result>(
+export async function durably<const Commands extends readonly Command[], Result>(
   runtime: DurableRuntime,
-  transaction: WriteTransaction<Found, Result>,
+  transaction: WriteTransaction<Commands, Result>,
   slot = runtime.slots.take(),
 ): Promise<Result> {
   let decided: { readonly result: Result } | null = null;
-  const remembering: WriteTransaction<Found, Result> = {
-    ...transaction,
-    decide: (found, opened) => {
-      const decision = transaction.decide(found, opened);
-      decided = decision;
-      return decision;
-    },
+  const decide: typeof transaction.decide = (found, opened) => {
+    const decision = transaction.decide(found, opened);
+    decided = decision;
+    return decision;
   };
   try {
-    return await writeTransaction(runtime, remembering, slot);
+    return await writeTransaction(runtime, { ...transaction, decide }, slot);
   } catch (error) {
     if (decided === null) throw error;
     await resolveCommit(runtime, error);
@@ -75,7 +70,7 @@ export async function durablyAtOnce(
   try {
     const opened = await commitAtOnce(runtime, { mark, known, commands: commandsFor(mark.marker) });
     if (opened === null) return null;
-    history.noteCommitted(opened.history, floor);
+    history.noteCommitted(opened, floor);
     return { at: opened.now, opened };
   } catch (error) {
     return { at: await resolveCommit(runtime, error), opened: null };
@@ -140,17 +135,16 @@ function passUnknown(error: unknown): "unanswered" {
 async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<Date | null> {
   return runtime.connections.use(async (session) => {
     const { floor } = runtime.history;
-    const [, rows, found, tag] = await session.together(() =>
+    const [, [opened], [kept], tag] = await session.together(() =>
       Promise.all([
         session.begin(BEGIN),
-        session.run(openTransaction, openingValues(runtime, { waits: 1 })),
-        session.run(closeSlot, [runtime.slots.storeId, slot, marker]),
+        session.run(openTransaction(...openingValues(runtime, 1))),
+        session.run(closeSlot(runtime.slots.storeId, slot, marker)),
         session.control("COMMIT"),
       ]),
     );
-    refuseOtherHistory(runtime, openedOf(rows[0] as OpenedRow), floor);
+    refuseOtherHistory(runtime, opened as Opened, floor);
     if (tag !== "COMMIT") throw new StoreUnavailable("the server rolled back");
-    const [kept] = found;
     return kept?.marker === marker ? kept.writtenAt : null;
   }, runtime.limits.transactionMs);
 }
@@ -158,7 +152,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<
 /** What another history holds says nothing about this one. */
 function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor): void {
   try {
-    history.verify(opened.history, floor);
+    history.verify(opened, floor);
   } catch (error) {
     throw new OutcomeUnknown("the database changed its history behind a commit", { cause: error });
   }

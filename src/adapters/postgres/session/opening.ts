@@ -20,7 +20,7 @@ export const PLANNER = `
 
 /**
  * Of the transaction alone; $1 to $5. `fencepost.counts` tells the triggers on transactions that this program keeps the
- * counts of its lanes itself (commit/live-counts.ts). Its COMMIT waits for the disk, also where a session's defaults have been changed
+ * counts of its lanes itself (commit/plan.ts). Its COMMIT waits for the disk, also where a session's defaults have been changed
  * since the store was opened: a crash would take back nonces that the network knows, and leave no other trace.
  */
 export const LIMITS = `

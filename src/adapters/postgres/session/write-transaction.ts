@@ -37,10 +37,10 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "../../../ports/clock.ts";
 import { HistoryChanged, StoreUnavailable } from "../../../ports/lane-store.ts";
 import { markCommit } from "../statements/commit-marker.ts";
-import { limitWaits, type OpenedRow, openKnown, openTransaction } from "../statements/session.ts";
+import { limitWaits, type Opened, openKnown, openTransaction } from "../statements/session.ts";
 import type { Command } from "../statements/statement.ts";
 import type { CommitSlots, Mark } from "./commit-slots.ts";
-import type { Connections, Run, Session } from "./connections.ts";
+import type { Answers, Connections, Session } from "./connections.ts";
 import { asLostBeforeCommit, asStoreError, provesAbort } from "./errors.ts";
 import type { KnownHistory, ObservedHistory } from "./known-history.ts";
 import { hasTransactionTimeout, type Limits, type StatementLimits } from "./limits.ts";
@@ -55,29 +55,23 @@ export interface WriteRuntime {
   readonly slots: CommitSlots;
 }
 
-export interface Opened {
-  readonly now: Date;
-  readonly history: ObservedHistory;
-}
-
 export interface Decision<Result> {
-  readonly commands: readonly Command[];
+  /** Null: nothing is to be kept, ROLLBACK instead of COMMIT. */
+  readonly commands: readonly Command[] | null;
   readonly result: Result;
-  /** Nothing is to be kept: ROLLBACK instead of COMMIT. */
-  readonly rollback?: boolean;
 }
 
-export interface WriteTransaction<Found, Result> {
-  /** How many statements `find` sends, and how many of the first wait for locks: time is divided among them. */
-  readonly statements: number;
-  readonly waits: number;
+export interface WriteTransaction<Commands extends readonly Command[], Result> {
+  /** Sent first: they wait for locks, and their answers are not needed. */
+  readonly locks?: readonly Command[];
+  readonly find: Commands;
+  /** How many of the first in `find` wait for locks too: time is divided among all that do. */
+  readonly waits?: number;
   /** Less than the usual wait for each of those. */
   readonly waitAtMostMs?: number;
-  /** Sends its statements before its first await. They run after the limits are set, in order. */
-  find(run: Run): Promise<Found>;
-  /** Else it must be the one that is known. */
+  /** The history need not be the one that is known. */
   readonly anyHistory?: true;
-  decide(found: Found, opened: Opened): Decision<Result>;
+  decide(found: Answers<Commands>, opened: Opened): Decision<Result>;
 }
 
 /** The connection ended after COMMIT was written: only the database can say what became of it. */
@@ -91,27 +85,26 @@ export class CommitUnanswered extends Error {
   }
 }
 
-export async function writeTransaction<Found, Result>(
+export async function writeTransaction<const Commands extends readonly Command[], Result>(
   runtime: WriteRuntime,
-  transaction: WriteTransaction<Found, Result>,
+  transaction: WriteTransaction<Commands, Result>,
   slot: number,
 ): Promise<Result> {
   const mark: Mark = { slot, marker: randomUUID() };
-  const marked = marking(runtime, transaction, mark);
   return using(runtime, async (session) => {
-    const { found, opened } = await open(runtime, session, marked).catch((error) =>
+    const { found, opened } = await open(runtime, session, transaction, mark).catch((error) =>
       giveUp(session, session.reachedDeadline ? error : asLostBeforeCommit(error)),
     );
     const deciding = async () => transaction.decide(found, opened);
-    const decision = await deciding().catch((error) => giveUp(session, error));
-    if (decision.rollback === true) {
-      // There is nothing to keep: where the server has ended the transaction before it heard of this, it is the same.
+    const { commands, result } = await deciding().catch((error) => giveUp(session, error));
+    if (commands === null) {
+      // Nothing is to be kept, so it does not matter if the server has ended the transaction already.
       await session.control("ROLLBACK").catch(() => undefined);
-      return decision.result;
+      return result;
     }
-    await commit(runtime, session, { commands: decision.commands, mark });
+    await commit(runtime, session, { commands, mark });
     runtime.slots.acknowledged(slot, mark.marker, runtime.clock.monotonicMs());
-    return decision.result;
+    return result;
   });
 }
 
@@ -124,65 +117,48 @@ async function using<T>({ connections, limits }: WriteRuntime, work: (session: S
   }
 }
 
-/** The same transaction, with the marker written before anything else: its row is held as long as the transaction is. */
-function marking<Found>({ slots }: WriteRuntime, transaction: Opening<Found>, mark: Mark): Opening<Found> {
-  return {
-    ...transaction,
-    statements: transaction.statements + 1,
-    waits: transaction.waits + 1,
-    find: async (run) => {
-      const marked = run(markCommit, [slots.storeId, mark.slot, mark.marker, null]);
-      const [, found] = await Promise.all([marked, transaction.find(run)]);
-      return found;
-    },
-  };
-}
+type Opening<Commands extends readonly Command[]> = Omit<WriteTransaction<Commands, unknown>, "decide">;
 
-type Opening<Found> = Omit<WriteTransaction<Found, unknown>, "decide">;
-
-async function open<Found>(
+/** The marker is written before anything else: its row is locked as long as the transaction lasts. */
+async function open<const Commands extends readonly Command[]>(
   runtime: WriteRuntime,
   session: Session,
-  transaction: Opening<Found>,
-): Promise<{ found: Found; opened: Opened }> {
+  { locks = [], find, waits = 0, waitAtMostMs, anyHistory }: Opening<Commands>,
+  { slot, marker }: Mark,
+): Promise<{ found: Answers<Commands>; opened: Opened }> {
   const { floor } = runtime.history;
-  const [, rows, found] = await session.together(() =>
-    Promise.all([
+  const rest = runtime.limits.reading(find.length - waits);
+  const [, [opened], , , locked, read] = await session.together(() => {
+    const sent = [
       session.begin(BEGIN),
-      session.run(openTransaction, openingValues(runtime, transaction)),
-      transaction.find(limited(runtime, session, transaction)),
-    ]),
-  );
-  const opened = openedOf(rows[0] as OpenedRow);
-  if (transaction.anyHistory !== true) runtime.history.verify(opened.history, floor);
-  return { found, opened };
+      session.run(openTransaction(...openingValues(runtime, 1 + locks.length + waits, waitAtMostMs))),
+      session.run(markCommit(runtime.slots.storeId, slot, marker, null)),
+      session.all(locks),
+      session.all(find.slice(0, waits)),
+    ] as const;
+    // Fails only if a statement before it has. It is not awaited: the error of the statement that ran out of time would
+    // be read after the errors of those it took down, which do not say why.
+    if (rest !== null) session.run(limiting(rest)).catch(() => undefined);
+    return Promise.all([...sent, session.all(find.slice(waits))]);
+  });
+  if (opened === undefined) throw new StoreUnavailable("the database answered without the row that was asked for");
+  if (anyHistory !== true) runtime.history.verify(opened, floor);
+  return { found: [...locked, ...read] as unknown as Answers<Commands>, opened };
 }
 
 export function openingValues(
   { limits, serverVersion }: WriteRuntime,
-  { waits, waitAtMostMs = Number.POSITIVE_INFINITY }: Pick<Opening<unknown>, "waits" | "waitAtMostMs">,
-) {
-  const usual = limits.waiting(waits);
-  const [statementMs, lockMs] = [usual.statementMs, usual.lockMs].map((ms) => Math.min(ms, waitAtMostMs));
+  waits: number,
+  waitAtMostMs = Number.POSITIVE_INFINITY,
+): readonly unknown[] {
+  const { statementMs, lockMs } = limits.waiting(waits);
   const whole = hasTransactionTimeout(serverVersion) ? "transaction_timeout" : "fencepost.transaction_timeout";
-  return [statementMs, lockMs, limits.idleMs, whole, limits.transactionMs].map(String);
-}
-
-/** Sends statements as they are asked for; behind the last one that waits for locks, the time for the others. */
-function limited({ limits }: WriteRuntime, session: Session, { statements, waits }: Opening<unknown>): Run {
-  const rest = limits.reading(statements - waits);
-  let sent = 0;
-  return (statement, values) => {
-    const answer = session.run(statement, values);
-    // It fails only where a statement before it has. It is not awaited: else the error of the statement that ran out of
-    // time would be read after the errors of those it took down, which do not say why.
-    if (++sent === waits && rest !== null) session.send(limiting(rest)).catch(() => undefined);
-    return answer;
-  };
+  const waiting = [statementMs, lockMs].map((ms) => Math.min(ms, waitAtMostMs));
+  return [...waiting, limits.idleMs, whole, limits.transactionMs];
 }
 
 function limiting({ statementMs, lockMs }: StatementLimits): Command {
-  return { statement: limitWaits, values: [String(statementMs), String(lockMs)] };
+  return limitWaits(statementMs, lockMs);
 }
 
 /** The lanes are let go before the error travels on. A server with another history may be the wrong one: ask anew. */
@@ -204,7 +180,7 @@ async function commit(
   slots.sent(mark.slot, mark.marker);
   const sent = session.together(() => {
     if (commands.length === 0) return [session.control("COMMIT")];
-    return [...[first, ...commands].map((command) => session.send(command)), session.control("COMMIT")];
+    return [...[first, ...commands].map((command) => session.run(command)), session.control("COMMIT")];
   });
   assertCommitted(await Promise.allSettled(sent), mark);
 }
@@ -250,23 +226,18 @@ async function sendAtOnce(
   { mark, known, commands }: WholeTransaction,
 ): Promise<Opened | null> {
   const { systemIdentifier, timeline, epoch, walPosition } = known;
-  const limits = openingValues(runtime, { waits: commands.length + 2 });
-  const identity = [systemIdentifier, timeline, epoch, String(walPosition)];
+  const limits = openingValues(runtime, commands.length + 2);
   const answers = await Promise.allSettled(
     session.together(() => [
       session.begin(BEGIN),
-      session.run(openKnown, [...limits, mark.marker, ...identity]),
-      session.run(markCommit, [runtime.slots.storeId, mark.slot, mark.marker, mark.marker]),
-      ...commands.map((command) => session.send(command)),
+      session.run(openKnown(...limits, mark.marker, systemIdentifier, timeline, epoch, walPosition)),
+      session.run(markCommit(runtime.slots.storeId, mark.slot, mark.marker, mark.marker)),
+      ...commands.map((command) => session.run(command)),
       session.control("COMMIT"),
     ]),
   );
   if (answers.some((answer) => answer.status === "rejected" && provesAbort(answer.reason))) return null;
   assertCommitted(answers, mark);
-  const [, opening] = answers as readonly PromiseFulfilledResult<readonly OpenedRow[]>[];
-  return openedOf(opening?.value[0] as OpenedRow);
-}
-
-export function openedOf({ now, systemIdentifier, timeline, walPosition, epoch, synchronous }: OpenedRow): Opened {
-  return { now, history: { systemIdentifier, timeline, walPosition, epoch, synchronous } };
+  const [, opening] = answers as readonly PromiseFulfilledResult<readonly Opened[]>[];
+  return opening?.value[0] as Opened;
 }

@@ -2,7 +2,7 @@ import type { Hex } from "../../../domain/lane.ts";
 import type { AttemptRecord, FirstHash } from "../../../ports/query-store.ts";
 import { lists, liveIds, names, selected } from "../rows/columns.ts";
 import { FEES, type FeeColumns } from "../rows/transaction-fields.ts";
-import { counted, statement, taking } from "./statement.ts";
+import { changing, statement, taking } from "./statement.ts";
 
 const SIGNED = `tx_id uuid, ordinal integer, chain_id bigint, tx_hash text, kind text, gas gas, ${FEES}` as const;
 const ATTEMPT = `${SIGNED}, is_foreign boolean, node_signed boolean, is_private boolean, raw_transaction bytea,
@@ -12,23 +12,20 @@ const ATTEMPT = `${SIGNED}, is_foreign boolean, node_signed boolean, is_private 
  * Signed payloads, before any byte of them leaves. `first_sent_at` is set where the same commit claims the sending. $1 to
  * $15, a place for each; a column that none of them has anything in is null.
  */
-export const insertAttempts = taking(
-  ATTEMPT,
-  statement("insert-attempts")`
+export const insertAttempts = taking(ATTEMPT)("insert-attempts")`
   INSERT INTO fencepost.attempt (
     ${names(SIGNED)}, is_foreign, node_signed, is_private, raw_transaction, created_at, first_sent_at
   )
   SELECT ${names(SIGNED)}, is_foreign IS TRUE, node_signed IS TRUE, is_private IS TRUE, decode(raw_transaction, 'hex'), now(),
     CASE WHEN claimed THEN now() END
-  FROM (${lists(ATTEMPT)}) AS a`,
-);
+  FROM (${lists(ATTEMPT)}) AS a`;
+
+const KEY = "tx_id uuid, ordinal integer";
 
 /** From the first claim on, the network may know an attempt. Later claims change nothing here. */
-export const markAttemptsSent = statement("mark-attempts-sent")`
-  UPDATE fencepost.attempt AS a
-  SET first_sent_at = now()
-  FROM json_to_recordset($1::json) AS c(tx_id uuid, ordinal integer)
-  WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`;
+export const markAttemptsSent = taking(KEY)("mark-attempts-sent")`
+  UPDATE fencepost.attempt AS a SET first_sent_at = now() FROM (${lists(KEY)}) AS c
+  WHERE a.tx_id = ANY ($1::uuid[]) AND a.tx_id = c.tx_id AND a.ordinal = c.ordinal AND a.first_sent_at IS NULL`;
 
 const COLUMNS = `${selected("a", SIGNED)}, a.is_foreign, a.node_signed, a.is_private, a.created_at, a.first_sent_at`;
 
@@ -75,10 +72,10 @@ export const discloseAttempts = statement("disclose-attempts")`
   SET is_private = false
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.is_private`;
 
+const IDENTIFIED = `${KEY}, tx_hash text` as const;
+
 /** What a node made of attempts that it signed itself. A hash that is known never changes. */
-export const identifyAttempts = counted("identify-attempts", "$3", "identified attempts")`
-  UPDATE fencepost.attempt AS a
-  SET tx_hash = i.tx_hash
-  FROM json_to_recordset($1::json) AS i(tx_id uuid, ordinal integer, tx_hash text)
-  WHERE a.tx_id = ANY ($2::uuid[]) AND a.tx_id = i.tx_id AND a.ordinal = i.ordinal
+export const identifyAttempts = changing(IDENTIFIED, "identify-attempts", "identified attempts")`
+  UPDATE fencepost.attempt AS a SET tx_hash = i.tx_hash FROM (${lists(IDENTIFIED)}) AS i
+  WHERE a.tx_id = ANY ($1::uuid[]) AND a.tx_id = i.tx_id AND a.ordinal = i.ordinal
     AND a.node_signed AND coalesce(a.tx_hash, i.tx_hash) = i.tx_hash`;

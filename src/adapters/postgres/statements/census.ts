@@ -1,18 +1,9 @@
+import type { Census } from "../../../ports/query-store.ts";
+import { LANE_TOTALS } from "../rows/columns.ts";
 import { statement } from "./statement.ts";
 
-export interface CensusRow {
-  readonly created: number;
-  readonly allocated: number;
-  readonly tracking: number;
-  readonly stuck: number;
-  readonly confirmed: number;
-  readonly failed: number;
-  readonly liveConfirmed: number;
-  readonly liveFailed: number;
-  readonly unowned: number;
-  readonly suspended: number;
-  readonly oldestAgeMs: number | null;
-}
+type CensusRow = Omit<Census, "states" | "watched"> &
+  Census["states"] & { readonly liveConfirmed: number; readonly liveFailed: number };
 
 /**
  * What the whole database holds: the counts as kept on the lanes, so that a million settled rows cost nothing. The oldest that
@@ -22,19 +13,14 @@ export interface CensusRow {
  * nobody who is alive holds it.
  */
 export const readCensus = statement<CensusRow>("read-census")`
-  SELECT waiting.created,
-    coalesce(sum(l.live_allocated), 0)::bigint AS allocated,
-    coalesce(sum(l.live_tracking), 0)::bigint AS tracking,
-    coalesce(sum(l.live_stuck), 0)::bigint AS stuck,
-    coalesce(sum(l.confirmed_total), 0)::bigint AS confirmed,
-    coalesce(sum(l.failed_total), 0)::bigint AS failed,
+  SELECT waiting.created AS "CREATED", ${LANE_TOTALS},
     coalesce(sum(l.live_confirmed), 0)::bigint AS live_confirmed,
     coalesce(sum(l.live_failed), 0)::bigint AS live_failed,
     count(*) FILTER (
       WHERE l.live_allocated + l.live_tracking + l.live_stuck > 0 AND (o.instance_id IS NULL OR o.expires_at < clock_timestamp())
-    ) AS unowned,
-    count(*) FILTER (WHERE l.suspended) AS suspended,
-    floor(extract(epoch FROM clock_timestamp() - least(waiting.oldest, min(head.created_at))) * 1000)::bigint AS oldest_age_ms
+    ) AS unowned_lanes,
+    count(*) FILTER (WHERE l.suspended) AS suspended_lanes,
+    floor(extract(epoch FROM clock_timestamp() - least(waiting.oldest, min(head.created_at))) * 1000)::bigint AS oldest_pending_age_ms
   FROM (
     SELECT count(*) AS created,
       min(i.created_at) FILTER (WHERE i.awaits IS NULL OR i.approved_at IS NOT NULL) AS oldest

@@ -1,27 +1,27 @@
 import type { revived } from "../../../domain/troubles/rows.ts";
 import type { PastDatabase, PastInstance, TakeoverRecord } from "../../../ports/sight-store.ts";
-import type { Flat } from "../rows/columns.ts";
-import { statement } from "./statement.ts";
+import { ASKED_LANES, type Flat, LANE } from "../rows/columns.ts";
+import { statement, taking } from "./statement.ts";
 
 /**
- * Who had these lanes, which are about to be taken ($1; $2 by whom) and are locked by now. Before the takeover in the same
+ * Who had these lanes, which are about to be taken ($1, $2; by whom: $3) and are locked by now. Before the takeover in the same
  * transaction: what is judged and taken by the next statement is what is written here. A lane that was given back has no
  * owner: then it was the last that took it.
  */
-export const insertTakeovers = statement("insert-takeovers")`
+export const insertTakeovers = taking(LANE)("insert-takeovers")`
   INSERT INTO fencepost.takeover (chain_id, signer, from_node, to_node, token, why, at)
   SELECT l.chain_id, l.signer, coalesce(o.node_id, (
       SELECT last.to_node FROM fencepost.takeover AS last
       WHERE last.signer = l.signer AND last.chain_id = l.chain_id ORDER BY last.takeover_id DESC LIMIT 1
-    )), (SELECT n.node_id FROM fencepost.node_instance AS n WHERE n.instance_id = $2), l.token + 1,
+    )), (SELECT n.node_id FROM fencepost.node_instance AS n WHERE n.instance_id = $3), l.token + 1,
     CASE WHEN l.owner_instance IS NULL THEN 'it was given back, or its term had ended'
       WHEN o.expires_at <= clock_timestamp() THEN 'the heartbeat of its node had run out'
       ELSE 'its node ended, or was declared dead' END,
     clock_timestamp()
   FROM fencepost.lane AS l
-  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
+  JOIN ${ASKED_LANES}
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
-  WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[]) AND l.token > 0`;
+  WHERE l.token > 0`;
 
 /** Rows that are kept. */
 const KEPT = 10_000;

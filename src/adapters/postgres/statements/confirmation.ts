@@ -1,11 +1,13 @@
 import type { Confirmation } from "../../../domain/chain/confirmations.ts";
-import { statement } from "./statement.ts";
+import { lists } from "../rows/columns.ts";
+import { statement, taking } from "./statement.ts";
+
+const BLOCK = "number bigint, hash text";
 
 /** Canonical blocks as the deciding node saw them. */
-export const insertConfirmations = statement("insert-confirmations")`
-  INSERT INTO fencepost.confirmation (chain_id, block_number, block_hash)
-  SELECT $1, block_number, block_hash
-  FROM json_to_recordset($2::json) AS b(block_number bigint, block_hash text)`;
+export const insertConfirmations = taking(BLOCK)("insert-confirmations")`
+  INSERT INTO fencepost.confirmation (block_number, block_hash, chain_id)
+  SELECT number, hash, $3 FROM (${lists(BLOCK)}) AS b`;
 
 /** The stored canonical blocks of a chain from a height on, ascending. */
 export const readConfirmations = statement<Confirmation>("read-confirmations")`

@@ -1,7 +1,8 @@
+import { lists, names } from "../rows/columns.ts";
 import type { Applied } from "../rows/schema-skew.ts";
 import type { DatabaseIdentity } from "../session/known-history.ts";
 import { PLACE } from "../session/opening.ts";
-import { statement } from "./statement.ts";
+import { statement, taking } from "./statement.ts";
 
 /** The history that the newest registration saw. */
 export const readDatabaseHistory = statement<DatabaseHistoryRow>("read-database-history")`
@@ -44,8 +45,9 @@ export const rememberPosition = statement("remember-position")`
 export const readNewerMigrations = statement<Applied>("read-newer-migrations")`
   SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name`;
 
+const GENESIS = "chain_id bigint, genesis_hash text";
+
 /** The first node to see a chain notes its first block; later ones change nothing. */
-export const noteGenesis = statement("note-genesis")`
-  INSERT INTO fencepost.chain (chain_id, genesis_hash)
-  SELECT g.chain_id, g.genesis_hash FROM json_to_recordset($1::json) AS g(chain_id bigint, genesis_hash text)
+export const noteGenesis = taking(GENESIS)("note-genesis")`
+  INSERT INTO fencepost.chain (${names(GENESIS)}) ${lists(GENESIS)}
   ON CONFLICT (chain_id) DO NOTHING`;

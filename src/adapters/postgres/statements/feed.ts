@@ -6,24 +6,22 @@ import { statement, taking } from "./statement.ts";
 const COMPLETION = `tx_id uuid, chain_id bigint, signer text, request_id text, nonce bigint, state text, sub_state text,
   settled boolean, tx_hash text` as const;
 
+const MANY = "cardinality($1::uuid[])";
+
 /**
  * The feed: last statement before COMMIT, and on the wire together with it. The transaction that appends holds the counter
- * row until COMMIT, so numbers become visible in order and without gaps. $1 to $9, a place for each, in their order; $10 how many
- * they are.
+ * row until COMMIT, so numbers become visible in order and without gaps.
  */
-export const appendCompletions = taking(
-  COMPLETION,
-  statement("append-completions")`
+export const appendCompletions = taking(COMPLETION)("append-completions")`
   WITH counter AS (
-    UPDATE fencepost.feed AS f SET last_seq = f.last_seq + $10 WHERE f.only_row RETURNING f.epoch, f.last_seq
+    UPDATE fencepost.feed AS f SET last_seq = f.last_seq + ${MANY} WHERE f.only_row RETURNING f.epoch, f.last_seq
   ), appended AS (
     INSERT INTO fencepost.completion (seq, epoch, ${names(COMPLETION)}, at)
-    SELECT counter.last_seq - $10 + c.place, counter.epoch, ${names(COMPLETION)}, now()
+    SELECT counter.last_seq - ${MANY} + c.place, counter.epoch, ${names(COMPLETION)}, now()
     FROM counter, (${lists(COMPLETION)}, generate_subscripts($1::uuid[], 1) AS place) AS c
     RETURNING 1
   )
-  SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), $10, 'completions') FROM counter`,
-);
+  SELECT counter.last_seq, fencepost.require_rows((SELECT count(*) FROM appended), ${MANY}, 'completions') FROM counter`;
 
 /** The feed after a number. Nothing below a number that was seen can appear later: see `appendCompletions`. */
 export const readCompletions = statement<Flat<CompletionRecord>>("read-completions")`

@@ -1,6 +1,6 @@
 import type { Lane } from "../../../domain/lane.ts";
-import type { ReservationState } from "../../../domain/transaction/reservations.ts";
-import type { State, SubState } from "../../../domain/transaction/transitions.ts";
+import type { FoundReservation, FoundTransaction } from "../../../ports/sight-store.ts";
+import type { Flat } from "../rows/columns.ts";
 import { statement } from "./statement.ts";
 
 /**
@@ -12,16 +12,10 @@ const TRANSACTION = "t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.sta
 const WAITING = `t.tx_id, t.chain_id, t.signer, t.request_id, NULL::bigint AS nonce, 'CREATED' AS state,
     CASE WHEN t.awaits IS NOT NULL AND t.approved_at IS NULL THEN 'AWAITING_APPROVAL' END AS sub_state`;
 
-export interface FoundRow extends Lane {
-  readonly txId: string;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
-  readonly state: State;
-  readonly subState: SubState | null;
-}
+const search = statement<Flat<FoundTransaction>>;
 
 /** By id, from $1 to $2, at most $3. */
-export const searchIds = statement<FoundRow>("search-ids")`
+export const searchIds = search("search-ids")`
   (SELECT ${TRANSACTION} FROM fencepost.transaction AS t WHERE t.tx_id >= $1 AND t.tx_id <= $2 ORDER BY t.tx_id LIMIT $3)
   UNION ALL
   (
@@ -30,13 +24,13 @@ export const searchIds = statement<FoundRow>("search-ids")`
   )`;
 
 /** Those that have an attempt with this hash. */
-export const searchHash = statement<FoundRow>("search-hash")`
+export const searchHash = search("search-hash")`
   SELECT ${TRANSACTION} FROM fencepost.attempt AS a
   CROSS JOIN LATERAL (SELECT * FROM fencepost.transaction AS own WHERE own.tx_id = a.tx_id OFFSET 0) AS t
   WHERE a.tx_hash = $1`;
 
 /** By request id, from $1 on and below $2, at most $3. */
-export const searchRequests = statement<FoundRow>("search-requests")`
+export const searchRequests = search("search-requests")`
   (
     SELECT ${TRANSACTION} FROM fencepost.transaction AS t
     WHERE t.request_id >= $1 AND t.request_id < $2 AND t.owns_request AND t.request_id IS NOT NULL
@@ -59,7 +53,7 @@ export const searchSigners = statement<Lane>("search-signers")`
 const LANES_LOOKED_AT = 500;
 
 /** What holds nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
-export const searchNonce = statement<FoundRow>("search-nonce")`
+export const searchNonce = search("search-nonce")`
   SELECT ${TRANSACTION}
   FROM (
     SELECT l.signer, l.chain_id FROM fencepost.lane AS l
@@ -74,13 +68,7 @@ export const searchNonce = statement<FoundRow>("search-nonce")`
   LIMIT $4`;
 
 /** Reservations by id, from $1 to $2, at most $3. */
-export const searchReservations = statement<FoundReservationRow>("search-reservations")`
+export const searchReservations = statement<Flat<FoundReservation>>("search-reservations")`
   SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.state FROM fencepost.reservation AS r
   WHERE r.reservation_id >= $1 AND r.reservation_id <= $2
   ORDER BY r.reservation_id LIMIT $3`;
-
-export interface FoundReservationRow extends Lane {
-  readonly reservationId: string;
-  readonly nonce: number;
-  readonly state: ReservationState;
-}

@@ -1,7 +1,7 @@
 import type { Decision } from "../../../ports/lane-store.ts";
 import type { HistoryRecord } from "../../../ports/query-store.ts";
 import { lists, names } from "../rows/columns.ts";
-import { counted, statement, taking } from "./statement.ts";
+import { changing, statement, taking } from "./statement.ts";
 
 const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_state text, state text, sub_state text,
   node_id text, token bigint, reason text, actor text, audit jsonb, count integer` as const;
@@ -12,29 +12,22 @@ const WRITTEN = `${STEP}, at timestamptz` as const;
  * worked out behind the lane's lock: one that is a row already must be loud and end the commit. $1 to $14, a place for each
  * step; a column that no step has anything in is null.
  */
-export const writeHistory = taking(
-  WRITTEN,
-  statement("write-history")`
+export const writeHistory = taking(WRITTEN)("write-history")`
   INSERT INTO fencepost.step (${names(STEP)}, first_at, last_at)
   SELECT ${names(STEP)}, coalesce(at, now()), coalesce(at, now())
-  FROM (${lists(WRITTEN)}) AS s`,
-);
+  FROM (${lists(WRITTEN)}) AS s`;
 
 const REPEAT = "tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text";
 
 /**
  * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. One that
- * stood on the row of its transaction becomes a row of its own (the view's trigger). $1 the ids,
- * $2 to $6, a place for each: ordinal, how often, node, token, reason; $7 how many they are.
+ * stood on the row of its transaction becomes a row of its own (the view's trigger).
  */
-export const repeatHistory = taking(
-  REPEAT,
-  counted("repeat-history", "$7", "repeated steps")`
+export const repeatHistory = changing(REPEAT, "repeat-history", "repeated steps")`
   UPDATE fencepost.history AS h
   SET count = h.count + s.count, node_id = s.node_id, token = s.token, reason = s.reason, last_at = now()
   FROM (${lists(REPEAT)}) AS s
-  WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal`,
-);
+  WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal`;
 
 /** What happened to a transaction, first to last. */
 export const readHistory = statement<HistoryRow>("read-history")`

@@ -1,21 +1,20 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { Hole } from "../../../domain/nonces/holes.ts";
-import { names } from "../rows/columns.ts";
-import { counted, statement } from "./statement.ts";
+import { LANE, lists, names } from "../rows/columns.ts";
+import { changing, statement, taking } from "./statement.ts";
 
-const HOLE =
-  "chain_id bigint, signer text, nonce bigint, why text, detail text, reservation_id uuid, owner text, ttl_ms bigint";
+const CLOSED = `nonce bigint, ${LANE}` as const;
+const HOLE = `${CLOSED}, why text, detail text, reservation_id uuid, owner text, ttl_ms bigint` as const;
 
 /** Plain inserts: a nonce that is a hole already would be one that was given up twice, which must be loud. */
-export const writeHoles = statement("write-holes")`
+export const writeHoles = taking(HOLE)("write-holes")`
   INSERT INTO fencepost.hole (${names(HOLE)}, since)
-  SELECT ${names(HOLE)}, now() FROM json_to_recordset($1::json) AS h(${HOLE})`;
+  SELECT ${names(HOLE)}, now() FROM (${lists(HOLE)}) AS h`;
 
 /** Holes that this commit closes. */
-export const deleteHoles = counted("delete-holes", "$5", "closed holes")`
-  DELETE FROM fencepost.hole AS h
-  USING json_to_recordset($1::json) AS c(chain_id bigint, signer text, nonce bigint)
-  WHERE h.signer = ANY ($2::text[]) AND h.chain_id = ANY ($3::bigint[]) AND h.nonce = ANY ($4::bigint[])
+export const deleteHoles = changing(CLOSED, "delete-holes", "closed holes")`
+  DELETE FROM fencepost.hole AS h USING (${lists(CLOSED)}) AS c
+  WHERE h.nonce = ANY ($1::bigint[]) AND h.chain_id = ANY ($2::bigint[]) AND h.signer = ANY ($3::text[])
     AND h.signer = c.signer AND h.chain_id = c.chain_id AND h.nonce = c.nonce`;
 
 const HOLES = `SELECT ${names(HOLE)}, since FROM fencepost.hole AS h`;

@@ -1,21 +1,18 @@
 import type { Intent } from "../../../domain/transaction/transaction.ts";
 import type { ExistingTransaction } from "../../../ports/lane-store.ts";
 import type { WhatWaits } from "../../../ports/left-request-store.ts";
-import { behind, type Flat, lists, names, parameters, selected, stored } from "../rows/columns.ts";
+import { type Flat, LANE, lists, names, parameters, selected, stored } from "../rows/columns.ts";
 import { ASKED, INTENT, type PayloadColumns, SAID, SHOWN } from "../rows/transaction-fields.ts";
-import { counted, statement, taking } from "./statement.ts";
+import { changing, counted, statement, taking } from "./statement.ts";
 import type { RecordRow } from "./transaction.ts";
 
 /**
  * A write without a fence, on a connection and a search path that are not ours. Sent unnamed. Every parameter says its type:
  * some libraries send all of them as text.
  */
-export const insertIntakeRow = taking(
-  INTENT,
-  statement("insert-intake-row")`
+export const insertIntakeRow = taking(INTENT)("insert-intake-row")`
   INSERT INTO fencepost.intake (${names(INTENT)})
-  VALUES (${parameters(INTENT)})`,
-);
+  VALUES (${parameters(INTENT)})`;
 
 const AWAITS = "i.awaits, i.expires_at, i.approved_at IS NOT NULL AS approved, i.unanswered";
 
@@ -50,17 +47,17 @@ export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
  * What waits in the intake table for these lanes, in call order: everything that is visible and not settled, never by a
  * cursor over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
  */
-export const loadIntake = statement<IntakeIntentRow>("load-intake")`
+export const loadIntake = taking(LANE)<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, ${AWAITS}, coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${selected("i", INTENT)}
   FROM (
     SELECT w.* FROM fencepost.intake AS w
-    WHERE w.alias_of IS NULL AND w.signer = ANY ($3::text[]) AND w.chain_id = ANY ($2::bigint[]) AND ${isDue("w")}
-      AND (w.intake_id <> ALL ($5::bigint[]) OR w.valid_until <= clock_timestamp())
+    WHERE w.alias_of IS NULL AND w.signer = ANY ($2::text[]) AND w.chain_id = ANY ($1::bigint[]) AND ${isDue("w")}
+      AND (w.intake_id <> ALL ($4::bigint[]) OR w.valid_until <= clock_timestamp())
     OFFSET 0
   ) AS i
-  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON i.chain_id = k.chain_id AND i.signer = k.signer
+  JOIN (${lists(LANE)}) AS k ON i.chain_id = k.chain_id AND i.signer = k.signer
   ORDER BY i.intake_id
-  LIMIT $4`;
+  LIMIT $3`;
 
 export type IntakeIntentRow = Flat<Omit<Intent, "payload" | "allowNoCode" | "validUntil">> &
   PayloadColumns &
@@ -144,53 +141,51 @@ export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
 
 const AWAITING = `${INTENT}, awaits text, expires_at timestamptz` as const;
 
-/** Intents that begin to wait for approval as they are created. A place for each, and how many they are. */
-export const insertAwaiting = taking(
-  AWAITING,
-  counted("insert-awaiting", behind(AWAITING), "intents that wait for approval")`
+/** Intents that begin to wait for approval as they are created. */
+export const insertAwaiting = changing(AWAITING, "insert-awaiting", "intents that wait for approval")`
   INSERT INTO fencepost.intake (${names(AWAITING)}, created_at)
-  SELECT ${stored(AWAITING)}, now() FROM (${lists(AWAITING)}) AS w`,
-);
+  SELECT ${stored(AWAITING)}, now() FROM (${lists(AWAITING)}) AS w`;
+
+const AWAITS_NOW = "intake_id bigint, awaits text, expires_at timestamptz";
 
 /** Intake rows that are found to need approval as they would get their nonces. */
-export const awaitIntake = counted("await-intake", "$3", "intake rows that wait for approval")`
-  UPDATE fencepost.intake AS i
-  SET awaits = w.awaits, expires_at = w.expires_at, unanswered = false
-  FROM json_to_recordset($1::json) AS w(intake_id bigint, awaits text, expires_at timestamptz)
-  WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = w.intake_id AND i.awaits IS NULL`;
+export const awaitIntake = changing(AWAITS_NOW, "await-intake", "intake rows that wait for approval")`
+  UPDATE fencepost.intake AS i SET awaits = w.awaits, expires_at = w.expires_at, unanswered = false
+  FROM (${lists(AWAITS_NOW)}) AS w
+  WHERE i.intake_id = ANY ($1::bigint[]) AND i.intake_id = w.intake_id AND i.awaits IS NULL`;
 
-export const approveIntake = counted("approve-intake", "$2", "approved intake rows")`
+export const approveIntake = counted("approve-intake", "approved intake rows")`
   UPDATE fencepost.intake AS i SET approved_at = now()
   WHERE i.intake_id = ANY ($1::bigint[]) AND i.awaits IS NOT NULL AND i.approved_at IS NULL`;
 
+const HELD = "intake_id bigint, holds boolean, steps integer";
+
 /** Intake rows that an operator holds back, or lets go on; each is one more step of its history. */
-export const holdIntake = counted("hold-intake", "$3", "intake rows that are held back or let go")`
-  UPDATE fencepost.intake AS i
-  SET held_since = CASE WHEN h.holds THEN now() END, holds = i.holds + h.steps
-  FROM json_to_recordset($1::json) AS h(intake_id bigint, holds boolean, steps integer)
-  WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = h.intake_id`;
+export const holdIntake = changing(HELD, "hold-intake", "intake rows that are held back or let go")`
+  UPDATE fencepost.intake AS i SET held_since = CASE WHEN h.holds THEN now() END, holds = i.holds + h.steps
+  FROM (${lists(HELD)}) AS h
+  WHERE i.intake_id = ANY ($1::bigint[]) AND i.intake_id = h.intake_id`;
+
+const ALIAS = "intake_id bigint, of uuid";
 
 /** Intake rows whose request id already had a transaction with the same payload: their id becomes another name of it. */
-export const aliasIntake = statement("alias-intake")`
-  UPDATE fencepost.intake AS i
-  SET alias_of = a.alias_of
-  FROM json_to_recordset($1::json) AS a(intake_id bigint, alias_of uuid)
-  WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = a.intake_id`;
+export const aliasIntake = taking(ALIAS)("alias-intake")`
+  UPDATE fencepost.intake AS i SET alias_of = a.of FROM (${lists(ALIAS)}) AS a
+  WHERE i.intake_id = ANY ($1::bigint[]) AND i.intake_id = a.intake_id`;
+
+const REFUSED =
+  `intake_id bigint, event text, sub_state text, reason text, owns_request boolean, node_id text, token bigint,
+  steps integer, actor text, audit jsonb` as const;
 
 /**
  * Intake rows that get no nonce: final at once, with those steps of their history that are not written yet. Their completions follow. A refused
  * row owns its request id unless another transaction does already, stored or earlier in the same commit. That is asked by a
  * sub-select per row, because an anti-join would invite a plan that reads every transaction there is.
  */
-export const refuseIntake = statement("refuse-intake")`
-  WITH fate AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json) AS f(
-      intake_id bigint, event text, sub_state text, reason text, owns_request boolean, node_id text, token bigint,
-      steps integer, actor text, audit jsonb
-    )
-  ), consumed AS (
-    DELETE FROM fencepost.intake AS i USING fate AS f
-    WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = f.intake_id
+export const refuseIntake = taking(REFUSED)("refuse-intake")`
+  WITH consumed AS (
+    DELETE FROM fencepost.intake AS i USING (${lists(REFUSED)}) AS f
+    WHERE i.intake_id = ANY ($1::bigint[]) AND i.intake_id = f.intake_id
     RETURNING i.*, f.event, f.sub_state, f.reason, f.owns_request, f.node_id, f.token, f.steps, f.actor, f.audit
   ), refused AS (
     INSERT INTO fencepost.transaction (
@@ -225,8 +220,8 @@ export const refuseIntake = statement("refuse-intake")`
       now(), now()
     FROM consumed
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM refused), $3, 'refused intake rows')`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM refused), cardinality($1), 'refused intake rows')`;
 
 /** Intake rows that became transactions in this commit. */
-export const deleteIntake = counted("delete-intake", "$2", "consumed intake rows")`
+export const deleteIntake = counted("delete-intake", "consumed intake rows")`
   DELETE FROM fencepost.intake AS i WHERE i.intake_id = ANY ($1::bigint[])`;

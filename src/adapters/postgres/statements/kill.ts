@@ -1,11 +1,13 @@
 import type { KillRecord } from "../../../ports/kill-store.ts";
-import { statement } from "./statement.ts";
+import { lists, names } from "../rows/columns.ts";
+import { statement, taking } from "./statement.ts";
 
-/** $1: orders. One that stands there already stays as it is, also where it was ended. */
-export const keepKills = statement("keep-kills")`
-  INSERT INTO fencepost.kill (kill_id, signer, actor, reason, at)
-  SELECT k.kill_id, k.signer, k.actor, k.reason, clock_timestamp()
-  FROM json_to_recordset($1::json) AS k(kill_id uuid, signer text, actor text, reason text)
+const KILL = "kill_id uuid, signer text, actor text, reason text";
+
+/** A kill that is kept already stays as it is, also if it was ended. */
+export const keepKills = taking(KILL)("keep-kills")`
+  INSERT INTO fencepost.kill (${names(KILL)}, at)
+  SELECT ${names(KILL)}, clock_timestamp() FROM (${lists(KILL)}) AS k
   ON CONFLICT (kill_id) DO NOTHING`;
 
 /** $1: about which signer; null: about everything. By whom ($2) and why ($3). */

@@ -1,37 +1,30 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LaneQueue, LaneSnapshot, SuspendedBy } from "../../../ports/lane-store.ts";
 import type { LaneDecisionRecord, LaneRecord } from "../../../ports/query-store.ts";
-import { type Flat, lists, names, type OwnerColumns } from "../rows/columns.ts";
+import { ASKED_LANES, type Flat, LANE, lists, names, type OwnerColumns } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /** Inserts lanes that do not exist yet, free and with token 0. In lock order, because two nodes may do this at once. */
-export const ensureLanes = statement("ensure-lanes")`
-  INSERT INTO fencepost.lane (chain_id, signer)
-  SELECT k.chain_id, k.signer
-  FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
-  ORDER BY k.chain_id, k.signer
+export const ensureLanes = taking(LANE)("ensure-lanes")`
+  INSERT INTO fencepost.lane (${names(LANE)})
+  SELECT ${names(LANE)} FROM (${lists(LANE)}) AS k ORDER BY k.chain_id, k.signer
   ON CONFLICT (signer, chain_id) DO NOTHING
   RETURNING chain_id`;
 
-/** Which of these lanes exist; the caller drops pairs that it did not ask for. */
-export const findLanes = statement<Lane>("find-lanes")`
-  SELECT l.chain_id, l.signer
-  FROM fencepost.lane AS l
-  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])`;
+/** Which of these lanes exist. */
+export const findLanes = taking(LANE)<Lane>("find-lanes")`
+  SELECT l.chain_id, l.signer FROM fencepost.lane AS l JOIN ${ASKED_LANES}`;
 
 /** Waits until no transaction has a lane locked, and lets none lock one before COMMIT. Readers do not notice. */
 export const lockLaneTable = statement("lock-lane-table")`SELECT fencepost.lock_lane_table()`;
 
 /** Waits until no transaction has any of these lanes locked. Ascending, as everywhere. */
-export const lockLanesByKey = statement("lock-lanes-by-key")`
-  SELECT 1
-  FROM fencepost.lane AS l
-  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
-  WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[])
+export const lockLanesByKey = taking(LANE)("lock-lanes-by-key")`
+  SELECT 1 FROM fencepost.lane AS l JOIN ${ASKED_LANES}
   ORDER BY l.chain_id, l.signer
   FOR NO KEY UPDATE OF l`;
 
-const TERM = "chain_id bigint, signer text, instance_id uuid, token bigint";
+const TERM = `${LANE}, instance_id uuid, token bigint` as const;
 const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch integer, departed boolean,
   policy_stamp uuid` as const;
 
@@ -57,7 +50,7 @@ const held = (columns: string, expected = ""): string => `
    FOR NO KEY UPDATE OF l`;
 
 /** First in a commit of two round trips: what it answers with stays true until COMMIT. */
-export const lockLanes = taking(TERM, statement<LockedLaneRow>("lock-lanes")`${held(TERM)}`);
+export const lockLanes = taking(TERM)<LockedLaneRow>("lock-lanes")`${held(TERM)}`;
 
 /**
  * First in a commit of one round trip, which was decided from lanes as they were left: ends the transaction unless every
@@ -65,11 +58,9 @@ export const lockLanes = taking(TERM, statement<LockedLaneRow>("lock-lanes")`${h
  *
  * $1 to $4 as in `lockLanes`; $5 to $7 cursor, suspension and epoch as they were left, $8 whether something of the lane had
  * left by retention: only then are request ids looked for among the hashes; $9 the stamp of the policy document that the
- * commit was judged by. $10 how many lanes they are, $11 the transaction's marker.
+ * commit was judged by. $10 the transaction's marker.
  */
-export const proveLanes = taking(
-  LEFT,
-  statement("prove-lanes")`
+export const proveLanes = taking(LEFT)("prove-lanes")`
   WITH held AS MATERIALIZED (${held(
     LEFT,
     `
@@ -78,8 +69,7 @@ export const proveLanes = taking(
       AND l.policy_stamp = f.policy_stamp`,
   )}
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM held), $10, 'lanes as they were left'), fencepost.require_open($11)`,
-);
+  SELECT fencepost.require_rows((SELECT count(*) FROM held), cardinality($1), 'lanes as they were left'), fencepost.require_open($10)`;
 
 export interface LockedLaneRow extends Lane {
   readonly ownerInstance: string;
@@ -189,19 +179,17 @@ export interface LaneListRow extends Omit<LaneRecord, "lane" | "owner" | "holes"
   readonly headOfLine: (Omit<NonNullable<LaneRecord["headOfLine"]>, "createdAt"> & { createdAt: string }) | null;
 }
 
-const LANE_CHANGE = `chain_id bigint, signer text, token bigint, next_nonce bigint, suspended_by text,
+const LANE_CHANGE = `${LANE}, token bigint, next_nonce bigint, suspended_by text,
   reconciled_epoch integer, confirmed bigint, failed bigint, live_allocated bigint, live_tracking bigint,
   live_stuck bigint, live_confirmed bigint, live_failed bigint` as const;
 
 /**
  * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
  * for each lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and what is added to the
- * live transactions of each state. $14 how many they are, $15 the transaction's marker where the answer to BEGIN is still
+ * live transactions of each state. $14 the transaction's marker where the answer to BEGIN is still
  * outstanding, else null.
  */
-export const updateLanes = taking(
-  LANE_CHANGE,
-  statement("update-lanes")`
+export const updateLanes = taking(LANE_CHANGE)("update-lanes")`
   WITH changed AS (
     UPDATE fencepost.lane AS l
     SET next_nonce = w.next_nonce,
@@ -220,8 +208,7 @@ export const updateLanes = taking(
       AND l.chain_id = w.chain_id AND l.signer = w.signer AND l.token = w.token
     RETURNING 1
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM changed), $14, 'lanes'), fencepost.require_open($15)`,
-);
+  SELECT fencepost.require_rows((SELECT count(*) FROM changed), cardinality($1), 'lanes'), fencepost.require_open($14)`;
 
 /** The highest nonce of each lane that may have left: a transaction's, or one that a caller had reserved and not released. */
 export const readBoundNonces = statement<BoundNonceRow>("read-bound-nonces")`
@@ -237,12 +224,12 @@ export const readBoundNonces = statement<BoundNonceRow>("read-bound-nonces")`
 
 export type BoundNonceRow = Lane & { readonly nonce: number | null };
 
-const DECISION = "chain_id bigint, signer text, action text, actor text, reason text, node_id text, token bigint";
+const DECISION = `${LANE}, action text, actor text, reason text, node_id text, token bigint` as const;
 
 /** Who decided what about a lane, in the transaction that did it. */
-export const insertLaneDecisions = statement("insert-lane-decisions")`
+export const insertLaneDecisions = taking(DECISION)("insert-lane-decisions")`
   INSERT INTO fencepost.lane_decision (${names(DECISION)}, at)
-  SELECT ${names(DECISION)}, now() FROM json_to_recordset($1::json) AS d(${DECISION})`;
+  SELECT ${names(DECISION)}, now() FROM (${lists(DECISION)}) AS d`;
 
 /** The newest decisions about a lane, newest first. */
 export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisions")`
@@ -257,16 +244,14 @@ const LOOKED_AT = 500;
 
 /**
  * How lanes stand, by what is kept on their rows. Of the open ones, which have the highest nonces, those that are mined and
- * not final are left out. $1 signers, $2 chains.
+ * not final are left out.
  */
-export const readQueues = statement<Flat<LaneQueue>>("read-queues")`
+export const readQueues = taking(LANE)<Flat<LaneQueue>>("read-queues")`
   SELECT l.chain_id, l.signer, l.suspended_by IS NOT NULL AS suspended, l.live_stuck > 0 AS is_stuck,
     CASE WHEN l.open > ${LOOKED_AT} THEN l.open ELSE high.waiting END AS ahead,
     coalesce(floor(extract(epoch FROM clock_timestamp() - high.oldest) * 1000), 0)::bigint AS head_age_ms
   FROM (
-    SELECT known.*, known.live_allocated + known.live_tracking + known.live_stuck AS open
-    FROM fencepost.lane AS known
-    WHERE known.signer = ANY ($1::text[]) AND known.chain_id = ANY ($2::bigint[])
+    SELECT l.*, l.live_allocated + l.live_tracking + l.live_stuck AS open FROM fencepost.lane AS l JOIN ${ASKED_LANES}
   ) AS l
   CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE t.waits) AS waiting, min(t.created_at) FILTER (WHERE t.waits) AS oldest

@@ -1,29 +1,28 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { LeaseRecord } from "../../../ports/lease-store.ts";
-import type { Flat, OwnerColumns } from "../rows/columns.ts";
-import { counted, statement } from "./statement.ts";
+import { ASKED_LANES, type Flat, LANE, lists, type OwnerColumns } from "../rows/columns.ts";
+import { changing, statement, taking } from "./statement.ts";
 
 /** Those of these lanes that have no owner, or a dead one; looked at, not locked. */
-export const findFreeLanes = statement<Lane>("find-free-lanes")`
+export const findFreeLanes = taking(LANE)<Lane>("find-free-lanes")`
   SELECT l.chain_id, l.signer
   FROM fencepost.lane AS l
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
-  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
-  WHERE l.chain_id = ANY ($2::bigint[]) AND l.signer = ANY ($3::text[]) AND (l.owner_instance IS NULL OR o.dead)`;
+  JOIN ${ASKED_LANES}
+  WHERE l.owner_instance IS NULL OR o.dead`;
 
 /**
- * Locks at most $5 of these lanes that are held by the claimant ($2) or free, its own first, passing over what others
+ * Locks at most $4 of these lanes that are held by the claimant ($3) or free, its own first, passing over what others
  * have locked. Twenty nodes that ask at once thus share instead of queueing.
  */
-export const pickLanes = statement<PickedRow>("pick-lanes")`
-  SELECT l.chain_id, l.signer, l.token, l.owner_instance IS NOT DISTINCT FROM $2::uuid AS kept
+export const pickLanes = taking(LANE)<PickedRow>("pick-lanes")`
+  SELECT l.chain_id, l.signer, l.token, l.owner_instance IS NOT DISTINCT FROM $3::uuid AS kept
   FROM fencepost.lane AS l
   LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance
-  JOIN json_to_recordset($1::json) AS k(chain_id bigint, signer text) ON l.chain_id = k.chain_id AND l.signer = k.signer
-  WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[])
-    AND (l.owner_instance IS NULL OR l.owner_instance = $2 OR o.dead)
-  ORDER BY l.owner_instance IS NOT DISTINCT FROM $2::uuid DESC, l.chain_id, l.signer
-  LIMIT $5
+  JOIN ${ASKED_LANES}
+  WHERE l.owner_instance IS NULL OR l.owner_instance = $3 OR o.dead
+  ORDER BY l.owner_instance IS NOT DISTINCT FROM $3::uuid DESC, l.chain_id, l.signer
+  LIMIT $4
   FOR NO KEY UPDATE OF l SKIP LOCKED`;
 
 export type PickedRow = Lane & { readonly token: number; readonly kept: boolean };
@@ -32,18 +31,18 @@ export type PickedRow = Lane & { readonly token: number; readonly kept: boolean 
  * Takes lanes over that are free: never held, released, or of a dead instance. They were locked and judged by the
  * statements before this one; it judges again, and ends the transaction where it finds otherwise.
  */
-export const takeLanes = counted("take-lanes", "$5", "lanes taken")`
+export const takeLanes = changing(LANE, "take-lanes", "lanes taken")`
   UPDATE fencepost.lane AS l
-  SET owner_instance = $2, token = l.token + 1, acquired_at = clock_timestamp()
-  FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text)
-  WHERE l.chain_id = ANY ($3::bigint[]) AND l.signer = ANY ($4::text[])
+  SET owner_instance = $3, token = l.token + 1, acquired_at = clock_timestamp()
+  FROM (${lists(LANE)}) AS k
+  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
     AND l.chain_id = k.chain_id AND l.signer = k.signer
     AND (
       l.owner_instance IS NULL
       OR coalesce((SELECT o.dead FROM fencepost.node_instance AS o WHERE o.instance_id = l.owner_instance), true)
     )
     AND (
-      SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $2
+      SELECT NOT n.dead AND n.expires_at > clock_timestamp() FROM fencepost.node_instance AS n WHERE n.instance_id = $3
     )`;
 
 /** The lanes of a dead instance are free, so they have no owner here. */

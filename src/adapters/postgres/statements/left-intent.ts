@@ -1,4 +1,5 @@
-import { statement } from "./statement.ts";
+import { lists } from "../rows/columns.ts";
+import { statement, taking } from "./statement.ts";
 
 /** Rows of the intake table with these ids. */
 export const readLeft = statement<LeftRow>("read-left")`
@@ -13,16 +14,16 @@ export interface LeftRow {
   readonly awaits: boolean;
 }
 
+const DECLINED = "intake_id bigint, problem text";
+
 /**
  * Intents that nodes of the release before left in the intake table, refused while their senders wait: the row goes, and with it
  * the claim on the request id. Answers that nobody came to read are deleted on the way.
  */
-export const declineIntents = statement("decline-intents")`
-  WITH told AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json) AS d(intake_id bigint, problem text)
-  ), gone AS (
-    DELETE FROM fencepost.intake AS i USING told AS d
-    WHERE i.intake_id = ANY ($2::bigint[]) AND i.intake_id = d.intake_id AND i.unanswered
+export const declineIntents = taking(DECLINED)("decline-intents")`
+  WITH gone AS (
+    DELETE FROM fencepost.intake AS i USING (${lists(DECLINED)}) AS d
+    WHERE i.intake_id = ANY ($1::bigint[]) AND i.intake_id = d.intake_id AND i.unanswered
     RETURNING i.tx_id, i.chain_id, d.problem
   ), kept AS (
     INSERT INTO fencepost.declined (tx_id, chain_id, problem, at) SELECT tx_id, chain_id, problem, now() FROM gone
@@ -30,4 +31,4 @@ export const declineIntents = statement("decline-intents")`
   ), old AS (
     DELETE FROM fencepost.declined WHERE at < now() - interval '10 minutes'
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM kept), $3, 'declined intake rows')`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM kept), cardinality($1), 'declined intake rows')`;

@@ -1,28 +1,27 @@
-import type { Lane } from "../../../domain/lane.ts";
 import type { BegunRequest, LeftStanding } from "../../../ports/left-request-store.ts";
-import { behind, lists, names, stored } from "../rows/columns.ts";
+import { behind, type Flat, LANE, lists, names, stored } from "../rows/columns.ts";
 import { INTENT } from "../rows/transaction-fields.ts";
 import { statement, taking } from "./statement.ts";
 
 /** How many one look begins. */
 const AT_ONCE = 50;
 
-const REQUEST = `left_id uuid, chain_id bigint, signer text, action text, body text, owner text, repeatable boolean`;
+const REQUEST = `left_id uuid, ${LANE}, action text, body text, owner text, repeatable boolean` as const;
 
-/** $2: time in which they may be begun, in milliseconds. Rows that nobody came to read are deleted on the way. */
-export const leaveRequests = statement("leave-requests")`
+/** $8: time in which they may be begun, in milliseconds. Rows that nobody came to read are deleted on the way. */
+export const leaveRequests = taking(REQUEST)("leave-requests")`
   WITH old AS (
     DELETE FROM fencepost.left_request WHERE until < now() - interval '1 minute'
   )
   INSERT INTO fencepost.left_request (${names(REQUEST)}, until)
-  SELECT ${names(REQUEST)}, now() + $2 * interval '1 millisecond'
-  FROM json_to_recordset($1::json) AS w(place integer, ${REQUEST}) ORDER BY place`;
+  SELECT ${names(REQUEST)}, now() + $8 * interval '1 millisecond'
+  FROM (${lists(REQUEST)}, generate_subscripts($1::uuid[], 1) AS place) AS w ORDER BY place`;
 
 /**
  * $1: chain and signer of each lane. One that another statement has locked is passed over: its sender withdraws it, or
  * the next look finds it.
  */
-export const beginRequests = statement<Omit<BegunRequest, "lane"> & Lane>("begin-requests")`
+export const beginRequests = statement<Flat<BegunRequest>>("begin-requests")`
   WITH due AS MATERIALIZED (
     SELECT r.left_id, r.begun_by IS NOT NULL AS begun_before
     FROM fencepost.left_request AS r
@@ -54,9 +53,7 @@ export const readLeftRequests = statement<LeftStanding>("read-left-requests")`
  * The intents are accepted if nobody has begun the request, which is named behind them. The DELETE waits for an owner that
  * begins it at this moment, and then finds it begun: of the two, one holds.
  */
-export const withdrawRequest = taking(
-  INTENT,
-  statement<{ readonly leftId: string }>("withdraw-request")`
+export const withdrawRequest = taking(INTENT)<{ readonly leftId: string }>("withdraw-request")`
   WITH withdrawn AS (
     DELETE FROM fencepost.left_request WHERE left_id = ${behind(INTENT)} AND begun_by IS NULL AND answer IS NULL
     RETURNING left_id
@@ -66,5 +63,4 @@ export const withdrawRequest = taking(
     FROM (${lists(INTENT)}, generate_subscripts($1::uuid[], 1) AS place) AS w
     WHERE EXISTS (SELECT 1 FROM withdrawn) ORDER BY place
   )
-  SELECT left_id FROM withdrawn`,
-);
+  SELECT left_id FROM withdrawn`;

@@ -41,7 +41,7 @@ const RENEWAL = `UPDATE fencepost.node_instance AS n
 export const renewInstance = statement("renew-instance")`${RENEWAL} RETURNING n.counter`;
 
 /** The same in one write with COMMIT behind it: where nothing was renewed, the transaction ends. $3: its marker. */
-export const renewKnownInstance = counted("renew-known-instance", "1", "living instances")`
+export const renewKnownInstance = counted("renew-known-instance", "living instances", "1")`
   ${RENEWAL} AND fencepost.require_open($3)`;
 
 export const announceInstance = statement("announce-instance")`
@@ -106,7 +106,7 @@ export const tellLock = statement<{ readonly told: boolean }>("tell-lock")`
  * As `tellLock`, in one write with COMMIT behind it: where the instance is over, or the lock is not where others look,
  * the transaction ends. $4: its marker.
  */
-export const tellKnownLock = counted("tell-known-lock", "1", "living instances with this lock")`
+export const tellKnownLock = counted("tell-known-lock", "living instances with this lock", "1")`
   UPDATE fencepost.node_instance AS n
   SET session_lock = $2::integer, counter = n.counter + 1
   WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp() AND fencepost.require_open($4)

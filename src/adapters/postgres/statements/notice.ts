@@ -1,13 +1,16 @@
-import { MOST_ACKNOWLEDGED, type NoticeEvidence, type NoticeKind } from "../../../domain/cluster/notices.ts";
+import { MOST_ACKNOWLEDGED, type Notice, type NoticeEvidence } from "../../../domain/cluster/notices.ts";
 import type { Address, Hex } from "../../../domain/lane.ts";
+import { LANE, lists } from "../rows/columns.ts";
 import { MERGED, OPEN } from "../rows/notice-parts.ts";
-import { statement } from "./statement.ts";
+import { statement, taking } from "./statement.ts";
+
+const FOREIGN_USE = `${LANE}, times bigint, evidence jsonb` as const;
 
 /** Foreign uses of keys, one row for each lane. The lane's lock is held: one commit of a lane after the other. */
-export const writeNotices = statement("write-notices")`
+export const writeNotices = taking(FOREIGN_USE)("write-notices")`
   INSERT INTO fencepost.notice AS n (kind, chain_id, signer, first_seen_at, last_seen_at, times, evidence)
   SELECT 'EXTERNAL_KEY_USE', u.chain_id, u.signer, now(), now(), u.times, u.evidence
-  FROM json_to_recordset($1::json) AS u(chain_id bigint, signer text, times bigint, evidence jsonb)
+  FROM (${lists(FOREIGN_USE)}) AS u
   ORDER BY u.signer, u.chain_id
   ON CONFLICT (signer, chain_id) WHERE kind = 'EXTERNAL_KEY_USE' AND acknowledged_at IS NULL
   DO UPDATE SET ${MERGED}`;
@@ -59,18 +62,11 @@ export const forgetNotices = statement<{ readonly noticeId: string }>("forget-no
   ))
   RETURNING notice_id`;
 
-export interface NoticeRow {
-  readonly noticeId: string;
-  readonly kind: NoticeKind;
+export interface NoticeRow extends Omit<Notice, "lane" | "evidence" | "acknowledged"> {
   readonly chainId: number | null;
   readonly signer: Address | null;
-  readonly nodeId: string | null;
-  readonly firstSeenAt: Date;
-  readonly lastSeenAt: Date;
-  readonly times: number;
   /** Times in it are text. */
   readonly evidence: readonly (Omit<NoticeEvidence, "at"> & { readonly at: string })[];
-  readonly overAt: Date | null;
   readonly acknowledgedAt: Date | null;
   readonly acknowledgedBy: string | null;
   readonly acknowledgedWhy: string | null;

@@ -1,7 +1,7 @@
 import { BEHIND_ITS_COMPLETION_MS, type OldRow } from "../../../domain/cluster/retention.ts";
 import type { Lane } from "../../../domain/lane.ts";
-import { lists } from "../rows/columns.ts";
-import { counted, statement, taking } from "./statement.ts";
+import { LANE, lists } from "../rows/columns.ts";
+import { changing, counted, statement, taking } from "./statement.ts";
 
 /** One node at a time shortens the feed; who does not get the turn has nothing to do. */
 export const takeFeedTurn = statement<{ readonly taken: boolean }>("take-feed-turn")`
@@ -15,18 +15,18 @@ export const readLowest = statement<{ readonly seq: number; readonly at: Date }>
   SELECT c.seq, c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT $1`;
 
 /** $1 the highest number that leaves, $2 how many do. */
-export const deleteCompletions = counted("delete-completions", "$2", "completions that leave")`
+export const deleteCompletions = counted("delete-completions", "completions that leave", "$2")`
   DELETE FROM fencepost.completion AS c WHERE c.seq <= $1`;
 
 /**
  * Last before COMMIT, as whatever locks the feed's row. In the transaction that takes the completions away: a caller that is
  * below $1 reads the mark, or the completions, and never a gap.
  */
-export const markTruncated = counted("mark-truncated", "1", "feeds")`
+export const markTruncated = counted("mark-truncated", "feeds", "1")`
   UPDATE fencepost.feed AS f SET truncated_through = greatest(f.truncated_through, $1) WHERE f.only_row`;
 
 /**
- * Before this a transaction became final that may leave: older than $1 milliseconds, and than the oldest completion that is
+ * Before this a transaction became final that may leave: older than $3 milliseconds, and than the oldest completion that is
  * kept (domain/retention.ts). In `bound`, the lowest id of that time: ids begin with the time of creation, and what was
  * created later cannot have been final before.
  */
@@ -36,7 +36,7 @@ const HORIZON = `
     )::uuid AS bound
   FROM (
     SELECT f.oldest_in_feed,
-      least(now() - $1::bigint * interval '1 millisecond', f.oldest_in_feed)
+      least(now() - $3::bigint * interval '1 millisecond', f.oldest_in_feed)
         - interval '${BEHIND_ITS_COMPLETION_MS} milliseconds' AS at
     FROM (SELECT (SELECT c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
   ) AS h`;
@@ -53,11 +53,11 @@ const oldOf = (most: string) => `
 
 const OUTCOMES = `(VALUES ('CONFIRMED'), ('FAILED_FINAL')) AS o(outcome)`;
 
-/** Which of these lanes have such rows. $1 the age; $2 chains, $3 signers. */
-export const findOldLanes = statement<Lane>("find-old-lanes")`
+/** Which of these lanes have such rows. */
+export const findOldLanes = taking(LANE)<Lane>("find-old-lanes")`
   WITH horizon AS MATERIALIZED (${HORIZON})
   SELECT k.chain_id, k.signer
-  FROM unnest($2::bigint[], $3::text[]) AS k(chain_id, signer)
+  FROM (${lists(LANE)}) AS k
   WHERE (
     SELECT count(*) FROM horizon CROSS JOIN ${OUTCOMES} CROSS JOIN LATERAL (${oldOf("1")}) AS t
   ) > 0`;
@@ -78,10 +78,10 @@ export const listAbandonedLanes = statement<Lane>("list-abandoned-lanes")`
     AND (l.owner_instance IS NULL OR l.owner_instance NOT IN (SELECT live.instance_id FROM live))`;
 
 /** The oldest such rows of these lanes, at most $4 of each outcome and lane. */
-export const readOldRows = statement<OldTransactionRow>("read-old-rows")`
+export const readOldRows = taking(LANE)<OldTransactionRow>("read-old-rows")`
   WITH horizon AS MATERIALIZED (${HORIZON})
   SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.state, t.live, t.updated_at, horizon.oldest_in_feed
-  FROM unnest($2::bigint[], $3::text[]) AS k(chain_id, signer)
+  FROM (${lists(LANE)}) AS k
   CROSS JOIN horizon
   CROSS JOIN ${OUTCOMES}
   CROSS JOIN LATERAL (${oldOf("$4")}) AS t`;
@@ -92,16 +92,13 @@ export interface OldTransactionRow extends Lane, OldRow {
   readonly oldestInFeed: Date | null;
 }
 
-const DEPARTED = "chain_id bigint, signer text, below bigint";
+const DEPARTED = `${LANE}, below bigint` as const;
 
-/** $1 to $3, a place for each lane: chain, signer, and one above the highest nonce that leaves. $4 how many they are. */
-export const markDeparted = taking(
-  DEPARTED,
-  counted("mark-departed", "$4", "lanes that something leaves")`
+/** `below`: one above the highest nonce that leaves. */
+export const markDeparted = changing(DEPARTED, "mark-departed", "lanes that something leaves")`
   UPDATE fencepost.lane AS l SET departed_below = greatest(l.departed_below, d.below)
   FROM (${lists(DEPARTED)}) AS d
-  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[]) AND l.chain_id = d.chain_id AND l.signer = d.signer`,
-);
+  WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[]) AND l.chain_id = d.chain_id AND l.signer = d.signer`;
 
 /** The request ids of the transactions $1, of the pools that they were asked of, and of the reservations they were made from. */
 export const keepRequests = statement("keep-requests")`
@@ -128,7 +125,7 @@ export const keepRequests = statement("keep-requests")`
 /**
  * The transactions $1 and all that hangs on them: the reservations they were made from, and other names of them in the intake
  * table, among others. Each is asked once more whether it is over, by a CASE: as a plain condition it would have PostgreSQL 15 walk the
- * index of all that are over. $2 how many they are.
+ * index of all that are over.
  */
 export const deleteTransactions = statement("delete-transactions")`
   WITH gone AS (
@@ -169,4 +166,4 @@ export const deleteTransactions = statement("delete-transactions")`
       WHERE own.alias_of = gone.tx_id
     ))
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM gone), $2, 'transactions that leave')`;
+  SELECT fencepost.require_rows((SELECT count(*) FROM gone), cardinality($1), 'transactions that leave')`;

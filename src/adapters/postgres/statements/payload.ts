@@ -26,10 +26,7 @@ const CHANGE = `kind text, gas_limit gas, ${PAYLOAD}` as const;
 const CHANGED = `tx_id uuid, chain_id bigint, ${CHANGE}` as const;
 
 /** What is signed instead of the caller's payload. Changed twice before it was signed, the last one counts. */
-export const writeQueuedChanges = taking(
-  CHANGED,
-  statement("write-queued-changes")`
+export const writeQueuedChanges = taking(CHANGED)("write-queued-changes")`
   INSERT INTO fencepost.queued_change AS q (${names(CHANGED)})
   SELECT ${stored(CHANGED)} FROM (${lists(CHANGED)}) AS c
-  ON CONFLICT (tx_id) ${overwritten(CHANGE)}`,
-);
+  ON CONFLICT (tx_id) ${overwritten(CHANGE)}`;

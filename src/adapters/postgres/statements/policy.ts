@@ -1,7 +1,8 @@
 import type { Lane } from "../../../domain/lane.ts";
+import type { Charge } from "../../../domain/policy/charges.ts";
 import type { PolicyRecord } from "../../../domain/policy/in-force.ts";
-import { lists, names } from "../rows/columns.ts";
-import { counted, statement, taking } from "./statement.ts";
+import { LANE, lists, names } from "../rows/columns.ts";
+import { changing, statement, taking } from "./statement.ts";
 
 const USE = "use_hour timestamptz, hour_value numeric, hour_cost numeric, day_value numeric, day_cost numeric";
 
@@ -25,10 +26,14 @@ export const readKeyUse = statement<KeyUseRow>("read-key-use")`
   WHERE k.owner = ANY ($1::text[] || ARRAY(SELECT t.owner FROM fencepost.transaction AS t WHERE t.tx_id = ANY ($2::uuid[])))
     AND k.chain_id = ANY ($3::bigint[])`;
 
-/** A row for each that has none yet: $1 keys, $2 the chain of each. In lock order. */
-export const ensureKeyUse = statement("ensure-key-use")`
+const KEY = "owner text, chain_id bigint";
+const CHARGED = `${KEY}, hour timestamptz, value numeric, cost numeric, corrections jsonb, most_hour_value numeric,
+  most_hour_cost numeric, most_day_value numeric, most_day_cost numeric` as const;
+
+/** A row for each that has none yet. In lock order. */
+export const ensureKeyUse = taking(KEY)("ensure-key-use")`
   INSERT INTO fencepost.key_use (owner, chain_id, ${names(USE)})
-  SELECT k.owner, k.chain_id, 'epoch', 0, 0, 0, 0 FROM (${lists("owner text, chain_id bigint")}) AS k
+  SELECT k.owner, k.chain_id, 'epoch', 0, 0, 0, 0 FROM (${lists(KEY)}) AS k
   ORDER BY k.owner, k.chain_id
   ON CONFLICT (owner, chain_id) DO NOTHING`;
 
@@ -40,7 +45,7 @@ const begun = (window: "hour" | "day", amount: "value" | "cost"): string =>
 /** What is charged, and what is taken back (or counted again) from windows that still run. */
 const summed = (window: "hour" | "day", amount: "value" | "cost"): string =>
   `b.${window}_${amount} + w.${amount} + coalesce((
-      SELECT sum(c.${amount}) FROM json_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)
+      SELECT sum(c.${amount}) FROM jsonb_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)
       WHERE date_trunc('${window}', c.hour, 'UTC') = date_trunc('${window}', b.use_hour, 'UTC')
     ), 0) AS ${window}_${amount}`;
 
@@ -51,18 +56,13 @@ const allowed = (window: "hour" | "day", amount: "value" | "cost"): string =>
  * Adds what a commit counts for keys, behind everything else but the feed. No lane's lock covers these rows, and what was
  * read of them before may be old: added is to what stands here now. Ends the transaction where that would be above a
  * limit; judged anew, by what stands here then, whoever asked is told so.
- *
- * $1 a row for each key and chain, $2 the keys and $3 the chains once more, $4 how many rows they are.
  */
-export const chargeKeys = statement("charge-keys")`
+export const chargeKeys = taking(CHARGED)("charge-keys")`
   WITH wanted AS MATERIALIZED (
-    SELECT * FROM json_to_recordset($1::json) AS w(
-      owner text, chain_id bigint, hour timestamptz, value numeric, cost numeric, corrections json,
-      most_hour_value numeric, most_hour_cost numeric, most_day_value numeric, most_day_cost numeric
-    )
+    ${lists(CHARGED)}
   ), locked AS MATERIALIZED (
     SELECT k.* FROM fencepost.key_use AS k
-    WHERE k.owner = ANY ($2::text[]) AND k.chain_id = ANY ($3::bigint[])
+    WHERE k.owner = ANY ($1::text[]) AND k.chain_id = ANY ($2::bigint[])
       AND (k.owner, k.chain_id) IN (SELECT w.owner, w.chain_id FROM wanted AS w)
     ORDER BY k.owner, k.chain_id
     FOR NO KEY UPDATE OF k
@@ -82,12 +82,12 @@ export const chargeKeys = statement("charge-keys")`
       day_cost = s.day_cost
     FROM summed AS s
     JOIN wanted AS w ON s.owner = w.owner AND s.chain_id = w.chain_id
-    WHERE k.owner = ANY ($2::text[]) AND k.chain_id = ANY ($3::bigint[]) AND k.owner = s.owner AND k.chain_id = s.chain_id
+    WHERE k.owner = ANY ($1::text[]) AND k.chain_id = ANY ($2::bigint[]) AND k.owner = s.owner AND k.chain_id = s.chain_id
       AND ${allowed("hour", "value")} AND ${allowed("hour", "cost")}
       AND ${allowed("day", "value")} AND ${allowed("day", "cost")}
     RETURNING 1
   )
-  SELECT fencepost.require_still((SELECT count(*) FROM changed), $4, 'keys with room for what is charged')`;
+  SELECT fencepost.require_still((SELECT count(*) FROM changed), cardinality($1), 'keys with room for what is charged')`;
 
 export const listKeyUse = statement<KeyUseRow>("list-key-use")`
   SELECT k.owner, k.chain_id, ${names(USE)}
@@ -95,10 +95,7 @@ export const listKeyUse = statement<KeyUseRow>("list-key-use")`
   WHERE k.owner > ''
   ORDER BY k.owner, k.chain_id`;
 
-export interface KeyUseRow extends UseColumns {
-  readonly owner: string;
-  readonly chainId: number;
-}
+export type KeyUseRow = UseColumns & { readonly owner: string; readonly chainId: number };
 
 /** The clock that windows are by, whose the transaction $1 is, and which document is in force. */
 export const readPolicyClock = statement<PolicyClockRow>("read-policy-clock")`
@@ -112,27 +109,20 @@ export interface PolicyClockRow {
 }
 
 /** Null throughout: nothing was ever counted. */
-export interface UseColumns {
+export type UseColumns = Readonly<Record<"hourValue" | "hourCost" | "dayValue" | "dayCost", bigint | null>> & {
   readonly useHour: Date | null;
-  readonly hourValue: bigint | null;
-  readonly hourCost: bigint | null;
-  readonly dayValue: bigint | null;
-  readonly dayCost: bigint | null;
-}
+};
 
-const USED_LANE = `chain_id bigint, signer text, ${USE}` as const;
+const USED_LANE = `${LANE}, ${USE}` as const;
 
-/** Of lanes that are locked by now. $1 to $7, a place for each; $8 how many they are. */
-export const updateLaneUse = taking(
-  USED_LANE,
-  counted("update-lane-use", "$8", "lanes with another use")`
+/** Of lanes that are locked by now. */
+export const updateLaneUse = changing(USED_LANE, "update-lane-use", "lanes with another use")`
   UPDATE fencepost.lane AS l
   SET use_hour = u.use_hour, hour_value = u.hour_value, hour_cost = u.hour_cost, day_value = u.day_value,
     day_cost = u.day_cost
   FROM (${lists(USED_LANE)}) AS u
   WHERE l.chain_id = ANY ($1::bigint[]) AND l.signer = ANY ($2::text[])
-    AND l.chain_id = u.chain_id AND l.signer = u.signer`,
-);
+    AND l.chain_id = u.chain_id AND l.signer = u.signer`;
 
 /** The change is named once more, so that it is found by key: earlier documents are kept, and may be long. */
 export const readPolicy = statement<PolicyRecord>("read-policy")`
@@ -173,11 +163,8 @@ const CHARGE =
   "tx_id uuid, chain_id bigint, ordinal integer, moves numeric, counted_in timestamptz, value numeric, cost numeric, settles boolean";
 
 /** What was counted, in order. $1 to $8, a place for each. */
-export const insertCharges = taking(
-  CHARGE,
-  statement("insert-charges")`
-  INSERT INTO fencepost.charge (${names(CHARGE)}) ${lists(CHARGE)}`,
-);
+export const insertCharges = taking(CHARGE)("insert-charges")`
+  INSERT INTO fencepost.charge (${names(CHARGE)}) ${lists(CHARGE)}`;
 
 export const readCharges = statement<ChargeRow>("read-charges")`
   SELECT c.tx_id, c.ordinal, c.moves, c.counted_in, c.value, c.cost, c.settles
@@ -185,12 +172,4 @@ export const readCharges = statement<ChargeRow>("read-charges")`
   WHERE c.tx_id = ANY ($1::uuid[])
   ORDER BY c.tx_id, c.charge_id`;
 
-export interface ChargeRow {
-  readonly txId: string;
-  readonly ordinal: number;
-  readonly moves: bigint;
-  readonly countedIn: Date;
-  readonly value: bigint;
-  readonly cost: bigint;
-  readonly settles: boolean;
-}
+export type ChargeRow = Omit<Charge, "hourMs"> & { readonly txId: string; readonly countedIn: Date };

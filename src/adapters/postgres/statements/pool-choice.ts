@@ -10,11 +10,9 @@ const ASKED = "chain_id bigint, pool text, request_id text";
  * request a nonce on two lanes. The second insert waits for the first commit, and where that stands, inserts nothing and
  * ends its transaction: decided anew, by what stands here then, the request is a repeat. In the order of the constraint's
  * columns, so that two commits with several requests in common wait in one direction.
- * $1 to $5, a place for each; $6 how many they are, $7 the transaction's marker where the answer to BEGIN is outstanding.
+ * $6 the transaction's marker if the answer to BEGIN is outstanding.
  */
-export const insertPoolChoices = taking(
-  CHOICE,
-  statement("insert-pool-choices")`
+export const insertPoolChoices = taking(CHOICE)("insert-pool-choices")`
   WITH chosen AS (
     INSERT INTO fencepost.pool_choice (${names(CHOICE)})
     SELECT ${names(CHOICE)} FROM (${lists(CHOICE)}) AS c
@@ -22,18 +20,15 @@ export const insertPoolChoices = taking(
     ON CONFLICT ON CONSTRAINT pool_choice_request DO NOTHING
     RETURNING 1
   )
-  SELECT fencepost.require_still((SELECT count(*) FROM chosen), $6, 'requests that no other lane of the pool has'),
-    fencepost.require_open($7)`,
-);
+  SELECT fencepost.require_still((SELECT count(*) FROM chosen), cardinality($5), 'requests that no other lane of the pool has'),
+    fencepost.require_open($6)`;
 
 /**
  * What pools gave these requests: the transaction, or what waits for approval. $1 the chain, $2 the pool and $3 the id of
  * each. OFFSET 0 keeps it at one look-up for each. What waits is found by its request id, and its own id is compared beside
  * that: planned while the table was empty, a condition on the id may walk another index from end to end.
  */
-export const findPooled = taking(
-  ASKED,
-  statement<PooledRow>("find-pooled")`
+export const findPooled = taking(ASKED)<PooledRow>("find-pooled")`
   SELECT c.pool, c.tx_id, c.chain_id, c.signer, c.request_id, owned.owner, owned.nonce, owned.state, owned.fingerprint
   FROM (${lists(ASKED)}) AS asked
   CROSS JOIN LATERAL (
@@ -52,8 +47,7 @@ export const findPooled = taking(
       AND i.awaits IS NOT NULL AND i.alias_of IS NULL AND i.request_id IS NOT NULL
       AND i.tx_id IS NOT DISTINCT FROM c.tx_id
     OFFSET 0
-  ) AS owned`,
-);
+  ) AS owned`;
 
 export type PooledRow = Flat<ExistingTransaction> & { readonly pool: string };
 

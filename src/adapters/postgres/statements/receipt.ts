@@ -8,13 +8,10 @@ const FOUND = `tx_hash text, block_number bigint, block_hash text, transaction_i
 const COLUMNS = `tx_id uuid, chain_id bigint, ${FOUND}` as const;
 
 /** Receipts found on the canonical chain; a transaction has one at a time. $1 to $12, a place for each. */
-export const writeReceipts = taking(
-  COLUMNS,
-  statement("write-receipts")`
+export const writeReceipts = taking(COLUMNS)("write-receipts")`
   INSERT INTO fencepost.receipt (${names(COLUMNS)})
   SELECT * FROM (${lists(COLUMNS)}) AS r
-  ON CONFLICT (tx_id) ${overwritten(FOUND)}`,
-);
+  ON CONFLICT (tx_id) ${overwritten(FOUND)}`;
 
 /** Receipts whose block left the canonical chain. */
 export const deleteReceipts = statement("delete-receipts")`

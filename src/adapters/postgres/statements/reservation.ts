@@ -1,22 +1,22 @@
 import type { Lane } from "../../../domain/lane.ts";
 import type { Reservation } from "../../../domain/transaction/reservations.ts";
-import { type Flat, names } from "../rows/columns.ts";
-import { counted, statement } from "./statement.ts";
+import { type Flat, LANE, lists, names } from "../rows/columns.ts";
+import { changing, statement, taking } from "./statement.ts";
 
-const OPENED =
-  "reservation_id uuid, chain_id bigint, signer text, nonce bigint, request_id text, owner text, expires_at timestamptz, state text, tx_id uuid";
+const OPENED = `reservation_id uuid, ${LANE}, nonce bigint, request_id text, owner text, expires_at timestamptz,
+  state text, tx_id uuid` as const;
 
 /** Plain inserts: a nonce or a request id that is reserved already must end the commit. */
-export const insertReservations = statement("insert-reservations")`
+export const insertReservations = taking(OPENED)("insert-reservations")`
   INSERT INTO fencepost.reservation (${names(OPENED)}, created_at)
-  SELECT ${names(OPENED)}, now() FROM json_to_recordset($1::json) AS r(${OPENED})`;
+  SELECT ${names(OPENED)}, now() FROM (${lists(OPENED)}) AS r`;
+
+const SETTLED = "reservation_id uuid, from_state text, state text, tx_id uuid";
 
 /** Moves reservations on, each only from the state it was read in. */
-export const settleReservations = counted("settle-reservations", "$3", "settled reservations")`
-  UPDATE fencepost.reservation AS r
-  SET state = s.state, tx_id = s.tx_id
-  FROM json_to_recordset($1::json) AS s(reservation_id uuid, from_state text, state text, tx_id uuid)
-  WHERE r.reservation_id = ANY ($2::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state`;
+export const settleReservations = changing(SETTLED, "settle-reservations", "settled reservations")`
+  UPDATE fencepost.reservation AS r SET state = s.state, tx_id = s.tx_id FROM (${lists(SETTLED)}) AS s
+  WHERE r.reservation_id = ANY ($1::uuid[]) AND r.reservation_id = s.reservation_id AND r.state = s.from_state`;
 
 /** A row is created at a microsecond, and ends at a whole millisecond counted from that. */
 const TTL_MS = "ceil(extract(epoch FROM r.expires_at - r.created_at) * 1000)::float8 AS ttl_ms";
@@ -52,16 +52,16 @@ export const readReservation = statement<ReservationRow>("read-reservation")`
   ${RESERVATIONS}
   WHERE r.reservation_id = $1`;
 
-const REPAIR = "chain_id bigint, signer text, tx_id uuid";
+const REPAIR = `${LANE}, tx_id uuid` as const;
 
 /** Counted within an hour: what was before the last one is removed on the way. */
-export const insertRepairs = statement("insert-repairs")`
+export const insertRepairs = taking(REPAIR)("insert-repairs")`
   WITH forgotten AS (
     DELETE FROM fencepost.reservation_repair AS r
-    WHERE r.signer = ANY ($2::text[]) AND r.chain_id = ANY ($3::bigint[]) AND r.repaired_at < now() - interval '2 hours'
+    WHERE r.chain_id = ANY ($1::bigint[]) AND r.signer = ANY ($2::text[]) AND r.repaired_at < now() - interval '2 hours'
   )
   INSERT INTO fencepost.reservation_repair (${names(REPAIR)}, repaired_at)
-  SELECT ${names(REPAIR)}, now() FROM json_to_recordset($1::json) AS r(${REPAIR})`;
+  SELECT ${names(REPAIR)}, now() FROM (${lists(REPAIR)}) AS r`;
 
 export type RepairRow = Lane & { readonly repairedAt: Date };
 

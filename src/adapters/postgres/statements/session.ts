@@ -31,16 +31,16 @@ export const openRead = statement("open-read")`
  *
  * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
  */
-export const openTransaction = statement<OpenedRow>("open-transaction")`SELECT ${LIMITS}, ${HISTORY}`;
+export const openTransaction = statement<Opened>("open-transaction")`SELECT ${LIMITS}, ${HISTORY}`;
 
-export type OpenedRow = ObservedHistory & { readonly now: Date };
+export type Opened = ObservedHistory & { readonly now: Date };
 
 /**
  * As `openTransaction`, for a transaction that leaves in one write: whether the history is the one known cannot be
  * asked in between, so the server ends the transaction where it is another. $6 is the transaction's marker, by which its
  * other statements know that it is open; $7 to $10 system, timeline, epoch and the least WAL position.
  */
-export const openKnown = statement<OpenedRow>("open-known")`
+export const openKnown = statement<Opened>("open-known")`
   SELECT ${LIMITS},
     set_config('fencepost.transaction', $6, true),
     seen.*,

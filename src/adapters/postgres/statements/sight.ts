@@ -1,7 +1,7 @@
-import type { Address, Lane } from "../../../domain/lane.ts";
-import type { SuspendedBy } from "../../../domain/ledger/index.ts";
-import type { ReservationState } from "../../../domain/transaction/reservations.ts";
-import type { State, SubState } from "../../../domain/transaction/transitions.ts";
+import type { Lane } from "../../../domain/lane.ts";
+import type { TroubledLane, TroubledTransaction } from "../../../domain/troubles/facts.ts";
+import type { LaneNonces, OldestOpen, Pulse, Totals } from "../../../ports/sight-store.ts";
+import { type Flat, LANE_TOTALS } from "../rows/columns.ts";
 import { COUNT_OPEN } from "../rows/notice-parts.ts";
 import { statement } from "./statement.ts";
 
@@ -49,12 +49,13 @@ export const listTroubledLanes = statement<TroubledLaneRow>("list-troubled-lanes
   ) AS decision ON l.suspended
   ORDER BY l.signer, l.chain_id`;
 
-export interface TroubledLaneRow extends Lane {
-  readonly suspendedBy: SuspendedBy | null;
-  readonly open: number;
+type Member<Of extends "head" | "hole" | "decision"> = NonNullable<TroubledLane[Of]>;
+
+/** The first column of head, hole and decision is null if there is none; then the others are, too. */
+export interface TroubledLaneRow extends Lane, Pick<TroubledLane, "suspendedBy" | "open"> {
   readonly headTxId: string | null;
-  readonly headNonce: number;
-  readonly headState: State;
+  readonly headNonce: Member<"head">["nonce"];
+  readonly headState: Member<"head">["state"];
   readonly headSince: Date;
   readonly holeNonce: number | null;
   readonly holeDetail: string;
@@ -65,7 +66,7 @@ export interface TroubledLaneRow extends Lane {
 }
 
 /** At most $1 that an operator holds back. */
-export const listHeld = statement<TroubledTransactionRow>("list-held")`
+export const listHeld = statement<Flat<TroubledTransaction>>("list-held")`
   SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.held_since AS since,
     l.live_allocated + l.live_tracking + l.live_stuck AS open
   FROM (
@@ -80,18 +81,11 @@ export const listHeld = statement<TroubledTransactionRow>("list-held")`
   ORDER BY t.chain_id, t.signer, t.nonce`;
 
 /** At most $1 that wait for approval, the oldest first. */
-export const listAwaiting = statement<TroubledTransactionRow>("list-awaiting")`
+export const listAwaiting = statement<Flat<TroubledTransaction>>("list-awaiting")`
   SELECT i.tx_id, i.chain_id, i.signer, NULL::bigint AS nonce, i.created_at AS since, 0::bigint AS open
   FROM fencepost.intake AS i
   WHERE i.awaits IS NOT NULL AND i.approved_at IS NULL AND i.alias_of IS NULL
   ORDER BY i.intake_id LIMIT $1`;
-
-export interface TroubledTransactionRow extends Lane {
-  readonly txId: string;
-  readonly nonce: number | null;
-  readonly since: Date;
-  readonly open: number;
-}
 
 /** How many of each kind are beyond $1, by what their indexes hold. */
 export const countTroubles = statement<{ readonly at: Date; readonly more: number }>("count-troubles")`
@@ -107,29 +101,15 @@ export const countTroubles = statement<{ readonly at: Date; readonly more: numbe
     + greatest(0, (${COUNT_OPEN}) - $1::bigint) AS more`;
 
 /** Sums of what is kept on the lanes' rows: of these signers ($1) and chains ($2), or of all where null. */
-export const sumLanes = statement<TotalsRow>("sum-lanes")`
-  SELECT clock_timestamp() AS at, count(*) AS lanes,
-    coalesce(sum(l.live_allocated), 0)::bigint AS allocated, coalesce(sum(l.live_tracking), 0)::bigint AS tracking,
-    coalesce(sum(l.live_stuck), 0)::bigint AS stuck, coalesce(sum(l.confirmed_total), 0)::bigint AS confirmed,
-    coalesce(sum(l.failed_total), 0)::bigint AS failed,
+export const sumLanes = statement<Omit<Totals, "states"> & Totals["states"]>("sum-lanes")`
+  SELECT clock_timestamp() AS at, count(*) AS lanes, ${LANE_TOTALS},
     (
       SELECT count(*) FROM fencepost.intake AS i
       WHERE i.alias_of IS NULL AND ($1::text[] IS NULL OR i.signer = ANY ($1::text[]))
         AND ($2::bigint[] IS NULL OR i.chain_id = ANY ($2::bigint[]))
-    ) AS created
+    ) AS "CREATED"
   FROM fencepost.lane AS l
   WHERE ($1::text[] IS NULL OR l.signer = ANY ($1::text[])) AND ($2::bigint[] IS NULL OR l.chain_id = ANY ($2::bigint[]))`;
-
-export interface TotalsRow {
-  readonly at: Date;
-  readonly lanes: number;
-  readonly created: number;
-  readonly allocated: number;
-  readonly tracking: number;
-  readonly stuck: number;
-  readonly confirmed: number;
-  readonly failed: number;
-}
 
 /** So many of the newest rows are enough to tell a rate by. */
 const NEWEST = 2_000;
@@ -145,7 +125,7 @@ const perMinute = (times: string): string => `(
   )::float8`;
 
 /** Ids of transactions are in the order of their creation. */
-export const readPulse = statement<PulseRow>("read-pulse")`
+export const readPulse = statement<Pulse>("read-pulse")`
   SELECT ${perMinute(`SELECT t.created_at AS at FROM fencepost.transaction AS t ORDER BY t.tx_id DESC LIMIT ${NEWEST}`)} AS created_per_minute,
   ${perMinute(`
     SELECT c.at FROM (
@@ -159,12 +139,6 @@ export const readPulse = statement<PulseRow>("read-pulse")`
     ) AS t
     WHERE c.settled
   ) AS seconds_to_finality`;
-
-export interface PulseRow {
-  readonly createdPerMinute: number;
-  readonly completedPerMinute: number;
-  readonly secondsToFinality: readonly number[];
-}
 
 /** Of those that are followed, so many of the oldest are looked at. */
 const LOOKED_AT = 1_000;
@@ -188,21 +162,16 @@ export const readOldestOpen = statement<OldestOpenRow>("read-oldest-open")`
     ) AS entry
   ) AS seen`;
 
-/** JSON has no dates. */
 export interface OldestOpenRow {
   readonly chainId: number;
   /** The look was over before the end. */
   readonly isCutShort: boolean;
-  readonly oldest: {
-    readonly txId: string;
-    readonly signer: Address;
-    readonly nonce: number;
-    readonly createdAt: string;
-  } | null;
+  /** As JSON, which has no dates. */
+  readonly oldest: (Omit<OldestOpen, "lane" | "createdAt"> & Pick<Lane, "signer"> & { createdAt: string }) | null;
 }
 
 /** The lane's cursor, and the lowest of its nonces that is not over. $1 chain, $2 signer. */
-export const readNonceEnds = statement<NonceEnds>("read-nonce-ends")`
+export const readNonceEnds = statement<Pick<LaneNonces, "cursor" | "departedBelow" | "firstOpen">>("read-nonce-ends")`
   SELECT l.next_nonce AS cursor, coalesce(l.departed_below, 0) AS departed_below, least(
     (
       SELECT t.nonce FROM fencepost.transaction AS t
@@ -217,37 +186,19 @@ export const readNonceEnds = statement<NonceEnds>("read-nonce-ends")`
   ) AS first_open
   FROM fencepost.lane AS l WHERE l.signer = $2 AND l.chain_id = $1`;
 
-export interface NonceEnds {
-  readonly cursor: number | null;
-  readonly departedBelow: number;
-  readonly firstOpen: number | null;
-}
-
 /** What holds the nonces from $3 to $4 of the lane ($1 chain, $2 signer). */
-export const listNonces = statement<NonceRow>("list-nonces")`
+export const listNonces = statement<LaneNonces["transactions"][number]>("list-nonces")`
   SELECT t.nonce, t.tx_id, t.state, t.sub_state, t.held_since IS NOT NULL AS held
   FROM fencepost.transaction AS t
   WHERE t.chain_id = $1 AND t.signer = $2 AND t.nonce >= $3 AND t.nonce <= $4
   ORDER BY t.chain_id, t.signer, t.nonce`;
 
-export interface NonceRow {
-  readonly nonce: number;
-  readonly txId: string;
-  readonly state: State;
-  readonly subState: SubState | null;
-  readonly held: boolean;
-}
-
-export const listReservedNonces = statement<{
-  readonly nonce: number;
-  readonly reservationId: string;
-  readonly state: ReservationState;
-}>("list-reserved-nonces")`
+export const listReservedNonces = statement<LaneNonces["reservations"][number]>("list-reserved-nonces")`
   SELECT r.nonce, r.reservation_id, r.state FROM fencepost.reservation AS r
   WHERE r.chain_id = $1 AND r.signer = $2 AND r.nonce >= $3 AND r.nonce <= $4 AND r.state <> 'RELEASED'
   ORDER BY r.nonce`;
 
-export const listHolesBetween = statement<{ readonly nonce: number; readonly detail: string }>("list-holes-between")`
+export const listHolesBetween = statement<LaneNonces["holes"][number]>("list-holes-between")`
   SELECT h.nonce, h.detail FROM fencepost.hole AS h
   WHERE h.signer = $2 AND h.chain_id = $1 AND h.nonce >= $3 AND h.nonce <= $4
   ORDER BY h.nonce`;

@@ -16,11 +16,8 @@ const FOUND = `
   ) AS s`;
 
 /** Which of these there were; $1 the chain, $2 the scope and $3 the id of each. */
-export const findSpent = taking(
-  ASKED,
-  statement<SpentRow>("find-spent")`
-  SELECT asked.chain_id, asked.scope, asked.request_id ${FOUND}`,
-);
+export const findSpent = taking(ASKED)<SpentRow>("find-spent")`
+  SELECT asked.chain_id, asked.scope, asked.request_id ${FOUND}`;
 
 export interface SpentRow {
   readonly chainId: number;
@@ -32,12 +29,9 @@ export interface SpentRow {
  * In a commit of one round trip, behind what may wait for a row that is leaving: ends the transaction where one of these
  * belonged to a transaction that is kept no more. $1 to $3 as above; $4 the transaction's marker.
  */
-export const proveUnspent = taking(
-  ASKED,
-  statement("prove-unspent")`
+export const proveUnspent = taking(ASKED)("prove-unspent")`
   SELECT fencepost.require_still((SELECT count(*) ${FOUND}), 0, 'request ids of transactions that are kept no more'),
-    fencepost.require_open($4)`,
-);
+    fencepost.require_open($4)`;
 
 /** Some of those that are older than $1 milliseconds, at most $2, lowest first; another node's are passed over. */
 export const forgetSpent = statement<{ readonly digest: string }>("forget-spent")`

@@ -1,14 +1,7 @@
-import {
-  byId,
-  CHAINS_OF_INTAKE,
-  chainsOf,
-  IN_FLIGHT_MET,
-  liveIn,
-  MANY,
-  WAITING_CHAIN,
-  walk,
-} from "../rows/page-scopes.ts";
+import * as scopes from "../rows/page-scopes.ts";
 import { statement } from "./statement.ts";
+
+const page = statement<{ readonly txId: string }>;
 
 /**
  * Before the statements of pages and of signers: rows come in the order of an index, and are not all fetched to be sorted. A plan for a
@@ -21,74 +14,74 @@ export const preferOrder = statement("prefer-order")`
  * A page over all transactions by id, which is by time of creation. $1 the order, $2 where the page before ended, $3
  * how many. Only the half whose order was asked for is executed.
  */
-export const pageTransactions = statement<{ readonly txId: string }>("page-transactions")`
-  ${byId("fencepost.transaction")}`;
+export const pageTransactions = page("page-transactions")`
+  ${scopes.byId("fencepost.transaction")}`;
 
 /** A page over everything live. $1 order, $2 after, $3 limit, $4 chain or null. */
-export const pageLive = statement<{ readonly txId: string }>("page-live")`
-  WITH ${chainsOf()}
-  ${walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
+export const pageLive = page("page-live")`
+  WITH ${scopes.chainsOf()}
+  ${scopes.walk({ number: "t.chain_id", is: "scope.chain_id", where: "t.live" })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
-export const pageLiveOfSigner = statement<{ readonly txId: string }>("page-live-of-signer")`
-  WITH ${chainsOf("$5")}
-  ${walk({
+export const pageLiveOfSigner = page("page-live-of-signer")`
+  WITH ${scopes.chainsOf("$5")}
+  ${scopes.walk({
     number: "hashtextextended(t.signer, t.chain_id)",
     is: "hashtextextended($5::text, scope.chain_id)",
     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.live",
   })}`;
 
 /** A page over what is live in one state. $1 order, $2 after, $3 limit, $4 chain or null, $5 state. */
-export const pageLiveState = statement<{ readonly txId: string }>("page-live-state")`
-  WITH ${chainsOf()}, ${liveIn("true", IN_FLIGHT_MET)}
-  ${walk({
+export const pageLiveState = page("page-live-state")`
+  WITH ${scopes.chainsOf()}, ${scopes.liveIn("true", scopes.IN_FLIGHT_MET)}
+  ${scopes.walk({
     number: "t.chain_id",
     is: "scope.chain_id",
     where: "t.live AND t.state = $5",
-    from: MANY,
+    from: scopes.MANY,
   })}
   UNION ALL
-${byId("few")}`;
+${scopes.byId("few")}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 state, $6 signer. */
-export const pageLiveStateOfSigner = statement<{ readonly txId: string }>("page-live-state-of-signer")`
-  WITH ${chainsOf("$6")}, ${liveIn("c.signer = $6")}
-  ${walk({
+export const pageLiveStateOfSigner = page("page-live-state-of-signer")`
+  WITH ${scopes.chainsOf("$6")}, ${scopes.liveIn("c.signer = $6")}
+  ${scopes.walk({
     number: "hashtextextended(t.signer, t.chain_id)",
     is: "hashtextextended($6::text, scope.chain_id)",
     where: "t.signer = $6 AND t.chain_id = scope.chain_id AND t.live AND t.state = $5",
-    from: MANY,
+    from: scopes.MANY,
   })}
   UNION ALL
-${byId("few")}`;
+${scopes.byId("few")}`;
 
 /** A page over what is over, by outcome. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome. */
-export const pageFinal = statement<{ readonly txId: string }>("page-final")`
-  WITH ${chainsOf()}
-  ${walk({
+export const pageFinal = page("page-final")`
+  WITH ${scopes.chainsOf()}
+  ${scopes.walk({
     number: "hashtextextended(t.outcome, t.chain_id)",
     is: "hashtextextended($5::text, scope.chain_id)",
     where: "t.outcome = $5 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
   })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 outcome, $6 signer. */
-export const pageFinalOfSigner = statement<{ readonly txId: string }>("page-final-of-signer")`
-  WITH ${chainsOf("$6")}
-  ${walk({
+export const pageFinalOfSigner = page("page-final-of-signer")`
+  WITH ${scopes.chainsOf("$6")}
+  ${scopes.walk({
     number: "hashtextextended(t.outcome || t.signer, t.chain_id)",
     is: "hashtextextended($5::text || $6::text, scope.chain_id)",
     where: "t.outcome = $5 AND t.signer = $6 AND t.chain_id = scope.chain_id AND t.outcome IS NOT NULL",
   })}`;
 
 /** A page over waiting intake rows. $1 order, $2 after, $3 limit, $4 chain or null. */
-export const pageIntake = statement<{ readonly txId: string }>("page-intake")`
-  WITH ${CHAINS_OF_INTAKE}
-  ${walk({ number: WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
+export const pageIntake = page("page-intake")`
+  WITH ${scopes.CHAINS_OF_INTAKE}
+  ${scopes.walk({ number: scopes.WAITING_CHAIN, is: "scope.chain_id", where: "t.alias_of IS NULL", table: "intake" })}`;
 
 /** The same of one signer. $1 order, $2 after, $3 limit, $4 chain or null, $5 signer. */
-export const pageIntakeOfSigner = statement<{ readonly txId: string }>("page-intake-of-signer")`
-  WITH ${CHAINS_OF_INTAKE}
-  ${walk({
+export const pageIntakeOfSigner = page("page-intake-of-signer")`
+  WITH ${scopes.CHAINS_OF_INTAKE}
+  ${scopes.walk({
     number: "CASE WHEN t.alias_of IS NULL THEN hashtextextended(t.signer, t.chain_id) END",
     is: "hashtextextended($5::text, scope.chain_id)",
     where: "t.signer = $5 AND t.chain_id = scope.chain_id AND t.alias_of IS NULL",

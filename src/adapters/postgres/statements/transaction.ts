@@ -2,9 +2,9 @@ import type { Hex, Lane } from "../../../domain/lane.ts";
 import type { LedgerTransaction, Watched } from "../../../domain/ledger/index.ts";
 import type { ExistingTransaction, ExpiringRecord, OpenTransaction, TrackedRecord } from "../../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../../ports/query-store.ts";
-import { behind, type Flat, lists, names, OUT_OF_THE_WAY, selected, stored } from "../rows/columns.ts";
+import { behind, type Flat, LANE, lists, names, OUT_OF_THE_WAY, selected, stored } from "../rows/columns.ts";
 import { ASKED, PAYLOAD, type PayloadColumns, SAID, SHOWN } from "../rows/transaction-fields.ts";
-import { counted, statement, taking } from "./statement.ts";
+import { changing, counted, statement, taking } from "./statement.ts";
 
 const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, gas_limit gas, node_id text, token bigint,
   steps_before integer, pinned boolean` as const;
@@ -13,14 +13,12 @@ const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, ga
  * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
  * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
  * exists must be loud and end the commit, never be skipped. A place for each; a column that none of them has anything in is
- * null. Behind them how many they are, and the transaction's marker if the answer to BEGIN is still outstanding, else null.
+ * null. Behind them the transaction's marker if the answer to BEGIN is still outstanding, else null.
  *
  * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
  * that stands still in the middle of them would keep the lane's lock for as long as TCP likes.
  */
-export const insertTransactions = taking(
-  ALLOCATION,
-  statement("insert-transactions")`
+export const insertTransactions = taking(ALLOCATION)("insert-transactions")`
   WITH item AS MATERIALIZED (
     ${lists(ALLOCATION)}
   ), bound AS (
@@ -36,9 +34,8 @@ export const insertTransactions = taking(
     INSERT INTO fencepost.payload (tx_id, chain_id, gas_limit, ${names(SAID)})
     SELECT tx_id, chain_id, gas_limit, ${stored(SAID)} FROM item
   )
-  SELECT fencepost.require_rows((SELECT count(*) FROM bound), ${behind(ALLOCATION)}, 'allocated transactions'),
-    fencepost.require_open(${behind(ALLOCATION, 2)})`,
-);
+  SELECT fencepost.require_rows((SELECT count(*) FROM bound), cardinality($1), 'allocated transactions'),
+    fencepost.require_open(${behind(ALLOCATION)})`;
 
 const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, state text, sub_state text,
   history_count integer, last_event text, attempt_count integer, claim_token bigint, claim_ordinal integer,
@@ -51,11 +48,9 @@ const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, sta
  * refuses otherwise, and naming it would let a plan from an empty table walk the index of all live ones. What gave its
  * nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1 to $18, a place for each; a
  * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts), $17
- * whether it is held back from now on, or not any more. $19 how many they are.
+ * whether it is held back from now on, or not any more.
  */
-export const updateTransactions = taking(
-  MOVE,
-  counted("update-transactions", "$19", "moved transactions")`
+export const updateTransactions = changing(MOVE, "update-transactions", "moved transactions")`
   UPDATE fencepost.transaction AS t
   SET state = m.state,
     nonce = CASE WHEN m.sets_nonce THEN m.nonce ELSE t.nonce END,
@@ -84,11 +79,10 @@ export const updateTransactions = taking(
     END,
     expired_at = CASE WHEN m.expires THEN now() ELSE t.expired_at END
   FROM (${lists(MOVE)}) AS m
-  WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`,
-);
+  WHERE t.tx_id = ANY ($1::uuid[]) AND t.tx_id = m.tx_id AND t.state = m.from_state`;
 
 /** Mined so deep that no reorg is expected there: these are not resumed or loaded any more. */
-export const unwatchTransactions = counted("unwatch-transactions", "$2", "transactions past their watch")`
+export const unwatchTransactions = counted("unwatch-transactions", "transactions past their watch")`
   UPDATE fencepost.transaction AS t SET live = false, outcome = t.state
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
@@ -96,7 +90,7 @@ export const unwatchTransactions = counted("unwatch-transactions", "$2", "transa
  * Lifts transactions that are about to leave their nonce out of the range in use: the index on nonces is checked row by row,
  * and a row may come into a place that another one has not left yet. 2^52 above is beyond any nonce there is.
  */
-export const vacateNonces = counted("vacate-nonces", "$2", "vacated nonces")`
+export const vacateNonces = counted("vacate-nonces", "vacated nonces")`
   UPDATE fencepost.transaction AS t
   SET nonce = t.nonce + ${OUT_OF_THE_WAY}
   WHERE t.tx_id = ANY ($1::uuid[]) AND t.state = 'ALLOCATED' AND t.attempt_count = 0`;
@@ -234,7 +228,7 @@ export const readSettledBelow = statement<{ readonly settledBelow: number }>("re
   FROM fencepost.lane AS l
   WHERE l.signer = $2 AND l.chain_id = $1`;
 
-const REQUEST = "chain_id bigint, signer text, request_id text";
+const REQUEST = `${LANE}, request_id text` as const;
 
 /**
  * The second idempotency check, behind the lane's lock: it sees every allocation of the lane that ever committed. $1 the
@@ -242,9 +236,7 @@ const REQUEST = "chain_id bigint, signer text, request_id text";
  * in every combination before PostgreSQL 17, a million of them for a thousand lanes with a request each. OFFSET 0 keeps
  * the planner from turning that into a join, for which it would walk the whole index.
  */
-export const findRequests = taking(
-  REQUEST,
-  statement<Flat<ExistingTransaction>>("find-requests")`
+export const findRequests = taking(REQUEST)<Flat<ExistingTransaction>>("find-requests")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.owner, t.nonce, t.state,
     (SELECT '0x' || encode(p.fingerprint, 'hex') FROM fencepost.payload AS p WHERE p.tx_id = t.tx_id) AS fingerprint
   FROM (${lists(REQUEST)}) AS asked
@@ -253,8 +245,7 @@ export const findRequests = taking(
     WHERE own.request_id = asked.request_id AND own.signer = asked.signer AND own.chain_id = asked.chain_id
       AND own.owns_request AND own.request_id IS NOT NULL
     OFFSET 0
-  ) AS t`,
-);
+  ) AS t`;
 
 /** Every transaction and waiting intake row under a request id, on every lane, refused ones too. */
 export const findByRequest = statement<{ readonly txId: string }>("find-by-request")`
@@ -294,22 +285,24 @@ export const findFixedNonces = statement<HeldNonceRow>("find-fixed-nonces")`
 
 export type HeldNonceRow = Lane & { readonly nonce: number; readonly txId: string };
 
+const WATCHED = `${LANE}, through_block bigint` as const;
+
 /**
  * Settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order, so they
  * are the lowest of what is live: a page of that is looked at, and no more, however much is pending behind it.
  */
-export const findUnwatchable = statement<UnwatchableRow>("find-unwatchable")`
+export const findUnwatchable = taking(WATCHED)<UnwatchableRow>("find-unwatchable")`
   SELECT settled.*
   FROM (
     SELECT k.chain_id, k.signer, k.through_block, t.tx_id, t.nonce, t.state,
       (SELECT r.block_number FROM fencepost.receipt AS r WHERE r.tx_id = t.tx_id) AS block_number
-    FROM json_to_recordset($1::json) AS k(chain_id bigint, signer text, through_block bigint)
+    FROM (${lists(WATCHED)}) AS k
     CROSS JOIN LATERAL (
       SELECT low.tx_id, low.nonce, low.state
       FROM fencepost.transaction AS low
       WHERE low.chain_id = k.chain_id AND low.signer = k.signer AND low.live
       ORDER BY low.nonce
-      LIMIT $2
+      LIMIT $4
     ) AS t
     WHERE t.state IN ('CONFIRMED', 'FAILED_FINAL')
     OFFSET 0

@@ -9,7 +9,7 @@ import { writeRows } from "./leases.ts";
 export function keysIn(runtime: DurableRuntime): KeyStore {
   return {
     async apiKeys() {
-      const rows = await ask(runtime.connections, readApiKeys);
+      const rows = await ask(runtime.connections, readApiKeys());
       return [...grouped(rows, ({ name }) => name).values()].map(keyOf);
     },
     async addApiSecret({ name, scopes, signers, chains, ...quotas }, digest, actor) {
@@ -17,12 +17,12 @@ export function keysIn(runtime: DurableRuntime): KeyStore {
       const terms = [name, scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare];
       // Each time that it is told to ask again, another has taken a slot; there are two.
       for (let slots = 2; slots >= 0; slots--) {
-        const [row] = await writeRows(runtime, insertApiSecret, [...terms, digest, actor]);
+        const [row] = await writeRows(runtime, insertApiSecret(...terms, digest, actor));
         if (row?.fate !== "again") return row?.fate ?? "differs";
       }
       return "full";
     },
-    revokeApiKey: async (...revoked) => (await writeRows(runtime, deleteApiKey, revoked)).length > 0,
+    revokeApiKey: async (...revoked) => (await writeRows(runtime, deleteApiKey(...revoked))).length > 0,
   };
 }
 

@@ -9,94 +9,76 @@ import { ask } from "../session/connections.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import type { WriteTransaction } from "../session/write-transaction.ts";
 import { listLeases, lockLanesOfInstance, releaseLane, releaseLanes } from "../statements/lease.ts";
-import {
-  announceInstance,
-  declareDead,
-  listInstances,
-  readSigners,
-  renewInstance,
-  renewKnownInstance,
-  retireInstance,
-  tellKnownLock,
-  tellLock,
-} from "../statements/node-instance.ts";
-import type { Statement } from "../statements/statement.ts";
+import * as instances from "../statements/node-instance.ts";
+import type { Command } from "../statements/statement.ts";
 
 type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
 
 /** `renewing` has connections of its own, so that a renewal never waits behind other work. */
 export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Held {
   /** One statement in one round trip, in the history that is known. False: nothing is committed. */
-  const atOnce = async (statement: Statement<unknown>, values: readonly unknown[]): Promise<boolean> => {
+  const atOnce = async (commandFor: (marker: string) => Command): Promise<boolean> => {
     const known = renewing.history.standing;
     if (known === null) return false;
-    const commandsFor = (marker: string) => [{ statement, values: [...values, marker] }];
-    return (await durablyAtOnce(renewing, { known, commandsFor })) !== null;
+    return (await durablyAtOnce(renewing, { known, commandsFor: (marker) => [commandFor(marker)] })) !== null;
   };
-  const hasChanged = async (statement: Statement<unknown>, values: readonly unknown[], runtime = leasing) =>
-    (await writeRows(runtime, statement, values)).length > 0;
+  const hasChanged = async (command: Command, runtime = leasing) => (await writeRows(runtime, command)).length > 0;
   return {
     /**
      * In one round trip: between two of them the server counts the idle time of a transaction, a thirtieth of the lease,
      * and a node with much to do, or little processor time, would be late for that again and again.
      */
     renewInstance: async (...instance) =>
-      (await atOnce(renewKnownInstance, instance)) || hasChanged(renewInstance, instance, renewing),
+      (await atOnce((marker) => instances.renewKnownInstance(...instance, marker))) ||
+      hasChanged(instances.renewInstance(...instance), renewing),
     async announce(instanceId, { chains, draining, standsBack, keysAway }) {
-      await hasChanged(announceInstance, [instanceId, chains, draining, standsBack, keysAway]);
+      await hasChanged(instances.announceInstance(instanceId, chains, draining, standsBack, keysAway));
     },
-    /** As a renewal: others who miss a lock that was told of take this process for dead unless they are told in time. */
+    /** As a renewal: others who miss a recorded lock take this process for dead unless they read of its end in time. */
     async tellLock(instanceId, lock) {
-      const values = [instanceId, lock?.key ?? null, lock?.session ?? null];
-      if (await atOnce(tellKnownLock, values)) return "told";
-      const [row] = await writeRows(renewing, tellLock, values);
+      const values = [instanceId, lock?.key, lock?.session];
+      if (await atOnce((marker) => instances.tellKnownLock(...values, marker))) return "told";
+      const [row] = await writeRows(renewing, instances.tellLock(...values));
       if (row === undefined) return "over";
       return row.told || lock === null ? "told" : "unseen";
     },
-    declareDead: (...instance) => hasChanged(declareDead, instance),
+    declareDead: (...instance) => hasChanged(instances.declareDead(...instance)),
     /** Lanes first, as everywhere; then the heartbeat, which no writer ever locks. */
     async retireInstance(instanceId) {
-      const [, released] = await writeLease(leasing, {
-        statements: 3,
-        waits: 3,
-        find: (run) =>
-          Promise.all([
-            run(lockLanesOfInstance, [instanceId]),
-            run(releaseLanes, [instanceId]),
-            run(retireInstance, [instanceId]),
-          ]),
-        decide: (result) => ({ commands: [], result }),
-      });
-      return released.length;
+      const ending = [
+        lockLanesOfInstance(instanceId),
+        releaseLanes(instanceId),
+        instances.retireInstance(instanceId),
+      ] as const;
+      return (await write(leasing, ...ending))[1].length;
     },
-    releaseLane: ({ lane, instanceId, token }) =>
-      hasChanged(releaseLane, [lane.chainId, lane.signer, instanceId, token]),
-    instances: () => ask(leasing.connections, listInstances),
+    releaseLane: ({ lane, instanceId, token }) => hasChanged(releaseLane(lane.chainId, lane.signer, instanceId, token)),
+    instances: () => ask(leasing.connections, instances.listInstances()),
     async signersOf(instanceId) {
-      return (await ask(leasing.connections, readSigners, [instanceId])).map(({ signer }) => signer);
+      return (await ask(leasing.connections, instances.readSigners(instanceId))).map(({ signer }) => signer);
     },
-    leases: async () => (await ask(leasing.connections, listLeases)).map((row) => withOwner(withLane(row))),
+    leases: async () => (await ask(leasing.connections, listLeases())).map((row) => withOwner(withLane(row))),
   };
 }
 
-/** One statement that answers with what it changed; where that is nothing, nothing is kept. */
-export function writeRows<Row>(
-  runtime: DurableRuntime,
-  statement: Statement<Row>,
-  values: readonly unknown[],
-): Promise<readonly Row[]> {
+/** Statements in one transaction. */
+export function write<const Commands extends readonly Command[]>(runtime: DurableRuntime, ...find: Commands) {
+  return durably(runtime, { waits: find.length, find, decide: (result) => ({ commands: [], result }) });
+}
+
+/** One statement that answers with the rows it changed; if there are none, the transaction is rolled back. */
+export function writeRows<Row>(runtime: DurableRuntime, command: Command<Row>): Promise<readonly Row[]> {
   return writeLease(runtime, {
-    statements: 1,
     waits: 1,
-    find: (run) => run(statement, values),
-    decide: (rows) => ({ commands: [], result: rows, rollback: rows.length === 0 }),
+    find: [command],
+    decide: ([rows]) => ({ commands: rows.length === 0 ? null : [], result: rows }),
   });
 }
 
 /** Losing a race between judging and taking is no fault of the data: try again. */
-export async function writeLease<Found, Result>(
+export async function writeLease<const Commands extends readonly Command[], Result>(
   runtime: DurableRuntime,
-  transaction: WriteTransaction<Found, Result>,
+  transaction: WriteTransaction<Commands, Result>,
 ): Promise<Result> {
   try {
     return await durably(runtime, transaction);

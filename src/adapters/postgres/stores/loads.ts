@@ -1,12 +1,12 @@
 /** The reads of a lane's owner: everything it takes up, or needs to go on, comes from here. */
-import { compareLanes, type Lane, laneKey } from "../../../domain/lane.ts";
+import { type Lane, laneKey } from "../../../domain/lane.ts";
 import { standing } from "../../../domain/policy/charges.ts";
 import type { IntakeRow, LaneStore, StoredPayload, TrackedRecord } from "../../../ports/lane-store.ts";
-import { chainIds, signers } from "../commit/lookup.ts";
+import { signers } from "../commit/lookup.ts";
 import type { PolicyBook } from "../commit/policies.ts";
 import { attemptOf, groupByTransaction, holeOf, receiptsOf, timed } from "../commit/rows.ts";
-import { inLane, inPool, requestOf, SpentRequests } from "../commit/spent-requests.ts";
-import { laneOf, recordset, rowsOf, withLane } from "../rows/columns.ts";
+import { inLane, inPool, requestOf, spentIn } from "../commit/spent-requests.ts";
+import { withLane } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import { type AttemptRow, readAttempts, readRawTransactions, readTrackedAttempts } from "../statements/attempt.ts";
@@ -19,16 +19,7 @@ import { findPooled } from "../statements/pool-choice.ts";
 import { type ReceiptRow, readReceipts, readTrackedReceipts, readWatchedBlocks } from "../statements/receipt.ts";
 import { findOpenReservations } from "../statements/reservation.ts";
 import { findSpent } from "../statements/spent-request.ts";
-import {
-  findRequests,
-  findWatched,
-  readAllocated,
-  readExpiring,
-  readOpenOf,
-  readSettledBelow,
-  readTracked,
-  type TrackedRow,
-} from "../statements/transaction.ts";
+import * as transactions from "../statements/transaction.ts";
 
 type LaneLoads = Pick<
   LaneStore,
@@ -41,18 +32,15 @@ export function loadsFrom(reading: Reading, policy: PolicyBook | null = null): O
 
 function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
   return {
-    async loadLane({ lane, instanceId, token }) {
-      const key = [lane.chainId, lane.signer];
-      const [[state], tracked, attempts, receipts, watched, holes, reservations] = await reading.read((run) =>
-        Promise.all([
-          run(readLane, [...key, instanceId, token]),
-          run(readTracked, key),
-          run(readTrackedAttempts, key),
-          run(readTrackedReceipts, key),
-          run(readWatchedBlocks, key),
-          run(readHoles, [[lane.signer], [lane.chainId]]),
-          run(findOpenReservations, [[lane.signer], [lane.chainId]]),
-        ]),
+    async loadLane({ lane: { chainId, signer }, instanceId, token }) {
+      const [[state], tracked, attempts, receipts, watched, holes, reservations] = await reading.read(
+        readLane(chainId, signer, instanceId, token),
+        transactions.readTracked(chainId, signer),
+        readTrackedAttempts(chainId, signer),
+        readTrackedReceipts(chainId, signer),
+        readWatchedBlocks(chainId, signer),
+        readHoles([signer], [chainId]),
+        findOpenReservations([signer], [chainId]),
       );
       if (state === undefined) return null;
       const { policyStamp, ...known } = state;
@@ -67,12 +55,12 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
       };
     },
     async loadAllocated({ chainId, signer }, fromNonce, limit) {
-      const rows = await ask(reading, readAllocated, [chainId, signer, fromNonce, limit]);
+      const rows = await ask(reading, transactions.readAllocated(chainId, signer, fromNonce, limit));
       if (rows.length === 0) return [];
-      const changes = await ask(reading, readQueuedChanges, [rows.map((row) => row.txId)]);
+      const ids = rows.map((row) => row.txId);
+      const changes = await ask(reading, readQueuedChanges(ids));
       const changeOf = new Map(changes.map((row) => [row.txId, row]));
-      const counted = policy?.current.policies ? rows.map((row) => row.txId) : [];
-      const chargesOf = groupByTransaction(counted.length === 0 ? [] : await ask(reading, readCharges, [counted]));
+      const chargesOf = groupByTransaction(policy?.current.policies ? await ask(reading, readCharges(ids)) : []);
       return rows.map((row) => {
         const { gasLimit, pinned, ...record } = timed(withPayload(row));
         const change = changeOf.get(row.txId);
@@ -80,25 +68,22 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
         return {
           ...record,
           gas: gasLimit,
-          ...(change === undefined ? {} : { ...storedPayload(change), changedTo: change.kind }),
-          ...(charges === undefined ? {} : { mostCost: standing(charges).cost }),
+          ...(change && { ...storedPayload(change), changedTo: change.kind }),
+          ...(charges && { mostCost: standing(charges).cost }),
           ...(pinned && { pinned }),
         };
       });
     },
-    loadExpiring: ({ chainId, signer }, limit) => ask(reading, readExpiring, [chainId, signer, limit]),
+    loadExpiring: ({ chainId, signer }, limit) => ask(reading, transactions.readExpiring(chainId, signer, limit)),
     async loadWatched({ chainId, signer }, blockHashes) {
-      const rows = await ask(reading, findWatched, [chainId, signer, blockHashes]);
+      const rows = await ask(reading, transactions.findWatched(chainId, signer, blockHashes));
       if (rows.length === 0) return [];
       const ids = rows.map((row) => row.txId);
-      const [attempts, receipts] = await reading.read((run) =>
-        Promise.all([run(readAttempts, [ids]), run(readReceipts, [ids])]),
-      );
-      return trackedRecords(rows, attempts, receipts);
+      return trackedRecords(rows, ...(await reading.read(readAttempts(ids), readReceipts(ids))));
     },
-    openOf: ({ chainId, signer }, owner) => ask(reading, readOpenOf, [chainId, signer, owner]),
+    openOf: ({ chainId, signer }, owner) => ask(reading, transactions.readOpenOf(chainId, signer, owner)),
     settledBelow: async ({ chainId, signer }) =>
-      (await ask(reading, readSettledBelow, [chainId, signer]))[0]?.settledBelow ?? 0,
+      (await ask(reading, transactions.readSettledBelow(chainId, signer)))[0]?.settledBelow ?? 0,
   };
 }
 
@@ -114,16 +99,14 @@ function requestLoads(reading: Reading): RequestLoads {
       if (requests.length === 0) return [];
       const wanted = new Set(requests.map((each) => requestKey(each, each.requestId)));
       const ids = [...new Set(requests.map(({ requestId }) => requestId))];
-      const [stored, waiting, gone] = await reading.read((run) =>
-        Promise.all([
-          run(findRequests, rowsOf(findRequests, requests)),
-          run(findWaitingRequests, [ids, signers(asked.map(({ lane }) => lane))]),
-          run(findSpent, rowsOf(findSpent, requests.map(inLane))),
-        ]),
+      const [stored, waiting, gone] = await reading.read(
+        transactions.findRequests(requests),
+        findWaitingRequests(ids, signers(asked.map(({ lane }) => lane))),
+        findSpent(requests.map(inLane)),
       );
       // A transaction that was here has its id for good, also before what waits under it now.
-      const spent = new SpentRequests(gone);
-      const left = requests.filter((request) => spent.of(inLane(request)) !== null);
+      const spent = spentIn(gone);
+      const left = requests.filter((request) => spent(inLane(request)) !== null);
       // Each key is deleted as it is found: the first row of it wins.
       const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
       return [
@@ -136,11 +119,9 @@ function requestLoads(reading: Reading): RequestLoads {
     },
     async findPooled(asked) {
       if (asked.length === 0) return [];
-      const [rows, gone] = await reading.read((run) =>
-        Promise.all([run(findPooled, rowsOf(findPooled, asked)), run(findSpent, rowsOf(findSpent, asked.map(inPool)))]),
-      );
-      const spent = new SpentRequests(gone);
-      const left = asked.filter((each) => spent.of(inPool(each)) !== null);
+      const [rows, gone] = await reading.read(findPooled(asked), findSpent(asked.map(inPool)));
+      const spent = spentIn(gone);
+      const left = asked.filter((each) => spent(inPool(each)) !== null);
       return [
         ...rows.map(withLane),
         ...left.map(({ chainId, pool, requestId }) => ({ spent: true as const, chainId, pool, requestId })),
@@ -153,9 +134,7 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
   return {
     async loadPayloads(txIds) {
       if (txIds.length === 0) return [];
-      const [rows, changes] = await reading.read((run) =>
-        Promise.all([run(readPayloads, [txIds]), run(readQueuedChanges, [txIds])]),
-      );
+      const [rows, changes] = await reading.read(readPayloads(txIds), readQueuedChanges(txIds));
       const rowOf = new Map<string, PayloadRow>([...rows, ...changes].map((row) => [row.txId, row]));
       return txIds.map((txId) => {
         const row = rowOf.get(txId);
@@ -165,7 +144,7 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
     },
     async loadRawTransactions(keys) {
       if (keys.length === 0) return [];
-      const rows = await ask(reading, readRawTransactions, [[...new Set(keys.map(({ txId }) => txId))]]);
+      const rows = await ask(reading, readRawTransactions([...new Set(keys.map(({ txId }) => txId))]));
       const bytes = new Map(rows.map((row) => [`${row.txId}:${row.ordinal}`, row.bytes]));
       return keys.map(({ txId, ordinal }) => {
         const found = bytes.get(`${txId}:${ordinal}`);
@@ -173,16 +152,10 @@ function otherLoads(reading: Reading): Omit<LaneStore, "commit" | keyof LaneLoad
         return found;
       });
     },
-    async queues(lanes) {
-      if (lanes.length === 0) return [];
-      const wanted = new Set(lanes.map(laneKey));
-      const rows = await ask(reading, readQueues, [signers(lanes), chainIds(lanes)]);
-      return rows.map(withLane).filter(({ lane }) => wanted.has(laneKey(lane)));
-    },
+    queues: async (lanes) => (lanes.length === 0 ? [] : (await ask(reading, readQueues(lanes))).map(withLane)),
     async loadIntake(lanes, limit, resting = []) {
       if (lanes.length === 0) return [];
-      const rows = await ask(reading, loadIntake, [laneKeys(lanes), chainIds(lanes), signers(lanes), limit, resting]);
-      return rows.map(intakeRow);
+      return (await ask(reading, loadIntake(lanes, limit, resting))).map(intakeRow);
     },
   };
 }
@@ -204,13 +177,8 @@ function storedPayload(row: PayloadRow): StoredPayload {
   return { payload: withPayload(row).payload, gas: row.gasLimit };
 }
 
-/** As JSON; ascending, the one lock order. */
-export function laneKeys(lanes: readonly Lane[]): string {
-  return recordset([...lanes].sort(compareLanes).map(laneOf));
-}
-
 function trackedRecords(
-  rows: readonly TrackedRow[],
+  rows: readonly transactions.TrackedRow[],
   attempts: readonly AttemptRow[],
   receipts: readonly ReceiptRow[],
 ): readonly TrackedRecord[] {

@@ -8,28 +8,18 @@
  */
 
 import { leavesThrough, mayLeave } from "../../../domain/cluster/retention.ts";
-import { type Fence, type LaneKey, laneKey } from "../../../domain/lane.ts";
+import { grouped } from "../../../domain/grouped.ts";
+import { type Fence, laneKey } from "../../../domain/lane.ts";
 import type { RetentionStore } from "../../../ports/retention-store.ts";
 import { termsOf } from "../commit/lookup.ts";
-import { laneOf, rowsOf } from "../rows/columns.ts";
+import { laneOf } from "../rows/columns.ts";
 import { ask, type Reading } from "../session/connections.ts";
 import { type DurableRuntime, durably } from "../session/durably.ts";
 import { lockLanes } from "../statements/lane.ts";
-import {
-  deleteCompletions,
-  deleteTransactions,
-  findOldLanes,
-  keepRequests,
-  listAbandonedLanes,
-  markDeparted,
-  markTruncated,
-  type OldTransactionRow,
-  readLowest,
-  readOldRows,
-  takeFeedTurn,
-} from "../statements/old-row.ts";
+import * as old from "../statements/old-row.ts";
 import { forgetSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
+import { writeRows } from "./leases.ts";
 
 /** Whoever waits for a lane's lock holds up those that come behind: what is busy is left for later. */
 const LANE_WAIT_MS = 100;
@@ -37,42 +27,23 @@ const LANE_WAIT_MS = 100;
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
   return {
     shortenFeed: (ageMs, most) => shortenFeed(runtime, ageMs, most),
-    async lanesWithOld(lanes, ageMs) {
-      if (lanes.length === 0) return [];
-      const columns = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
-      return (await ask(reading, findOldLanes, [ageMs, ...columns])).map(laneOf);
-    },
-    abandonedLanes: async () => (await ask(reading, listAbandonedLanes)).map(laneOf),
+    lanesWithOld: async (lanes, ageMs) =>
+      lanes.length === 0 ? [] : await ask(reading, old.findOldLanes(lanes, ageMs)),
+    abandonedLanes: () => ask(reading, old.listAbandonedLanes()),
     removeOld: (fences, ageMs, most) => removeOld(runtime, fences, { ageMs, most }),
-    forgetRequestIds: (ageMs, most) =>
-      durably(runtime, {
-        statements: 1,
-        waits: 1,
-        find: (run) => run(forgetSpent, [ageMs, most]),
-        decide: (gone) => ({ commands: [], result: gone.length, rollback: gone.length === 0 }),
-      }),
+    forgetRequestIds: async (...limits) => (await writeRows(runtime, forgetSpent(...limits))).length,
   };
 }
 
 function shortenFeed(runtime: DurableRuntime, ageMs: number, most: number): ReturnType<RetentionStore["shortenFeed"]> {
   return durably(runtime, {
-    statements: 2,
-    waits: 0,
-    find: (run) => Promise.all([run(takeFeedTurn, []), run(readLowest, [most + 1])]),
+    find: [old.takeFeedTurn(), old.readLowest(most + 1)],
     decide: ([[turn], lowest], { now }) => {
       const through = leavesThrough(lowest.slice(0, most), new Date(now.getTime() - ageMs));
-      const [oldest = null] = lowest;
-      if (turn?.taken !== true || through === null) {
-        const result = { completions: 0, oldestAt: oldest?.at ?? null };
-        return { commands: [], result, rollback: true };
-      }
-      const leaving = lowest.filter(({ seq }) => seq <= through).length;
-      const oldestAt = lowest[leaving]?.at ?? null;
-      const commands = [
-        { statement: deleteCompletions, values: [through, leaving] },
-        { statement: markTruncated, values: [through] },
-      ];
-      return { commands, result: { completions: leaving, oldestAt } };
+      const isTurn = turn?.taken === true && through !== null;
+      const leaving = isTurn ? lowest.filter(({ seq }) => seq <= through).length : 0;
+      const commands = isTurn ? [old.deleteCompletions(through, leaving), old.markTruncated(through)] : null;
+      return { commands, result: { completions: leaving, oldestAt: lowest[leaving]?.at ?? null } };
     },
   });
 }
@@ -83,39 +54,28 @@ function removeOld(
   { ageMs, most }: { readonly ageMs: number; readonly most: number },
 ): Promise<number> {
   const lanes = fences.map(({ lane }) => lane);
-  const columns = [lanes.map(({ chainId }) => chainId), lanes.map(({ signer }) => signer)];
   return durably(runtime, {
-    statements: 2,
     waits: 1,
     waitAtMostMs: LANE_WAIT_MS,
-    find: (run) =>
-      Promise.all([
-        run(lockLanes, termsOf(fences.map((fence) => ({ fence })))),
-        run(readOldRows, [ageMs, ...columns, Math.ceil(most / Math.max(1, fences.length))]),
-      ]),
+    find: [
+      lockLanes(termsOf(fences.map((fence) => ({ fence })))),
+      old.readOldRows(lanes, ageMs, Math.ceil(most / Math.max(1, fences.length))),
+    ],
     decide: ([held, found], { now }) => {
       const keys = new Set(held.map(laneKey));
-      const old = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
-      const rows = old.slice(0, most);
-      return { commands: removal(rows), result: rows.length, rollback: rows.length === 0 };
+      const leaving = found.filter((row) => keys.has(laneKey(row)) && mayLeave(row, { now, ageMs, ...row }));
+      const rows = leaving.slice(0, most);
+      return { commands: rows.length === 0 ? null : removal(rows), result: rows.length };
     },
   });
 }
 
 /** In the order of the locks: lanes, transactions and what hangs on them, pools. */
-function removal(rows: readonly OldTransactionRow[]): readonly Command[] {
-  if (rows.length === 0) return [];
+function removal(rows: readonly old.OldTransactionRow[]): readonly Command[] {
   const ids = rows.map(({ txId }) => txId).sort();
-  const lanes = new Map<LaneKey, { chainId: number; signer: string; below: number }>();
-  for (const { chainId, signer, nonce } of rows) {
-    const key = laneKey({ chainId, signer });
-    const below = Math.max(lanes.get(key)?.below ?? 0, nonce === null ? 0 : nonce + 1);
-    lanes.set(key, { chainId, signer, below });
-  }
-  const marks = [...lanes.values()];
-  return [
-    { statement: markDeparted, values: rowsOf(markDeparted, marks, marks.length) },
-    { statement: keepRequests, values: [ids] },
-    { statement: deleteTransactions, values: [ids, ids.length] },
-  ];
+  const marks = [...grouped(rows, laneKey).values()].map((all) => {
+    const below = Math.max(...all.map(({ nonce }) => (nonce === null ? 0 : nonce + 1)));
+    return { ...laneOf(all[0] as old.OldTransactionRow), below };
+  });
+  return [old.markDeparted(marks), old.keepRequests(ids), old.deleteTransactions(ids)];
 }

@@ -1,6 +1,6 @@
 /** QueryStore on PostgreSQL: reads for callers and operators. Pages are found as ids first, then read by key. */
 import { reservationAt } from "../../../domain/ledger/index.ts";
-import { UNUSED, within } from "../../../domain/policy/use.ts";
+import { within } from "../../../domain/policy/use.ts";
 import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
 import type {
   Census,
@@ -12,20 +12,10 @@ import type {
   TransactionRecord,
 } from "../../../ports/query-store.ts";
 import type { PolicyBook } from "../commit/policies.ts";
-import {
-  ACCEPTED,
-  attemptRecord,
-  chargeOf,
-  groupByTransaction,
-  holeOf,
-  only,
-  receiptsOf,
-  reservationOf,
-  useOf,
-} from "../commit/rows.ts";
-import { laneOf, rowsOf, withLane, withOwner } from "../rows/columns.ts";
+import * as decode from "../commit/rows.ts";
+import { laneOf, withLane, withOwner } from "../rows/columns.ts";
 import { OPTIONAL, withoutNulls, withPayload } from "../rows/transaction-fields.ts";
-import { ask, type Reading, type Run } from "../session/connections.ts";
+import { ask, type Reading } from "../session/connections.ts";
 import { findByHash, readAttempts, readFirstHashes } from "../statements/attempt.ts";
 import { readCensus } from "../statements/census.ts";
 import { readConfirmations } from "../statements/confirmation.ts";
@@ -36,31 +26,14 @@ import { type IntakeRecordRow, readIntakeRecords } from "../statements/intake.ts
 import { type LaneListRow, listLanes, readLaneDecisions } from "../statements/lane.ts";
 import { readLeft } from "../statements/left-intent.ts";
 import { findOrderKeys } from "../statements/order-key.ts";
-import {
-  listKeyUse,
-  listLaneUse,
-  readCharges,
-  readKeyUse,
-  readLaneUse,
-  readPolicyClock,
-} from "../statements/policy.ts";
+import * as used from "../statements/policy.ts";
 import { readPoolOf } from "../statements/pool-choice.ts";
 import { readReceipts } from "../statements/receipt.ts";
 import { readReservation } from "../statements/reservation.ts";
 import { ping } from "../statements/session.ts";
+import type { Command } from "../statements/statement.ts";
 import { findByNonce, findByRequest, type RecordRow, readRecords } from "../statements/transaction.ts";
-import {
-  pageFinal,
-  pageFinalOfSigner,
-  pageIntake,
-  pageIntakeOfSigner,
-  pageLive,
-  pageLiveOfSigner,
-  pageLiveState,
-  pageLiveStateOfSigner,
-  pageTransactions,
-  preferOrder,
-} from "../statements/transaction-page.ts";
+import * as pages from "../statements/transaction-page.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -80,12 +53,10 @@ export function queriesFrom(
   };
   const history: QueryStore["history"] = async (txId) => {
     if (!UUID.test(txId)) return [];
-    const [rows, [intake]] = await reading.read((run) =>
-      Promise.all([run(readHistory, [txId]), run(readIntakeRecords, [[txId]])]),
-    );
+    const [rows, [intake]] = await reading.read(readHistory(txId), readIntakeRecords([txId]));
     if (rows.length > 0 || intake === undefined) return rows.map(historyRecord);
     return intake.aliasOf === null
-      ? [{ ...ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
+      ? [{ ...decode.ACCEPTED, firstAt: intake.createdAt, lastAt: intake.createdAt }]
       : history(intake.aliasOf);
   };
   return {
@@ -94,11 +65,11 @@ export function queriesFrom(
     transaction,
     history,
     async poolOf(txId) {
-      const [row] = UUID.test(txId) ? await ask(reading, readPoolOf, [txId]) : [];
+      const [row] = UUID.test(txId) ? await ask(reading, readPoolOf(txId)) : [];
       return row?.pool ?? null;
     },
     async transactionAt({ chainId, signer }, nonce) {
-      const [found] = await ask(reading, findByNonce, [chainId, signer, nonce]);
+      const [found] = await ask(reading, findByNonce(chainId, signer, nonce));
       return found === undefined ? null : transaction(found.txId);
     },
     firstHashes: (txIds) => firstHashesOf(reading, txIds),
@@ -109,50 +80,41 @@ export function queriesFrom(
       const page = ids.flatMap((id) => records.get(id) ?? []);
       return isNarrow(filter) ? page.filter((record) => matches(record, filter)).slice(0, filter.limit) : page;
     },
-    confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations, [chainId, aboveBlock + 1, limit]),
+    confirmations: (chainId, aboveBlock, limit) => ask(reading, readConfirmations(chainId, aboveBlock + 1, limit)),
     async feed(after, limit) {
-      const [counters, items] = await reading.read((run) =>
-        Promise.all([run(readFeed, []), run(readCompletions, [after, limit])]),
-      );
-      return { ...only(counters), items: items.map(withLane) };
+      const [counters, items] = await reading.read(readFeed(), readCompletions(after, limit));
+      return { ...decode.only(counters), items: items.map(withLane) };
     },
     async reservation(reservationId) {
-      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation, [reservationId]) : [];
-      return row === undefined ? null : reservationAt(reservationOf(row), row.askedAt);
+      const [row] = UUID.test(reservationId) ? await ask(reading, readReservation(reservationId)) : [];
+      return row === undefined ? null : reservationAt(decode.reservationOf(row), row.askedAt);
     },
     census: () => census(reading),
-    ping: async () => void (await ask(reading, ping)),
+    ping: async () => void (await ask(reading, ping())),
   };
 }
 
 async function census(reading: Reading): Promise<Census> {
-  const row = only(await ask(reading, readCensus));
-  const { created, allocated, tracking, stuck, confirmed, failed, liveConfirmed, liveFailed } = row;
+  const { liveConfirmed, liveFailed, oldestPendingAgeMs, ...row } = decode.only(await ask(reading, readCensus()));
+  const { unownedLanes, suspendedLanes, ...states } = row;
   return {
-    states: {
-      CREATED: created,
-      ALLOCATED: allocated,
-      TRACKING: tracking,
-      STUCK: stuck,
-      CONFIRMED: confirmed,
-      FAILED_FINAL: failed,
-    },
+    states,
     watched: { CONFIRMED: liveConfirmed, FAILED_FINAL: liveFailed },
-    oldestPendingAgeMs: row.oldestAgeMs === null ? null : Math.max(0, row.oldestAgeMs),
-    unownedLanes: row.unowned,
-    suspendedLanes: row.suspended,
+    oldestPendingAgeMs: oldestPendingAgeMs === null ? null : Math.max(0, oldestPendingAgeMs),
+    unownedLanes,
+    suspendedLanes,
   };
 }
 
 /** An id without a row of its own may be another name of a transaction. */
 async function firstHashesOf(reading: Reading, txIds: readonly string[]): Promise<readonly FirstHash[]> {
-  const found = await ask(reading, readFirstHashes, [txIds]);
+  const found = await ask(reading, readFirstHashes(txIds));
   const known = new Set(found.map(({ txId }) => txId));
   const others = txIds.filter((txId) => !known.has(txId));
-  const names = others.length === 0 ? [] : await ask(reading, readLeft, [others]);
+  const names = others.length === 0 ? [] : await ask(reading, readLeft(others));
   const aliases = names.flatMap(({ txId, aliasOf }) => (aliasOf === null ? [] : [{ txId, aliasOf }]));
   if (aliases.length === 0) return found;
-  const named = await ask(reading, readFirstHashes, [aliases.map(({ aliasOf }) => aliasOf)]);
+  const named = await ask(reading, readFirstHashes(aliases.map(({ aliasOf }) => aliasOf)));
   const byId = new Map(named.map((row) => [row.txId, row]));
   return [
     ...found,
@@ -165,24 +127,23 @@ async function firstHashesOf(reading: Reading, txIds: readonly string[]): Promis
 
 function laneReads(reading: Reading): Pick<QueryStore, "laneDecisions" | "carriedOut" | "lanes" | "lanesAfter"> {
   return {
-    laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions, [signer, chainId, limit]),
+    laneDecisions: ({ chainId, signer }, limit) => ask(reading, readLaneDecisions(signer, chainId, limit)),
     async carriedOut(lane, order) {
-      const [row] = await ask(reading, findOrderKeys, rowsOf(findOrderKeys, [{ ...order, ...lane }]));
+      const [row] = await ask(reading, findOrderKeys([{ ...order, ...lane }]));
       return row?.fingerprint ?? null;
     },
     async lanes(signer) {
-      const [rows, holes] = await reading.read((run) =>
-        Promise.all([lanesIn(run, [signer, 0, signer, null, null, null, null]), run(listHoles, [signer, signer])]),
-      );
+      const all = listLanes(signer, 0, signer, null, null, null, null);
+      const [, rows, holes] = await reading.read(pages.preferOrder(), all, listHoles(signer, signer));
       return rows.map((row) => laneRecord(row, holes));
     },
-    async lanesAfter(after, limit, { chainId: chain = null, owner = null, needsAttention = null } = {}) {
-      const { signer, chainId } = after ?? BEFORE_ALL;
-      const values = [signer, chainId, BEYOND_ALL, limit, chain, owner, needsAttention];
-      const rows = await reading.read((run) => lanesIn(run, values));
+    async lanesAfter(after, limit, { chainId, owner, needsAttention } = {}) {
+      const { signer, chainId: chain } = after ?? BEFORE_ALL;
+      const page = listLanes(signer, chain, BEYOND_ALL, limit, chainId, owner, needsAttention);
+      const [, rows] = await reading.read(pages.preferOrder(), page);
       const [first, last] = [rows[0], rows.at(-1)];
       if (first === undefined || last === undefined) return [];
-      const holes = await ask(reading, listHoles, [first.signer, last.signer]);
+      const holes = await ask(reading, listHoles(first.signer, last.signer));
       return rows.map((row) => laneRecord(row, holes));
     },
   };
@@ -192,78 +153,67 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
   return {
     async policyUse(lane, { txId, owner }) {
       const txIds = txId === undefined ? [] : [txId];
-      const [[row], clocks, charges, [key]] = await reading.read((run) =>
-        Promise.all([
-          run(readLaneUse, [[lane.signer], [lane.chainId]]),
-          run(readPolicyClock, [txIds]),
-          run(readCharges, [txIds]),
-          run(readKeyUse, [owner === undefined ? [] : [owner], txIds, [lane.chainId]]),
-        ]),
+      const [[row], clocks, charges, [key]] = await reading.read(
+        used.readLaneUse([lane.signer], [lane.chainId]),
+        used.readPolicyClock(txIds),
+        used.readCharges(txIds),
+        used.readKeyUse(owner === undefined ? [] : [owner], txIds, [lane.chainId]),
       );
-      const { at, stamp, owner: itsOwner } = only(clocks);
+      const { at, stamp, owner: itsOwner } = decode.only(clocks);
       await policy?.follow(stamp);
       return {
         lane,
         at,
         owner: owner ?? itsOwner,
-        signer: row === undefined ? UNUSED : useOf(row),
-        key: key === undefined ? UNUSED : useOf(key),
-        charges: charges.map(chargeOf),
+        signer: decode.useOf(row),
+        key: decode.useOf(key),
+        charges: charges.map(decode.chargeOf),
       };
     },
     async allPolicyUse() {
-      const [clocks, lanes, keys] = await reading.read((run) =>
-        Promise.all([run(readPolicyClock, [[]]), run(listLaneUse, []), run(listKeyUse, [])]),
-      );
-      const { at } = only(clocks);
+      const [clocks, lanes, keys] = await reading.read(used.readPolicyClock([]), used.listLaneUse(), used.listKeyUse());
+      const { at } = decode.only(clocks);
       return {
         at,
-        signers: lanes.map((row) => ({ lane: laneOf(row), use: within(useOf(row), at) })),
-        keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(useOf(row), at) })),
+        signers: lanes.map((row) => ({ lane: laneOf(row), use: within(decode.useOf(row), at) })),
+        keys: keys.map((row) => ({ chainId: row.chainId, owner: row.owner, use: within(decode.useOf(row), at) })),
       };
     },
   };
 }
 
-async function lanesIn(run: Run, values: readonly unknown[]): Promise<readonly LaneListRow[]> {
-  const [, rows] = await Promise.all([run(preferOrder, []), run(listLanes, values)]);
-  return rows;
-}
-
 /** What these ids name: transactions, waiting intake rows, and which ids are other names. */
 async function recordsOf(reading: Reading, ids: readonly string[]) {
-  const [rows, intake, attempts, receipts] = await reading.read((run) =>
-    Promise.all([
-      run(readRecords, [ids]),
-      run(readIntakeRecords, [ids]),
-      run(readAttempts, [ids]),
-      run(readReceipts, [ids]),
-    ]),
+  const [rows, intake, attempts, receipts] = await reading.read(
+    readRecords(ids),
+    readIntakeRecords(ids),
+    readAttempts(ids),
+    readReceipts(ids),
   );
-  const attemptsOf = groupByTransaction(attempts);
-  const receiptOf = receiptsOf(receipts);
+  const attemptsOf = decode.groupByTransaction(attempts);
+  const receiptOf = decode.receiptsOf(receipts);
   const records = new Map<string, TransactionRecord>();
   const aliases = new Map<string, string>();
-  for (const { aliasOf, intakeId, awaits, expiresAt, ...row } of intake) {
-    const approval = approvalOf({ intakeId, awaits, expiresAt, subState: row.subState });
+  for (const waiting of intake) {
+    const { aliasOf, intakeId, awaits, expiresAt, ...row } = waiting;
     if (aliasOf !== null) aliases.set(row.txId, aliasOf);
-    else records.set(row.txId, { ...transactionRecord(row), attempts: [], receipt: null, intakeId, ...approval });
+    else
+      records.set(row.txId, {
+        ...transactionRecord(row),
+        attempts: [],
+        receipt: null,
+        intakeId,
+        ...approvalOf(waiting),
+      });
   }
   for (const row of rows) {
-    const attempts = (attemptsOf.get(row.txId) ?? []).map(attemptRecord);
+    const attempts = (attemptsOf.get(row.txId) ?? []).map(decode.attemptRecord);
     records.set(row.txId, { ...transactionRecord(row), attempts, receipt: receiptOf.get(row.txId) ?? null });
   }
   return { records, aliases };
 }
 
-type Awaits = Pick<IntakeRecordRow, "intakeId" | "awaits" | "expiresAt" | "subState">;
-
-function approvalOf({
-  intakeId,
-  awaits,
-  expiresAt,
-  subState,
-}: Awaits): Pick<TransactionRecord, "awaiting" | "approved"> {
+function approvalOf({ intakeId, awaits, expiresAt, subState }: IntakeRecordRow) {
   if (awaits === null || expiresAt === null) return {};
   return subState === null ? { approved: { intakeId } } : { awaiting: { intakeId, rule: awaits, expiresAt } };
 }
@@ -280,12 +230,10 @@ function historyRecord({ actor, audit, ...row }: HistoryRow): HistoryRecord {
 function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly HoleRow[]): LaneRecord {
   return {
     ...withOwner(withLane(row)),
-    holes: holes.filter((hole) => hole.signer === row.signer && hole.chainId === row.chainId).map(holeOf),
+    holes: holes.filter((hole) => hole.signer === row.signer && hole.chainId === row.chainId).map(decode.holeOf),
     headOfLine: head && { ...head, createdAt: new Date(head.createdAt) },
   };
 }
-
-type Id = { readonly txId: string };
 
 /** The states in which a transaction is no longer followed. */
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
@@ -296,29 +244,28 @@ const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
  * some chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
-  const [, ...parts] = await reading.read((run) =>
-    Promise.all([run(preferOrder, []) as Promise<readonly Id[]>, ...partsOf(run, filter)]),
-  );
+  const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));
   const ids = parts.flatMap((rows) => rows.map((row) => row.txId)).sort();
   return filter.order === "newest" ? ids.reverse() : ids;
 }
 
-function partsOf(run: Run, filter: ListFilter): readonly Promise<readonly Id[]>[] {
-  const { signer, state, chainId = null } = filter;
-  const page = [filter.order, filter.after ?? null, filter.limit];
-  const of = [...page, chainId];
-  if (filter.txHash !== undefined) return [run(findByHash, [filter.txHash])];
-  if (filter.requestId !== undefined) return [run(findByRequest, [filter.requestId])];
-  const intake = () => (signer === undefined ? run(pageIntake, of) : run(pageIntakeOfSigner, [...of, signer]));
-  if (state === "CREATED") return [intake()];
+function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Command<{ readonly txId: string }>[] {
+  const { signer, state, chainId, txHash, requestId } = filter;
+  const of = [order, after, limit, chainId];
+  if (txHash !== undefined) return [findByHash(txHash)];
+  if (requestId !== undefined) return [findByRequest(requestId)];
+  const intake = signer === undefined ? pages.pageIntake(...of) : pages.pageIntakeOfSigner(...of, signer);
+  if (state === "CREATED") return [intake];
   const over = (outcome: State) =>
-    signer === undefined ? run(pageFinal, [...of, outcome]) : run(pageFinalOfSigner, [...of, outcome, signer]);
-  const live = (state: State) =>
-    signer === undefined ? run(pageLiveState, [...of, state]) : run(pageLiveStateOfSigner, [...of, state, signer]);
-  if (state !== undefined) return isSettled(state) ? [over(state), live(state)] : [live(state)];
-  if (signer !== undefined) return [...OUTCOMES.map(over), run(pageLiveOfSigner, [...of, signer]), intake()];
-  if (chainId !== null) return [...OUTCOMES.map(over), run(pageLive, of), intake()];
-  return [run(pageTransactions, page), intake()];
+    signer === undefined ? pages.pageFinal(...of, outcome) : pages.pageFinalOfSigner(...of, outcome, signer);
+  if (state !== undefined) {
+    const live =
+      signer === undefined ? pages.pageLiveState(...of, state) : pages.pageLiveStateOfSigner(...of, state, signer);
+    return isSettled(state) ? [over(state), live] : [live];
+  }
+  if (signer !== undefined) return [...OUTCOMES.map(over), pages.pageLiveOfSigner(...of, signer), intake];
+  if (chainId !== undefined) return [...OUTCOMES.map(over), pages.pageLive(...of), intake];
+  return [pages.pageTransactions(order, after, limit), intake];
 }
 
 /** True where `findPage` has looked at the leading filter alone. */

@@ -8,26 +8,14 @@ import type { FeedPosition } from "../../../ports/query-store.ts";
 import { refuseTooNew } from "../rows/schema-skew.ts";
 import { type DurableRuntime, durably, durablyAtOnce } from "../session/durably.ts";
 import { type Evidence, type Judgement, judgeHistory } from "../session/judge-history.ts";
-import type { Opened } from "../session/write-transaction.ts";
 import { purgeReports, purgeTakeovers } from "../statements/cluster-past.ts";
 import { purgeCommitMarkers, readOwnMarkers } from "../statements/commit-marker.ts";
-import {
-  readDatabaseHistory,
-  readNewerMigrations,
-  rememberPosition,
-  writeDatabaseHistory,
-} from "../statements/database.ts";
+import * as database from "../statements/database.ts";
 import { beginEpoch, readFeed, recordEpochFloors } from "../statements/feed.ts";
 import { lockLaneTable } from "../statements/lane.ts";
 import { endTerms } from "../statements/lease.ts";
-import {
-  endInstances,
-  insertInstance,
-  lockRegistration,
-  purgeInstances,
-  replaceInstance,
-} from "../statements/node-instance.ts";
-import { limitWaits, proveContinuity } from "../statements/session.ts";
+import * as instances from "../statements/node-instance.ts";
+import { limitWaits, type Opened, proveContinuity } from "../statements/session.ts";
 import type { Command } from "../statements/statement.ts";
 
 /** What a process brings with it into a new instance. */
@@ -60,33 +48,31 @@ async function registerAtOnce(
   const { systemIdentifier, timeline, epoch } = standing;
   const accepted = [...slots.accepted(slots.expected())];
   const kept = [accepted.map(([slot]) => slot), accepted.map(([, markers]) => markers.join(","))];
-  const proof = [systemIdentifier, timeline, epoch, seen.seq, slots.storeId, ...kept, newestMigration];
   const commandsFor = (marker: string) => [
-    { statement: lockRegistration, values: [] },
-    { statement: proveContinuity, values: proof },
-    { statement: rememberPosition, values: [marker] },
-    { statement: purgeInstances, values: [] },
-    { statement: purgeTakeovers, values: [] },
-    { statement: purgeReports, values: [] },
-    { statement: purgeCommitMarkers, values: [] },
+    instances.lockRegistration(),
+    proveContinuity(systemIdentifier, timeline, epoch, seen.seq, slots.storeId, ...kept, newestMigration),
+    database.rememberPosition(marker),
+    ...PURGES,
     ...replacing(registration, marker),
-    { statement: insertInstance, values: [...columnsOf(registration), newestMigration, marker] },
+    insertion(registration, newestMigration, marker),
   ];
   const registered = await durablyAtOnce(runtime, { known: standing, commandsFor }, slots.takeFresh());
   if (registered === null) return null;
-  if (registered.opened !== null) history.pin({ ...registered.opened.history, epoch });
+  if (registered.opened !== null) history.pin({ ...registered.opened, epoch });
   return { epoch, begun: false, mayHaveLost: false };
 }
 
-function columnsOf(registration: InstanceRegistration): readonly unknown[] {
+const PURGES = [instances.purgeInstances(), purgeTakeovers(), purgeReports(), purgeCommitMarkers()] as const;
+
+function insertion(registration: InstanceRegistration, ...more: readonly unknown[]): Command {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
   const { publicKey, keyProof, keysAway } = registration;
   const announced = [chains, signers, standsBack, publicKey, keyProof, keysAway];
-  return [instanceId, nodeId, url, version, mode, leaseDurationMs, ...announced];
+  return instances.insertInstance(instanceId, nodeId, url, version, mode, leaseDurationMs, ...announced, ...more);
 }
 
 function replacing({ replaces = [] }: InstanceRegistration, marker: string | null): readonly Command[] {
-  return replaces.length === 0 ? [] : [{ statement: replaceInstance, values: [replaces, marker] }];
+  return replaces.length === 0 ? [] : [instances.replaceInstance(replaces, marker)];
 }
 
 async function judgeAndRegister(
@@ -103,31 +89,25 @@ async function judgeAndRegister(
   const { judgement, opened } = await durably(
     runtime,
     {
-      statements: 10,
-      waits: 1,
-      find: (run) =>
-        Promise.all([
-          run(lockRegistration, []),
-          run(readFeed, []),
-          run(readDatabaseHistory, []),
-          run(readOwnMarkers, [slots.storeId]),
-          run(purgeInstances, []),
-          run(purgeCommitMarkers, []),
-          run(readNewerMigrations, [newestMigration]),
-          run(insertInstance, [...columnsOf(registration), newestMigration, null]),
-          run(purgeTakeovers, []),
-          run(purgeReports, []),
-        ]),
+      locks: [instances.lockRegistration()],
+      find: [
+        readFeed(),
+        database.readDatabaseHistory(),
+        readOwnMarkers(slots.storeId),
+        database.readNewerMigrations(newestMigration),
+        insertion(registration, newestMigration, null),
+        ...PURGES,
+      ],
       anyHistory: true,
-      decide: ([, [feed], [recorded], markers, , , newer], opened) => {
+      decide: ([[feed], [recorded], markers, newer], opened) => {
         refuseTooNew(newer, newestMigration);
         const position = feed as FeedPosition;
         const judgement = judgeHistory({
-          observed: { ...opened.history, walPosition: recorded?.positionNow ?? opened.history.walPosition },
+          observed: { ...opened, walPosition: recorded?.positionNow ?? opened.walPosition },
           recorded: recorded ?? null,
           memory,
           commitsKept: slots.areKept(expected, markers),
-          feed: { epoch: position.epoch, lastSeq: position.lastSeq },
+          feed: position,
           seen,
         });
         const start = epochStart([position.lastSeq, seen.seq], judgement.mayHaveLost);
@@ -139,15 +119,15 @@ async function judgeAndRegister(
     slot,
   );
   if (judgement.epoch !== memory?.epoch) slots.forgetAllBut(slot);
-  history.pin({ ...opened.history, epoch: judgement.epoch });
+  history.pin({ ...opened, epoch: judgement.epoch });
   const { epoch, begins, mayHaveLost } = judgement;
   return { epoch, begun: begins, mayHaveLost };
 }
 
 /** Every lane is to be locked and changed, however many there are, and no node can write before that is done. */
 function patience({ limits }: DurableRuntime): Command {
-  const longest = String(limits.writing(1).statementMs);
-  return { statement: limitWaits, values: [longest, longest] };
+  const { statementMs } = limits.writing(1);
+  return limitWaits(statementMs, statementMs);
 }
 
 /**
@@ -156,16 +136,15 @@ function patience({ limits }: DurableRuntime): Command {
  */
 function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start: number): readonly Command[] {
   return [
-    { statement: lockLaneTable, values: [] },
-    { statement: endTerms, values: [mayHaveLost] },
-    { statement: endInstances, values: [instanceId] },
-    { statement: recordEpochFloors, values: [] },
-    { statement: beginEpoch, values: [epoch, start] },
+    lockLaneTable(),
+    endTerms(mayHaveLost),
+    instances.endInstances(instanceId),
+    recordEpochFloors(),
+    beginEpoch(epoch, start),
   ];
 }
 
-function remember({ ordinal, epoch, mayHaveLost }: Judgement, { history }: Opened): Command {
-  const { systemIdentifier, timeline, walPosition } = history;
-  const values = [ordinal, systemIdentifier, timeline, walPosition.toString(), epoch, mayHaveLost];
-  return { statement: writeDatabaseHistory, values };
+function remember({ ordinal, epoch, mayHaveLost }: Judgement, opened: Opened): Command {
+  const { systemIdentifier, timeline, walPosition } = opened;
+  return database.writeDatabaseHistory(ordinal, systemIdentifier, timeline, walPosition, epoch, mayHaveLost);
 }

@@ -9,26 +9,19 @@
  */
 import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
 import { StoreUnavailable } from "../../../ports/lane-store.ts";
-import { type Acquisition, InstanceOver } from "../../../ports/lease-store.ts";
-import { chainIds, signers } from "../commit/lookup.ts";
+import { type Acquisition, InstanceOver, type LeaseStore } from "../../../ports/lease-store.ts";
 import { laneOf, withOwner } from "../rows/columns.ts";
-import { ask, type Run } from "../session/connections.ts";
+import { ask } from "../session/connections.ts";
 import type { DurableRuntime } from "../session/durably.ts";
+import type { Decision } from "../session/write-transaction.ts";
 import { insertTakeovers } from "../statements/cluster-past.ts";
 import { ensureLanes, findLanes, lockLanesByKey, lockLaneTable } from "../statements/lane.ts";
 import { findFreeLanes, type LeaseRow, type PickedRow, pickLanes, readLease, takeLanes } from "../statements/lease.ts";
 import { readInstance } from "../statements/node-instance.ts";
 import type { Command } from "../statements/statement.ts";
 import { writeLease, writeRows } from "./leases.ts";
-import { laneKeys } from "./loads.ts";
 
-export type Held = Extract<Acquisition, { fence: Fence }>;
-
-interface Claim {
-  readonly lanes: readonly Lane[];
-  readonly instanceId: string;
-  readonly limit: number;
-}
+type Held = Extract<Acquisition, { fence: Fence }>;
 
 interface Claimed {
   readonly held: readonly Held[];
@@ -45,120 +38,88 @@ const LOOK_EVERY_MS = 50;
 const INSIST_AT_MOST_MS = 300;
 const INSIST_EVERY_MS = 5_000;
 
-export class Takeovers {
-  private readonly runtime: DurableRuntime;
-  private insistAgainAtMs: number | null = null;
-
-  constructor(runtime: DurableRuntime) {
-    this.runtime = runtime;
-  }
-
-  async acquire(lane: Lane, instanceId: string): Promise<Acquisition> {
-    try {
-      return await this.acquireOnce(lane, instanceId, false);
-    } catch (error) {
-      const isBusy = error instanceof StoreUnavailable && error.busy;
-      if (!isBusy || !(await this.isFree(lane)) || !this.mayInsist()) throw error;
-      return this.acquireOnce(lane, instanceId, true);
-    }
-  }
-
-  async claim(lanes: readonly Lane[], instanceId: string, limit: number): Promise<readonly Held[]> {
-    if (lanes.length === 0 || limit <= 0) return [];
-    await this.ensure(lanes);
-    const held: Held[] = [];
-    let wanted = lanes;
-    for (let look = 1; wanted.length > 0 && held.length < limit; look++) {
-      if (look > 1) await this.runtime.clock.sleep(LOOK_EVERY_MS);
-      const insists = look > LOOKS;
-      if (insists && !this.mayInsist()) break;
-      const claim = { lanes: wanted, instanceId, limit: limit - held.length };
-      const claimed = await this.claimOnce(claim, insists).catch((error) => nothingMore(error, held));
-      held.push(...claimed.held);
-      wanted = insists ? [] : claimed.passedOver;
-    }
-    return held;
-  }
-
-  /** Whether it is free is read without a lock: who insists holds all lanes up. */
-  private async isFree(lane: Lane): Promise<boolean> {
-    const values = [laneKeys([lane]), [lane.chainId], [lane.signer]];
-    return (await ask(this.runtime.connections, findFreeLanes, values)).length > 0;
-  }
-
-  private mayInsist(): boolean {
-    const nowMs = this.runtime.clock.monotonicMs();
-    if (this.insistAgainAtMs !== null && nowMs < this.insistAgainAtMs) return false;
-    this.insistAgainAtMs = nowMs + INSIST_EVERY_MS;
+export function takeoversIn(runtime: DurableRuntime): Pick<LeaseStore, "acquireLane" | "claimLanes"> {
+  const { clock, connections } = runtime;
+  let insistAgainAtMs = Number.NEGATIVE_INFINITY;
+  const mayInsist = (): boolean => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs < insistAgainAtMs) return false;
+    insistAgainAtMs = nowMs + INSIST_EVERY_MS;
     return true;
-  }
-
-  private get waitMs(): number {
-    return Math.max(WAIT_MS, this.runtime.limits.idleMs + OUTLAST_MS);
-  }
-
-  private acquireOnce(lane: Lane, instanceId: string, insists: boolean): Promise<Acquisition> {
-    const keys = laneKeys([lane]);
-    return writeLease(this.runtime, {
-      statements: insists ? 5 : 4,
-      waits: insists ? 3 : 2,
-      waitAtMostMs: insists ? INSIST_AT_MOST_MS : this.waitMs,
-      // The lane is locked before its owner is read: what is found then stays true until COMMIT.
-      find: async (run) => {
-        const [, , , leases, claimant] = await Promise.all([
-          insists ? run(lockLaneTable, []) : null,
-          run(ensureLanes, [keys]),
-          run(lockLanesByKey, [keys, [lane.chainId], [lane.signer]]),
-          run(readLease, [lane.chainId, lane.signer]),
-          run(readInstance, [instanceId]),
-        ]);
-        return { lease: leases[0] as LeaseRow, alive: claimant[0]?.alive === true };
-      },
-      decide: ({ lease, alive }) => {
-        if (!alive) throw new InstanceOver(instanceId);
-        const result = judge(lease, instanceId);
-        const taken = result.result === "acquired" || result.result === "takenOver";
-        return { commands: taken ? take([lane], instanceId) : [], result, rollback: !taken };
-      },
-    });
-  }
-
-  private claimOnce(claim: Claim, insists: boolean): Promise<Claimed> {
-    return writeLease(this.runtime, {
-      statements: insists ? 4 : 3,
-      waits: insists ? 2 : 1,
-      ...(insists ? { waitAtMostMs: INSIST_AT_MOST_MS } : {}),
-      find: (run) => look(run, claim, insists),
-      decide: ({ picked, free, alive }) => {
-        if (!alive) throw new InstanceOver(claim.instanceId);
-        const taken = picked.filter((row) => !row.kept).map(laneOf);
-        const keys = new Set(taken.map(laneKey));
-        const passedOver = picked.length < claim.limit ? free.filter((lane) => !keys.has(laneKey(lane))) : [];
-        const result = { held: picked.map((row) => heldBy(row, claim.instanceId)), passedOver };
-        const commands = taken.length === 0 ? [] : take(taken, claim.instanceId);
-        return { commands, result, rollback: taken.length === 0 };
-      },
-    });
-  }
-
-  /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
-  private async ensure(lanes: readonly Lane[]): Promise<void> {
-    const known = await ask(this.runtime.connections, findLanes, [chainIds(lanes), signers(lanes)]);
-    const keys = new Set(known.map((row) => laneKey(laneOf(row))));
-    const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
-    if (missing.length > 0) await writeRows(this.runtime, ensureLanes, [laneKeys(missing)]);
-  }
+  };
+  return {
+    async acquireLane(lane, instanceId) {
+      try {
+        return await acquire(runtime, lane, instanceId, false);
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable && error.busy)) throw error;
+        // Read without a lock: insisting holds all lanes up.
+        const [free] = await ask(connections, findFreeLanes([lane]));
+        if (free === undefined || !mayInsist()) throw error;
+        return acquire(runtime, lane, instanceId, true);
+      }
+    },
+    async claimLanes(lanes, instanceId, limit) {
+      if (lanes.length === 0 || limit <= 0) return [];
+      await ensure(runtime, lanes);
+      const held: Held[] = [];
+      let wanted = lanes;
+      for (let look = 1; wanted.length > 0 && held.length < limit; look++) {
+        if (look > 1) await clock.sleep(LOOK_EVERY_MS);
+        const insists = look > LOOKS;
+        if (insists && !mayInsist()) break;
+        const picking = [pickLanes(wanted, instanceId, limit - held.length), findFreeLanes(wanted)] as const;
+        const claimed = await claim(runtime, picking, instanceId, insists).catch((error) => nothingMore(error, held));
+        held.push(...claimed.held);
+        wanted = insists ? [] : claimed.passedOver;
+      }
+      return held;
+    },
+  };
 }
 
-async function look(run: Run, { lanes, instanceId, limit }: Claim, insists: boolean) {
-  const keys = laneKeys(lanes);
-  const [, picked, free, claimant] = await Promise.all([
-    insists ? run(lockLaneTable, []) : null,
-    run(pickLanes, [keys, instanceId, chainIds(lanes), signers(lanes), limit]),
-    run(findFreeLanes, [keys, chainIds(lanes), signers(lanes)]),
-    run(readInstance, [instanceId]),
-  ]);
-  return { picked, free: free.map(laneOf), alive: claimant[0]?.alive === true };
+function acquire(runtime: DurableRuntime, lane: Lane, instanceId: string, insists: boolean): Promise<Acquisition> {
+  return writeLease(runtime, {
+    waitAtMostMs: insists ? INSIST_AT_MOST_MS : Math.max(WAIT_MS, runtime.limits.idleMs + OUTLAST_MS),
+    // The lane is locked before its owner is read: what is found then stays true until COMMIT.
+    locks: [...(insists ? [lockLaneTable()] : []), ensureLanes([lane]), lockLanesByKey([lane])],
+    find: [readLease(lane.chainId, lane.signer), readInstance(instanceId)],
+    decide: ([[lease], [claimant]]): Decision<Acquisition> => {
+      if (claimant?.alive !== true) throw new InstanceOver(instanceId);
+      const result = judge(lease as LeaseRow, instanceId);
+      const taken = result.result === "acquired" || result.result === "takenOver";
+      return { commands: taken ? take([lane], instanceId) : null, result };
+    },
+  });
+}
+
+function claim(
+  runtime: DurableRuntime,
+  picking: readonly [Command<PickedRow>, Command<Lane>],
+  instanceId: string,
+  insists: boolean,
+): Promise<Claimed> {
+  return writeLease(runtime, {
+    waits: 1,
+    ...(insists && { waitAtMostMs: INSIST_AT_MOST_MS, locks: [lockLaneTable()] }),
+    find: [...picking, readInstance(instanceId)],
+    decide: ([picked, free, [claimant]]): Decision<Claimed> => {
+      if (claimant?.alive !== true) throw new InstanceOver(instanceId);
+      const taken = picked.filter((row) => !row.kept).map(laneOf);
+      const keys = new Set(taken.map(laneKey));
+      const passedOver = free.filter((lane) => !keys.has(laneKey(lane)));
+      const result = { held: picked.map((row) => heldBy(row, instanceId)), passedOver };
+      return { commands: taken.length === 0 ? null : take(taken, instanceId), result };
+    },
+  });
+}
+
+/** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
+async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]): Promise<void> {
+  const known = await ask(runtime.connections, findLanes(lanes));
+  const keys = new Set(known.map(laneKey));
+  const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));
+  if (missing.length > 0) await writeRows(runtime, ensureLanes(missing));
 }
 
 /** Lanes already taken must be reported; the rest is claimed again at the next look. */
@@ -183,9 +144,5 @@ function judge(lease: LeaseRow, instanceId: string): Acquisition {
 
 /** With who had them, for people. */
 function take(lanes: readonly Lane[], instanceId: string): readonly Command[] {
-  const values = [laneKeys(lanes), instanceId, chainIds(lanes), signers(lanes)];
-  return [
-    { statement: insertTakeovers, values },
-    { statement: takeLanes, values: [...values, lanes.length] },
-  ];
+  return [insertTakeovers(lanes, instanceId), takeLanes(lanes, instanceId)];
 }

@@ -94,7 +94,7 @@ describe("kept counts", () => {
     ]);
   });
 
-  // protects [Reads] src/adapters/postgres/commit/live-counts.ts, src/adapters/postgres/session/opening.ts
+  // protects [Reads] src/adapters/postgres/commit/plan.ts, src/adapters/postgres/session/opening.ts
   it("are not kept twice: the server leaves them to a program that says that it keeps them", async () => {
     await client.query("INSERT INTO fencepost.lane (chain_id, signer) VALUES (1, $1)", [SIGNER]);
     await client.query("BEGIN");

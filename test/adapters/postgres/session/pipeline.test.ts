@@ -54,8 +54,8 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
         session.together(() =>
           Promise.all([
             session.control("BEGIN"),
-            session.run(note, [word]),
-            session.run(read, []),
+            session.run(note(word)),
+            session.run(read()),
             session.control("COMMIT"),
           ]),
         ),
@@ -70,15 +70,15 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
 
   it("behind one that fails are not carried out, and all of them say why", async () => {
     await connections.use((session) =>
-      session.together(() => Promise.all([session.run(fail, [1]), session.run(note, ["x"])])),
+      session.together(() => Promise.all([session.run(fail(1)), session.run(note("x"))])),
     );
     const answers = await connections.use((session) =>
       Promise.allSettled(
         session.together(() => [
           session.control("BEGIN"),
-          session.run(note, ["before"]),
-          session.run(fail, [0]),
-          session.run(note, ["behind"]),
+          session.run(note("before")),
+          session.run(fail(0)),
+          session.run(note("behind")),
           session.control("COMMIT"),
         ]),
       ),
@@ -92,12 +92,12 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
 
   it("leave a connection that can be used again after a failure, with no transaction open", async () => {
     const first = await connections.use(async (session) => {
-      await session.run(note, ["kept"]);
-      await session.run(fail, [1]);
-      const failed = session.together(() => [session.control("BEGIN"), session.run(fail, [0])]);
+      await session.run(note("kept"));
+      await session.run(fail(1));
+      const failed = session.together(() => [session.control("BEGIN"), session.run(fail(0))]);
       await Promise.allSettled(failed);
       expect(session.isInTransaction).toBe(false);
-      expect((await session.run(read, [])).map(({ word }) => word)).toEqual(["kept"]);
+      expect((await session.run(read())).map(({ word }) => word)).toEqual(["kept"]);
       return backend(session);
     });
     expect(await connections.use(async (session) => backend(session))).toBe(first);
@@ -106,11 +106,11 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
   it("of which one was named for the first time when it failed are the last on their connection", async () => {
     const unheard = statement("unheard")`SELECT 1 / $1::integer AS unheard`;
     const first = await connections.use(async (session) => {
-      await expect(session.run(unheard, [0])).rejects.toMatchObject({ code: "22012" });
+      await expect(session.run(unheard(0))).rejects.toMatchObject({ code: "22012" });
       return backend(session);
     });
     const second = await connections.use(async (session) => {
-      expect(await session.run(unheard, [1])).toEqual([{ unheard: 1 }]);
+      expect(await session.run(unheard(1))).toEqual([{ unheard: 1 }]);
       return backend(session);
     });
     expect(second === first).toBe(!prepared);
@@ -121,8 +121,8 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
       const answers = await Promise.allSettled(
         session.together(() => [
           session.control("BEGIN"),
-          session.run(note, ["before"]),
-          session.run(note, [{ word: "x" }]),
+          session.run(note("before")),
+          session.run(note({ word: "x" })),
           session.control("COMMIT"),
         ]),
       );
@@ -132,8 +132,8 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
           reason: { message: expect.stringContaining("not a plain") },
         });
       }
-      await expect(session.run(note, [{ word: "x" }])).rejects.toThrow("not a plain value");
-      await session.run(note, ["after"]);
+      await expect(session.run(note({ word: "x" }))).rejects.toThrow("not a plain value");
+      await session.run(note("after"));
     });
     expect(await words()).toEqual(["after"]);
   });
@@ -143,13 +143,13 @@ describe.each(KINDS)("statements sent together, named: $prepared, one Sync: $wat
   SELECT $1::text[] AS words, $2::integer[] AS numbers`;
     const words = ["a,b", 'say "x"', "back\\slash", "{}", "", "NULL", "é\n", null];
     const numbers = [1, -2, null];
-    expect(await connections.use((session) => session.run(lists, [words, numbers]))).toEqual([{ words, numbers }]);
-    expect(await connections.use((session) => session.run(lists, [[], null]))).toEqual([{ words: [], numbers: null }]);
+    expect(await connections.use((session) => session.run(lists(words, numbers)))).toEqual([{ words, numbers }]);
+    expect(await connections.use((session) => session.run(lists([], null)))).toEqual([{ words: [], numbers: null }]);
   });
 
   it("end with their connection, and none is left waiting", async () => {
     const answers = await connections.use((session) => {
-      const sent = Promise.allSettled(session.together(() => [session.run(note, ["a"]), session.control("COMMIT")]));
+      const sent = Promise.allSettled(session.together(() => [session.run(note("a")), session.control("COMMIT")]));
       session.destroy();
       return sent;
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Connections, Run } from "../../../../src/adapters/postgres/session/connections.ts";
+import type { Connections } from "../../../../src/adapters/postgres/session/connections.ts";
 import type { DurableRuntime } from "../../../../src/adapters/postgres/session/durably.ts";
-import type { Statement } from "../../../../src/adapters/postgres/statements/statement.ts";
+import type { Command } from "../../../../src/adapters/postgres/statements/statement.ts";
 import { leftRequestsIn } from "../../../../src/adapters/postgres/stores/left-requests.ts";
 import { loadsFrom } from "../../../../src/adapters/postgres/stores/loads.ts";
 import { aLane } from "../../../support/lane-samples.ts";
@@ -10,16 +10,15 @@ import { aLane } from "../../../support/lane-samples.ts";
 function emptyDatabase() {
   const sent: { readonly name: string; readonly bytes: number }[] = [];
   let transactions = 0;
-  const run: Run = async <Row>({ name }: Statement<Row>, values: readonly unknown[]) => {
-    sent.push({ name: name.replace("fencepost:", ""), bytes: JSON.stringify(values).length });
-    return [];
-  };
   const connections = {
-    read: <T>(find: (run: Run) => Promise<T>): Promise<T> => {
+    read: async (...commands: readonly Command[]) => {
       transactions++;
-      return find(run);
+      return commands.map(({ name, values }) => {
+        sent.push({ name: name.replace("fencepost:", ""), bytes: JSON.stringify(values).length });
+        return [];
+      });
     },
-  } as Connections;
+  } as unknown as Connections;
   return { connections, loads: loadsFrom(connections), sent, transactions: () => transactions };
 }
 

@@ -161,7 +161,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     const fence = await holdLane(store);
     const open = anIntent(fence.lane);
     await allocate(store, fence, [open]);
-    const removed = subject.client.query(deleteTransactions.sql, [[open.txId], 1]);
+    const removed = subject.client.query(deleteTransactions.sql, [[open.txId]]);
     await expect(removed).rejects.toThrow("transactions that leave: 0 rows where 1 were planned");
     expect(await tablesOf(open.txId)).toEqual(["transaction", "payload"]);
   });
