@@ -2,7 +2,7 @@ import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/c
 import { BlockProver } from "./proof/block-prover.ts";
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./reads/agree.ts";
 import { PriceJudge } from "./reads/agree-on-market.ts";
-import { askChainIds } from "./reads/ask-chain-ids.ts";
+import { askChainIds } from "./reads/examine-endpoint.ts";
 import { passOn, passSigned } from "./reads/pass-on.ts";
 import { fetchOutcome } from "./reads/read-outcome.ts";
 import { fetchReceipts, fetchShownInBlock } from "./reads/read-receipts.ts";
@@ -17,8 +17,8 @@ import {
 } from "./reads/read-sent.ts";
 import { fetchProspect, simulateCall } from "./reads/simulate-call.ts";
 import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
-import { read } from "./rpc/quantities.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./rpc/read-block.ts";
+import { read } from "./rpc/rpc-errors.ts";
 import { sendUnsigned, submit } from "./submit/submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {

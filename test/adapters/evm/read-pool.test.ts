@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fetchPooled } from "../../../src/adapters/evm/reads/read-sent.ts";
-import { BadAnswer } from "../../../src/adapters/evm/rpc/quantities.ts";
-import { RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/rpc-errors.ts";
+import { BadAnswer, RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/rpc-errors.ts";
 
 const ADDRESS = `0x${"a1".repeat(20)}` as const;
 const HASH = `0x${"c3".repeat(32)}`;

@@ -11,9 +11,8 @@ import type { Address, Hex } from "../../../domain/lane.ts";
 import { nearestName } from "../../../domain/text/near-names.ts";
 import { BadEncoding, type Callee, type Codec } from "../../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
-import { decodeError } from "./decode-error.ts";
-import { decodeTransaction } from "./decode-transaction.ts";
-import { transactionObject } from "./transaction-object.ts";
+import { decodeTransaction, transactionObject } from "./decode-transaction.ts";
+import { decodeError } from "./error-texts.ts";
 
 /** Limits on signatures from callers: viem's parser must not be given text whose parsing takes seconds. */
 const LONGEST_SIGNATURE = 2_000;

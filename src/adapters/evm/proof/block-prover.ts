@@ -11,10 +11,9 @@ import type { Receipt } from "../../../domain/transaction/transaction.ts";
 import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
 import { decodeTransaction } from "../codec/decode-transaction.ts";
 import { fetchBlockReceipts, readReceipt } from "../reads/read-receipts.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import { type Fields, read } from "../rpc/quantities.ts";
+import type { Endpoint } from "../rpc/endpoints.ts";
 import { saysNoSuchBlock } from "../rpc/read-block.ts";
-import { resultOf, withholds } from "../rpc/rpc-errors.ts";
+import { type Fields, read, resultOf, withholds } from "../rpc/rpc-errors.ts";
 import { WorkerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 

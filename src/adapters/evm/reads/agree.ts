@@ -15,11 +15,9 @@ import {
   type SentContents,
   type Settling,
 } from "../../../ports/chain.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import type { Ask, Endpoints, Said } from "../rpc/endpoints.ts";
-import { read } from "../rpc/quantities.ts";
+import type { Ask, Endpoint, Endpoints, Said } from "../rpc/endpoints.ts";
 import { fetchBlockNumber, fetchBlocks, fetchTagged } from "../rpc/read-block.ts";
-import { RpcErrorAnswer, saysOverLimit } from "../rpc/rpc-errors.ts";
+import { RpcErrorAnswer, read, saysOverLimit } from "../rpc/rpc-errors.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
 

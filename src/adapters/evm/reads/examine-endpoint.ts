@@ -1,6 +1,9 @@
 /** Reads the facts about an RPC endpoint that `fencepost doctor` judges. */
+
 import { messageOf } from "../../../domain/text/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { EndpointsOptions } from "../rpc/endpoints.ts";
+import { fetchChainId } from "../rpc/read-block.ts";
 import { RpcErrorAnswer } from "../rpc/rpc-errors.ts";
 import { createTransport, type RpcTransport } from "../rpc/transport.ts";
 
@@ -94,4 +97,19 @@ async function balancesOf(rpc: RpcTransport, signers: readonly string[]): Promis
     return typeof answer === "string" ? [[signer, BigInt(answer)] as const] : [];
   });
   return new Map((await Promise.all(asked)).flat());
+}
+
+/** Chain id of every endpoint that answers. Endpoints that are down are checked when they come back. */
+export async function askChainIds({ urls, ...options }: Pick<EndpointsOptions, "urls" | "clock" | "timeoutMs">) {
+  const claims = urls.map(async (url) => {
+    const rpc = createTransport({ ...options, url, report: () => undefined });
+    try {
+      return [{ label: rpc.label, chainId: await fetchChainId(rpc) }];
+    } catch {
+      return [];
+    } finally {
+      await rpc.close();
+    }
+  });
+  return (await Promise.all(claims)).flat();
 }

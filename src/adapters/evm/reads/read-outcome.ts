@@ -8,7 +8,7 @@ import { type Call, ChainUnavailable, type PassedAnswer, type Revert } from "../
 import type { OutcomeQuestion, ShownLog, ShownOutcome } from "../../../ports/shown-outcome.ts";
 import { decodeRevert, revertDataOf, shorten } from "../codec/error-texts.ts";
 import { knownEvent } from "../codec/known-events.ts";
-import { BadAnswer, read } from "../rpc/quantities.ts";
+import { BadAnswer, read } from "../rpc/rpc-errors.ts";
 import { callObject } from "./simulate-call.ts";
 
 const MOST_LOGS = 100;

@@ -1,10 +1,18 @@
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction/transaction.ts";
 import type { Block } from "../../../ports/chain.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import { BadAnswer, type Fields, read } from "../rpc/quantities.ts";
+import type { Endpoint } from "../rpc/endpoints.ts";
 import { fetchBlocks, saysNoSuchBlock } from "../rpc/read-block.ts";
-import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "../rpc/rpc-errors.ts";
+import {
+  BadAnswer,
+  type Fields,
+  RpcErrorAnswer,
+  read,
+  resultOf,
+  saying,
+  saysMethodUnsupported,
+  withholds,
+} from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
 
 /** A receipt, and the node's JSON for it. Logs are compared between endpoints and then dropped. */

@@ -2,10 +2,17 @@ import { numberToHex } from "viem/utils";
 import type { Address, Hash } from "../../../domain/lane.ts";
 import type { Fees } from "../../../domain/transaction/fees.ts";
 import type { ChainTransaction } from "../../../ports/chain.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import { BadAnswer, type Fields, read } from "../rpc/quantities.ts";
+import type { Endpoint } from "../rpc/endpoints.ts";
 import { type Batch, callOne, saysNoSuchBlock } from "../rpc/read-block.ts";
-import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "../rpc/rpc-errors.ts";
+import {
+  BadAnswer,
+  type Fields,
+  type RpcReply,
+  read,
+  resultOf,
+  saying,
+  saysMethodUnsupported,
+} from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
 import type { RpcCall } from "../rpc/wire.ts";
 

@@ -2,12 +2,11 @@ import { numberToHex } from "viem/utils";
 import { defined } from "../../../domain/defined.ts";
 import type { Block, Call, Prospect, Simulation } from "../../../ports/chain.ts";
 import { decodeRevert, revertDataOf, shorten, textsOf } from "../codec/error-texts.ts";
-import { BadAnswer, read } from "../rpc/quantities.ts";
 import { fetchTagged } from "../rpc/read-block.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf } from "../rpc/rpc-errors.ts";
+import { BadAnswer, RpcErrorAnswer, type RpcReply, read, resultOf } from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
 import { recogniseWordings } from "../submit/classify-submission.ts";
-import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { fetchFeeMarket } from "./agree-on-market.ts";
 
 /**
  * Without a gas limit: `eth_estimateGas`. With one: `eth_call`. The balance is read in the same batch, because EDR and

@@ -3,8 +3,7 @@ import type { Hash } from "../../../domain/lane.ts";
 import type { Block, BlockTag, ChainIdentity } from "../../../ports/chain.ts";
 import { NotEncodable } from "../proof/worker/fields.js";
 import { headerHash } from "../proof/worker/header.js";
-import { BadAnswer, type Fields, read } from "./quantities.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf, saying } from "./rpc-errors.ts";
+import { BadAnswer, type Fields, RpcErrorAnswer, type RpcReply, read, resultOf, saying } from "./rpc-errors.ts";
 import type { RpcTransport } from "./transport.ts";
 import type { RpcCall } from "./wire.ts";
 

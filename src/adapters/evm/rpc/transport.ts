@@ -2,12 +2,15 @@ import { type Mask, maskOfShapes, maskTexts } from "../../../domain/text/mask.ts
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { DEFAULT_RETRY_AFTER_MS, openHttp } from "./http.ts";
-import { type Group, inOrder, Line, NOT_STARTED } from "./line.ts";
 import { RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
 import {
   type BatchRefusal,
   encodeBody,
   encodeCall,
+  type Group,
+  inOrder,
+  Line,
+  NOT_STARTED,
   parseBody,
   type RpcCall,
   readBatch,

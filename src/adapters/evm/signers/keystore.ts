@@ -7,13 +7,13 @@ import {
   type ScryptOptions,
   scrypt,
 } from "node:crypto";
-import { readdir, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
 import { codeOf } from "../../../domain/text/thrown.ts";
-import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
+import { BadKey, parsePrivateKeys, type SigningKey, toSigningKey } from "./private-keys.ts";
 import { readSecretFile, type Warn } from "./secret-file.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
@@ -22,7 +22,7 @@ const pbkdf2Async = promisify(pbkdf2);
 /** Decrypts a Web3 Secret Storage V3 file. `source` names the file in errors. */
 export async function decryptKeystore(text: string, password: string, source: string): Promise<SigningKey> {
   const stored = parseKeystore(text, source);
-  const key = toSigningKey(await open(stored, password, source), source);
+  const key = toSigningKey(await decrypted(stored, password, source), source);
   if (stored.address !== null && stored.address !== key.address) {
     throw new BadKey(`${source}: holds the key of ${key.address}, not of ${stored.address} as it says`);
   }
@@ -55,7 +55,7 @@ export async function encryptKeystore(
   return JSON.stringify({ address: key.address.slice(2), crypto, id: randomUUID(), version: 3 });
 }
 
-async function open(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
+async function decrypted(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
   // geth uses the password's bytes, ethers normalises them first (NFKC). They differ only outside ASCII.
   for (const candidate of new Set([password, password.normalize("NFKC")])) {
     const derived = await deriveKey(stored.derivation, candidate);
@@ -211,4 +211,67 @@ export async function keyFiles(directory: string): Promise<readonly string[]> {
     if ((await stat(path)).isFile()) files.push(path);
   }
   return files;
+}
+
+/** Creates, imports and lists key files for `fencepost keys`. Private keys are never shown. */
+
+export interface StoredKey {
+  /** Null if the file has no address. */
+  readonly address: Address | null;
+  readonly file: string;
+}
+
+export async function newKey(source: KeystoreSource, now: Date): Promise<StoredKey> {
+  // 32 random bytes are an invalid key with a probability of 2^-128; that is an error.
+  return store(source, toSigningKey(randomBytes(32), "the new key"), now);
+}
+
+/** `hex`: the private key as text. */
+export async function importKey(source: KeystoreSource, hex: string, now: Date): Promise<StoredKey> {
+  const [key] = parsePrivateKeys([hex]) as [SigningKey];
+  return store(source, key, now);
+}
+
+/** Reads the addresses in the files. Nothing is decrypted. */
+export async function listKeyFiles({ directory }: Pick<KeystoreSource, "directory">): Promise<readonly StoredKey[]> {
+  const stored: StoredKey[] = [];
+  for (const file of await keyFiles(directory)) {
+    stored.push({ address: parseKeystore(await readFile(file, "utf8"), file).address, file });
+  }
+  return stored;
+}
+
+async function store(source: KeystoreSource, key: SigningKey, now: Date): Promise<StoredKey> {
+  const { directory, passwordFile } = source;
+  const password = await readPassword(passwordFile);
+  if (password === "") throw new BadKey(`${passwordFile}: is empty: a key is not stored under an empty password`);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const known = (await listKeyFiles(source)).find(({ address }) => address === key.address);
+  if (known !== undefined) throw new BadKey(`${known.file}: holds the key of ${key.address} already`);
+  // File name in geth's format.
+  const name = `UTC--${now.toISOString().replaceAll(":", "-")}--${key.address.slice(2)}`;
+  const file = join(directory, name);
+  await writeWhole(directory, name, await encryptKeystore(key, password));
+  return { address: key.address, file };
+}
+
+/**
+ * Writes the whole file and syncs it, or writes nothing. Half a key file would keep a node from starting, and lose the
+ * key.
+ */
+async function writeWhole(directory: string, name: string, text: string): Promise<void> {
+  const draft = join(directory, `.${name}.${randomBytes(4).toString("hex")}`);
+  const file = await open(draft, "wx", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+    await file.close();
+    await rename(draft, join(directory, name));
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    await rm(draft, { force: true });
+    throw error;
+  }
+  const folder = await open(directory, "r");
+  await folder.sync().finally(() => folder.close());
 }

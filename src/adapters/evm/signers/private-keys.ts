@@ -1,7 +1,7 @@
 import { createECDH } from "node:crypto";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
-import { toHex } from "./worker/hex.js";
+import { toHex } from "./worker/serialise.js";
 
 /** An unusable key. The message names its source, never the key. */
 export class BadKey extends Error {

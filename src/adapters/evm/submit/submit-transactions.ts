@@ -1,4 +1,3 @@
-import { numberToHex } from "viem/utils";
 import {
   isStarted,
   NOT_STARTED,
@@ -7,14 +6,20 @@ import {
   type SubmitResult,
 } from "../../../domain/chain/answers.ts";
 import { defined } from "../../../domain/defined.ts";
-import type { Address, Hex } from "../../../domain/lane.ts";
+import type { Address } from "../../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../../domain/transaction/transaction.ts";
 import type { NodeSubmission, Send, SubmitOptions } from "../../../ports/chain.ts";
+import { amountsInHex } from "../codec/decode-transaction.ts";
 import { shorten } from "../codec/error-texts.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import type { Endpoints } from "../rpc/endpoints.ts";
-import { BadAnswer, read } from "../rpc/quantities.ts";
-import { type RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "../rpc/rpc-errors.ts";
+import type { Endpoint, Endpoints } from "../rpc/endpoints.ts";
+import {
+  BadAnswer,
+  type RpcErrorAnswer,
+  RpcNotStarted,
+  type RpcReply,
+  RpcUnreachable,
+  read,
+} from "../rpc/rpc-errors.ts";
 import { classifySubmission, namedGasCap } from "./classify-submission.ts";
 
 /**
@@ -206,12 +211,4 @@ function toParameter(from: Address, transaction: UnsignedTransaction) {
   const { to, data, accessList } = transaction;
   const list = accessList.length === 0 ? undefined : accessList;
   return defined({ from, to: to ?? undefined, data, ...amountsInHex(transaction), accessList: list });
-}
-
-/** Every amount of a transaction as JSON-RPC writes it: chain id, nonce, value, gas and prices. */
-export function amountsInHex({ chainId, nonce, value, gas, fees }: UnsignedTransaction) {
-  const { type: _, ...prices } = fees;
-  const amounts = Object.entries({ chainId, nonce, value, gas, ...prices });
-  const inHex = amounts.map(([name, amount]) => [name, numberToHex(amount)]);
-  return Object.fromEntries(inHex) as Readonly<Record<string, Hex>>;
 }

@@ -1,4 +1,5 @@
 // @ts-check
+import { keccak256 } from "../../threads/keccak.js";
 import { bytes, EMPTY, integerFromHex } from "../../threads/rlp.js";
 
 /**
@@ -56,4 +57,9 @@ export function receiver(value) {
 /** @param {unknown} value */
 export function isPresent(value) {
   return value !== null && value !== undefined;
+}
+
+/** @param {string} hex without prefix @returns {string} hex without prefix */
+export function keccak(hex) {
+  return Buffer.from(keccak256(Buffer.from(hex, "hex"))).toString("hex");
 }

@@ -1,6 +1,6 @@
 // @ts-check
 import { byteString, EMPTY, integer, list } from "../../threads/rlp.js";
-import { keccak } from "./keccak.js";
+import { keccak } from "./fields.js";
 
 /**
  * Root of the Merkle Patricia trie (Yellow Paper, appendix D) with the keys RLP(0), RLP(1), …. A block commits to its

@@ -1,10 +1,8 @@
 // @ts-check
-import { fieldsOf, isPresent, listOf, NotEncodable, numberOf, textOf } from "./fields.js";
+import { fieldsOf, isPresent, keccak, listOf, NotEncodable, numberOf, textOf } from "./fields.js";
 import { headerHash } from "./header.js";
-import { keccak } from "./keccak.js";
 import { orderedTrieRoot } from "./ordered-trie.js";
-import { encodeReceipt } from "./receipts.js";
-import { encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
+import { encodeReceipt, encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
 
 /**
  * Checks a block that a node shows against the block's hash: the header must hash to it, transactions and receipts to
