@@ -144,7 +144,7 @@ async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<Fields | "beh
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
   // A node that never returns a full block would otherwise block the decision without end.
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
-  const block = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
+  const block = read.optional(read.record)(resultOf(reply, saysNoSuchBlock), "the block");
   if (block === null) return "behind";
   return read.array(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
 }

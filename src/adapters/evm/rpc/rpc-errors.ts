@@ -1,4 +1,5 @@
 import type { Address, Hash, Hex } from "../../../domain/lane.ts";
+
 /** Reason why a call has no decisive answer. The call may or may not have taken effect (invariant I7). */
 export type UnreachableKind = "timeout" | "connection" | "http" | "rateLimited" | "malformed" | "tooLarge" | "closed";
 
@@ -7,9 +8,10 @@ export class RpcUnreachable extends Error {
   /** Set only if the endpoint itself named a time. */
   readonly retryAfterMs: number | null;
 
+  override readonly name = "RpcUnreachable";
+
   constructor(kind: UnreachableKind, message: string, options: ErrorOptions & { retryAfterMs?: number | null } = {}) {
     super(message, options);
-    this.name = "RpcUnreachable";
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs ?? null;
   }
@@ -17,12 +19,12 @@ export class RpcUnreachable extends Error {
 
 /** The node answered this call with a JSON-RPC error object. `message` is the node's text. */
 export class RpcErrorAnswer extends Error {
+  override readonly name = "RpcErrorAnswer";
   readonly code: number;
   readonly data: unknown;
 
   constructor(code: number, message: string, data?: unknown) {
     super(message);
-    this.name = "RpcErrorAnswer";
     this.code = code;
     this.data = data;
   }
@@ -30,10 +32,8 @@ export class RpcErrorAnswer extends Error {
 
 /** The call was no longer permitted to leave when a connected socket was free. It had no effect. */
 export class RpcNotStarted extends Error {
-  constructor() {
-    super("nothing was sent: sending was stopped first");
-    this.name = "RpcNotStarted";
-  }
+  override readonly name = "RpcNotStarted";
+  override readonly message = "nothing was sent: sending was stopped first";
 }
 
 /** Result of one call. */
@@ -119,9 +119,18 @@ export const read = {
     return value;
   },
   /** Null if the value is absent. */
-  optional: <T>(as: (value: unknown, what: string) => T, value: unknown, what: string): T | null =>
-    value === null || value === undefined ? null : as(value, what),
+  optional:
+    <T>(as: Reader<T>): Reader<T | null> =>
+    (value, what) =>
+      value === null || value === undefined ? null : as(value, what),
 };
+
+type Reader<T> = (value: unknown, what: string) => T;
+
+/** Reads members of one object of an answer; errors name the object and the member. */
+export function memberReader(fields: Fields, what: string) {
+  return <T>(as: Reader<T>, name: string): T => as(fields[name], `${what}.${name}`);
+}
 
 export function isBytes(value: unknown): value is Hex {
   return typeof value === "string" && BYTES.test(value);
