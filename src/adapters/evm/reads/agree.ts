@@ -153,9 +153,7 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
   });
 }
 
-function saying(text: string, means: Word["means"]): Word {
-  return { key: text, text, means };
-}
+const saying = (text: string, means: Word["means"]): Word => ({ key: text, text, means });
 
 function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransaction | null): Word {
   if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
@@ -237,9 +235,7 @@ function asking(tag: Tag) {
   };
 }
 
-function shownBy(said: readonly Said<TagWord>[]): readonly Block[] {
-  return said.flatMap(({ answer }) => answer.block ?? []);
-}
+const shownBy = (said: readonly Said<TagWord>[]): readonly Block[] => said.flatMap(({ answer }) => answer.block ?? []);
 
 /** Compares number and hash: with the hash alone, one endpoint could attach a false number to a true hash. */
 function agreedBlock(said: readonly Said<TagWord>[]): Block | null {

@@ -61,6 +61,4 @@ async function fetchRevert(ask: Ask, call: Call, onBlock: number): Promise<Rever
   return { ...decodeRevert(bytes), data: cut(bytes) };
 }
 
-function cut(data: Hex): Hex {
-  return data.slice(0, 2 + 2 * MOST_BYTES) as Hex;
-}
+const cut = (data: Hex): Hex => data.slice(0, 2 + 2 * MOST_BYTES) as Hex;

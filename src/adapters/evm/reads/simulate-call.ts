@@ -52,9 +52,7 @@ function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
 const CODE = /^0x[0-9a-fA-F]{2}/;
 
 /** An unreadable answer counts as code, so that the estimate decides. */
-function hasNoCode(reply: RpcReply | undefined): boolean {
-  return reply?.ok === true && reply.result === "0x";
-}
+const hasNoCode = (reply: RpcReply | undefined): boolean => reply?.ok === true && reply.result === "0x";
 
 /** A call as `eth_call` and `eth_estimateGas` take it. */
 export function callObject({ from, to, data, value, gas, accessList }: Call) {
@@ -109,6 +107,4 @@ function revertOf(error: RpcErrorAnswer): Simulation | null {
 
 const SAYS_NO_REASON = /without (a )?reason|0x$/i;
 
-function says(error: RpcErrorAnswer, words: RegExp): boolean {
-  return textsOf(error).some((text) => words.test(text));
-}
+const says = (error: RpcErrorAnswer, words: RegExp): boolean => textsOf(error).some((text) => words.test(text));

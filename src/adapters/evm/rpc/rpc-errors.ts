@@ -132,9 +132,7 @@ export function memberReader(fields: Fields, what: string) {
   return <T>(as: Reader<T>, name: string): T => as(fields[name], `${what}.${name}`);
 }
 
-export function isBytes(value: unknown): value is Hex {
-  return typeof value === "string" && BYTES.test(value);
-}
+export const isBytes = (value: unknown): value is Hex => typeof value === "string" && BYTES.test(value);
 
 function readHex(value: unknown, pattern: RegExp, what: string): Hex {
   if (typeof value !== "string" || !pattern.test(value)) throw new BadAnswer(`${what} is not well-formed`);

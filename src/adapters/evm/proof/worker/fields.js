@@ -39,9 +39,7 @@ export function numberOf(value) {
 }
 
 /** @param {unknown} value */
-export function data(value) {
-  return bytes(textOf(value));
-}
+export const data = (value) => bytes(textOf(value));
 
 /** @param {unknown} value */
 export function quantity(value) {
@@ -50,16 +48,10 @@ export function quantity(value) {
 }
 
 /** Absent for a contract creation. @param {unknown} value */
-export function receiver(value) {
-  return value === null || value === undefined ? EMPTY : data(value);
-}
+export const receiver = (value) => (value === null || value === undefined ? EMPTY : data(value));
 
 /** @param {unknown} value */
-export function isPresent(value) {
-  return value !== null && value !== undefined;
-}
+export const isPresent = (value) => value !== null && value !== undefined;
 
 /** @param {string} hex without prefix @returns {string} hex without prefix */
-export function keccak(hex) {
-  return Buffer.from(keccak256(Buffer.from(hex, "hex"))).toString("hex");
-}
+export const keccak = (hex) => Buffer.from(keccak256(Buffer.from(hex, "hex"))).toString("hex");

@@ -50,14 +50,10 @@ export function proveBlock(evidence) {
 }
 
 /** A reason that applies to every block of the chain. @param {string} detail @returns {Unprovable} */
-function unprovable(detail) {
-  return { kind: "unprovable", of: "chain", detail };
-}
+const unprovable = (detail) => ({ kind: "unprovable", of: "chain", detail });
 
 /** @param {string} detail @returns {Contradicts} */
-function contradicts(detail) {
-  return { kind: "contradicts", detail };
-}
+const contradicts = (detail) => ({ kind: "contradicts", detail });
 
 /**
  * @param {BlockEvidence} evidence

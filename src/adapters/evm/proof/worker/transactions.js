@@ -10,9 +10,7 @@ import { data, fieldsOf, isPresent, listOf, numberOf, quantity, receiver } from 
 export const LAST_TYPE = 4;
 
 /** Old nodes omit the type of a legacy transaction. @param {Fields} fields */
-export function typeOf({ type }) {
-  return isPresent(type) ? Number(numberOf(type)) : 0;
-}
+export const typeOf = ({ type }) => (isPresent(type) ? Number(numberOf(type)) : 0);
 
 /**
  * Bytes in the transactions root: the signed transaction without blob sidecars.

@@ -38,9 +38,7 @@ export interface SignRequest {
 }
 
 /** JSON has no bigint and no set. */
-export function encodeBeginning(beginning: Beginning): string {
-  return serialize(beginning).toString("base64");
-}
+export const encodeBeginning = (beginning: Beginning): string => serialize(beginning).toString("base64");
 
 export function decodeBeginning(text: string): Beginning {
   const bytes = Buffer.from(text, "base64");

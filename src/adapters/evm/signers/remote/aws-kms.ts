@@ -92,13 +92,9 @@ export function signedHeaders(
   return { ...signed, authorization };
 }
 
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
-}
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-function hmac(key: string | Buffer, text: string): Buffer {
-  return createHmac("sha256", key).update(text).digest();
-}
+const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
 type Dated = AwsCredentials & { readonly untilMs: number };
 

@@ -64,9 +64,7 @@ export async function isSignedBy(address: Address, transaction: EncodedTransacti
 }
 
 /** The service answered, but not with the signature that was asked for. */
-export function wrongAnswer(message: string): SignerAway {
-  return new SignerAway(message, { lies: true });
-}
+export const wrongAnswer = (message: string): SignerAway => new SignerAway(message, { lies: true });
 
 export interface KeyService {
   /** Name for messages, such as "AWS KMS key alias/hot". */
@@ -158,9 +156,7 @@ function parseDer(name: string, der: Uint8Array): Scalars {
   throw wrongAnswer(`${name} gave a signature that is none of secp256k1`);
 }
 
-function integer(bytes: Uint8Array): bigint {
-  return BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
-}
+const integer = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
 
 const LONGEST_WORDS = 300;
 
@@ -230,6 +226,4 @@ export function membersOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-export function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -123,9 +123,7 @@ function signatureOf(rawTransaction: Hex): EthereumSignature | null {
   }
 }
 
-function digits(hex: Hex): string {
-  return hex.slice(2).padStart(64, "0");
-}
+const digits = (hex: Hex): string => hex.slice(2).padStart(64, "0");
 
 const FIELDS = ["chainId", "nonce", "to", "value", "data", "gas", "fees", "accessList"] as const;
 

@@ -78,11 +78,7 @@ export async function signTransaction(transaction, sign) {
 }
 
 /** @param {EncodedTransaction} transaction */
-export function hashToSign(transaction) {
-  return keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
-}
+export const hashToSign = (transaction) => keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
 
 /** @param {Uint8Array} bytes @returns {`0x${string}`} */
-export function toHex(bytes) {
-  return `0x${Buffer.from(bytes).toString("hex")}`;
-}
+export const toHex = (bytes) => `0x${Buffer.from(bytes).toString("hex")}`;
