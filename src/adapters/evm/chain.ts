@@ -1,13 +1,13 @@
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./reads/agree.ts";
-import { PriceJudge } from "./reads/agree-on-market.ts";
+import { openMarket } from "./reads/agree-on-market.ts";
 import { askChainIds } from "./reads/examine-endpoint.ts";
 import { passOn, passSigned } from "./reads/pass-on.ts";
 import { fetchOutcome } from "./reads/read-outcome.ts";
 import { fetchReceipts, fetchShownInBlock } from "./reads/read-receipts.ts";
 import {
-  CountsAtHead,
+  countsAtHead,
   fetchBySenderAndNonce,
   fetchCount,
   fetchCountAt,
@@ -43,16 +43,16 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
     throw new WrongChain(`${wrong} ${claims}`);
   }
   const endpoints = new Endpoints({ ...options, chainId });
-  return openChain(chainId, endpoints, new PriceJudge(endpoints, options.clock));
+  return openChain(chainId, endpoints, openMarket(endpoints, options.clock));
 }
 
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
 }
 
-function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): Chain {
+function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeMarket"]): Chain {
   const prover = new BlockProver();
-  const counts = new CountsAtHead();
+  const countAtHead = countsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
   const readOf = async <T>(subjects: readonly unknown[], ask: Ask<readonly T[]>) =>
     subjects.length === 0 ? [] : endpoints.read(ask);
@@ -88,7 +88,7 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
     transactionCount: (address, tag) =>
       first(async (rpc) => ({ count: await fetchCount(rpc, address, tag), endpoint: rpc.label })),
     transactionCountEverywhere: async (address, atBlock, tag = "latest") => {
-      const said = await endpoints.readEverywhere((_, endpoint) => counts.ask(endpoint, address, tag));
+      const said = await endpoints.readEverywhere((_, endpoint) => countAtHead(endpoint, address, tag));
       if (said.length === 0) throw new ChainUnavailable(`no endpoint serves chain ${chainId}`);
       return said.map((each) => {
         if (each.kind === "silent") return each;
@@ -105,7 +105,7 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
     identityEverywhere: () => endpoints.readEverywhere(fetchIdentity),
     balance: (address) =>
       first(async (rpc) => read.bigint(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance")),
-    feeMarket: () => prices.market(),
+    feeMarket,
     simulate: (call) => first((rpc) => simulateCall(rpc, call)),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
     prospects: (call) => endpoints.readEverywhere((rpc) => fetchProspect(rpc, call)),

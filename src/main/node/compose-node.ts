@@ -1,6 +1,6 @@
 import { createEvmChain } from "../../adapters/evm/chain.ts";
 import { createCodec } from "../../adapters/evm/codec/codec.ts";
-import { NewHeads } from "../../adapters/evm/rpc/new-heads.ts";
+import { openNewHeads } from "../../adapters/evm/rpc/new-heads.ts";
 import type { PeerReceiver } from "../../adapters/http/server.ts";
 import { createHttpPeers } from "../../adapters/peers/http-peers.ts";
 import { migrate, type SchemaOptions } from "../../adapters/postgres/schema/migrate.ts";
@@ -193,7 +193,7 @@ async function openChain(config: ChainConfig, { keep, ...ports }: ChainPorts, { 
   const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
   // A custom strategy replaces the configured one, but does not switch repricing on.
   const own = settings.repricing === null ? {} : defined({ repricing });
-  const heads = wsUrl === null ? null : keep(new NewHeads({ ...ports, url: wsUrl, clock: systemClock }));
+  const heads = wsUrl === null ? null : keep(openNewHeads({ ...ports, url: wsUrl, clock: systemClock }));
   const hinted = heads === null ? {} : { hearHeads: (listener: () => void) => heads.subscribe(listener) };
   return { chain: { ...advised, ...hinted }, settings: { ...settings, ...own }, named: chainId !== null };
 }

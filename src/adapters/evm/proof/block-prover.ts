@@ -14,7 +14,7 @@ import { fetchBlockReceipts, readReceipt } from "../reads/read-receipts.ts";
 import type { Endpoint } from "../rpc/endpoints.ts";
 import { saysNoSuchBlock } from "../rpc/read-block.ts";
 import { type Fields, read, resultOf, withholds } from "../rpc/rpc-errors.ts";
-import { WorkerThread } from "../threads/worker-thread.ts";
+import { workerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 
 /** A larger block is not fetched in full. Its receipts are unproven. */
@@ -37,7 +37,7 @@ interface Shown extends Pick<BlockEvidence, "block" | "receipts"> {
 }
 
 export class BlockProver {
-  readonly #thread = new WorkerThread<BlockEvidence, BlockVerdict>({
+  readonly #thread = workerThread<BlockEvidence, BlockVerdict>({
     name: "the proving thread",
     start: () => new Worker(new URL("./worker/prove-worker.js", import.meta.url), { name: "fencepost-prove" }),
     failure: (message, options) => new ProofFailed(message, options),

@@ -114,28 +114,28 @@ interface Gathering {
  * one `eth_blockNumber`. It is the first call of the request; if the calls need several requests, it is answered before
  * the others leave. A head read after a count would vouch for blocks that the count does not include.
  */
-export class CountsAtHead {
-  readonly #gathering = new Map<Endpoint, Gathering>();
+export function countsAtHead() {
+  const gatherings = new Map<Endpoint, Gathering>();
 
-  /** A refused call fails alone; the other calls of the request are answered. */
-  async ask(endpoint: Endpoint, address: Address, tag: CountTag) {
-    const { calls, replies } = this.#gather(endpoint);
-    const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
-    const answers = await replies;
-    return { head: read.number(resultOf(answers[0]), HEAD), count: read.number(resultOf(answers[at]), COUNT) };
-  }
-
-  #gather(endpoint: Endpoint): Gathering {
-    const open = this.#gathering.get(endpoint);
+  function gather(endpoint: Endpoint): Gathering {
+    const open = gatherings.get(endpoint);
     if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce) return open;
     const calls: RpcCall[] = [{ method: HEAD, params: [] }];
     const replies = Promise.resolve().then(() => {
-      if (this.#gathering.get(endpoint)?.calls === calls) this.#gathering.delete(endpoint);
+      if (gatherings.get(endpoint)?.calls === calls) gatherings.delete(endpoint);
       return endpoint.rpc.readInOrder(calls);
     });
-    this.#gathering.set(endpoint, { calls, replies });
+    gatherings.set(endpoint, { calls, replies });
     return { calls, replies };
   }
+
+  /** A refused call fails alone; the other calls of the request are answered. */
+  return async (endpoint: Endpoint, address: Address, tag: CountTag) => {
+    const { calls, replies } = gather(endpoint);
+    const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
+    const answers = await replies;
+    return { head: read.number(resultOf(answers[0]), HEAD), count: read.number(resultOf(answers[at]), COUNT) };
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Hash } from "../../../domain/lane.ts";
+import { type BackoffRule, backoffMs } from "../../../domain/pace/backoff.ts";
 import type { AlertCode } from "../../../domain/troubles/alerts.ts";
 import {
   type BlockTag,
@@ -35,8 +36,7 @@ export interface Said<T> {
   readonly answer: T;
 }
 
-const SHORTEST_BACKOFF_MS = 1_000;
-const LONGEST_BACKOFF_MS = 30_000;
+const PROBE_AGAIN: BackoffRule = { firstMs: 1_000, mostMs: 30_000 };
 
 /**
  * The endpoints of one chain, in order of preference. An endpoint that keeps failing is skipped and probed in the
@@ -259,18 +259,17 @@ export class Endpoints {
       endpoint.shownTags.clear();
     }
     // Many calls fail together when a connection is lost; they count as one failed probe.
-    if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
+    const { clock, entropy } = this.#options;
+    if (endpoint.probeAtMs > clock.monotonicMs()) return;
     // Calls share requests: all that were in flight when one was lost count as one failure. Timeouts count singly,
     // because each call waited for its full time.
     if (ticket <= endpoint.failedThrough && !isSilence(error, "timeout")) return;
     endpoint.failedThrough = endpoint.asked;
     endpoint.failures++;
     if (!endpoint.lost) return;
-    const exponent = Math.max(0, endpoint.failures - FAILURES_BEFORE_SKIPPED);
-    const backoffMs = Math.min(SHORTEST_BACKOFF_MS * 2 ** exponent, LONGEST_BACKOFF_MS);
-    // Jitter between half and all of it, so that the nodes of a cluster do not probe at the same time.
-    const jitteredMs = backoffMs * (0.5 + this.#options.entropy.random() / 2);
-    endpoint.probeAtMs = this.#options.clock.monotonicMs() + jitteredMs;
+    const failures = Math.max(1, endpoint.failures - FAILURES_BEFORE_SKIPPED + 1);
+    // The jitter keeps the nodes of a cluster from probing at the same time.
+    endpoint.probeAtMs = clock.monotonicMs() + backoffMs(PROBE_AGAIN, failures, entropy.random());
     if (endpoint.failures !== FAILURES_BEFORE_SKIPPED) return;
     const message = `${describeFailure(endpoint, error)}: it is skipped until it answers a probe`;
     this.#alert(endpoint, "WARNING", "RPC_ENDPOINT_DOWN", message);

@@ -101,6 +101,10 @@ class HttpTransport {
     return this.#http.label;
   }
 
+  get #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+
   /** Number of calls that fit into one request now. */
   get callsAtOnce(): number {
     return Math.min(this.#batchLimit, this.#pace);
@@ -122,12 +126,16 @@ class HttpTransport {
    * answer, the rest is not sent.
    */
   readInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
-    return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#reads, part));
+    return this.#inOrder(this.#reads, calls);
   }
 
   /** Like `readInOrder`. Reads and sends never share a request, so a slow estimate delays no broadcast. */
   sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
-    return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#sends, part));
+    return this.#inOrder(this.#sends, calls);
+  }
+
+  #inOrder(line: Line, calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
+    return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(line, part));
   }
 
   /**
@@ -135,15 +143,15 @@ class HttpTransport {
    * label, because callers choose the method names.
    */
   async pass(call: RpcCall): Promise<unknown> {
-    const { clock, mask, report } = this.#options;
-    const startedMs = clock.monotonicMs();
+    const { mask, report } = this.#options;
+    const startedMs = this.#nowMs;
     const wire = encodeCall(this.#nextId++, call, false);
     const begin = () => {
       if (!wire.mayLeave()) throw new RpcNotStarted();
     };
     const reply = await this.#exchangeOne(wire, () => this.#passing.post(wire.json, begin));
     const result = resultLabel(reply);
-    if (result !== null) report({ method: PASSED, result, calls: 1, durationMs: clock.monotonicMs() - startedMs });
+    if (result !== null) report({ method: PASSED, result, calls: 1, durationMs: this.#nowMs - startedMs });
     return resultOf(masked(reply, mask));
   }
 
@@ -182,7 +190,7 @@ class HttpTransport {
     const bytes = calls.reduce((sum, call) => sum + call.json.length, 0);
     return new Promise((settle) => {
       line.waiting.push({ calls, bytes, settle });
-      line.flow.add(this.#options.clock.monotonicMs(), calls.length);
+      line.flow.add(this.#nowMs, calls.length);
       // The first call of a tick schedules the flush. A call that fills a paced request makes it leave at once.
       const fillsUp = line.cancelTimer !== null && this.#fill(line).isFull;
       if (line.waiting.length === 1 || fillsUp) queueMicrotask(() => this.#flush(line));
@@ -190,15 +198,15 @@ class HttpTransport {
   }
 
   #flush(line: Line): void {
-    const { clock, maxBatchCalls, maxRequestsInFlight } = this.#options;
-    if (this.#limitExpiresMs !== null && clock.monotonicMs() >= this.#limitExpiresMs) {
+    const { maxBatchCalls, maxRequestsInFlight } = this.#options;
+    if (this.#limitExpiresMs !== null && this.#nowMs >= this.#limitExpiresMs) {
       this.#batchLimit = maxBatchCalls;
       this.#limitExpiresMs = null;
     }
     while (line.waiting.length > 0 && line.inFlight < maxRequestsInFlight) {
       const { fitting, isFull } = this.#fill(line);
       if (!isFull && this.#gathers(line)) return;
-      line.pace.left(clock.monotonicMs());
+      line.pace.left(this.#nowMs);
       line.inFlight++;
       void this.#deliver(line.waiting.splice(0, fitting)).finally(() => {
         line.inFlight--;
@@ -209,10 +217,9 @@ class HttpTransport {
 
   /** True if the waiting calls stay until the pace allows the next request. */
   #gathers(line: Line): boolean {
-    const { clock } = this.#options;
-    const waitMs = line.pace.waitMs(clock.monotonicMs());
+    const waitMs = line.pace.waitMs(this.#nowMs);
     if (waitMs === 0) return false;
-    line.cancelTimer ??= clock.after(waitMs, () => {
+    line.cancelTimer ??= this.#options.clock.after(waitMs, () => {
       line.cancelTimer = null;
       this.#flush(line);
     });
@@ -234,14 +241,10 @@ class HttpTransport {
 
   async #deliver(groups: readonly Group[]): Promise<void> {
     const calls = groups.flatMap((group) => group.calls);
-    const startedMs = this.#options.clock.monotonicMs();
+    const startedMs = this.#nowMs;
     const replies = (await this.#exchange(calls)).map((reply) => masked(reply, this.#options.mask));
-    this.#report(calls, replies, this.#options.clock.monotonicMs() - startedMs);
-    let at = 0;
-    for (const group of groups) {
-      group.settle(replies.slice(at, at + group.calls.length));
-      at += group.calls.length;
-    }
+    this.#report(calls, replies, this.#nowMs - startedMs);
+    for (const group of groups) group.settle(replies.splice(0, group.calls.length));
   }
 
   /** Calls that may no longer leave are removed, and the others are sent in a new request. */
@@ -263,7 +266,6 @@ class HttpTransport {
     if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first, () => this.#post(calls))];
     if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls);
     const outcome = await this.#exchangeBatch(calls);
-    if (outcome === "rateLimited") return this.#afterLimit(calls);
     return typeof outcome === "string" ? this.#afterRefusal(calls, outcome) : outcome;
   }
 
@@ -274,7 +276,13 @@ class HttpTransport {
       const value = parseBody(body);
       // A gateway that takes no batches may answer with HTML.
       if (value === undefined && status >= 400) return "unsupported";
-      return readBatch(value, calls, this.label);
+      const outcome = readBatch(value, calls, this.label);
+      if (outcome !== "rateLimited") return outcome;
+      // A rate limit reported with status 200 and no time to wait.
+      const limit = { retryAfterMs: DEFAULT_RETRY_AFTER_MS };
+      const error = new RpcUnreachable(outcome, `${this.label} limits the rate`, limit);
+      this.#heed(error, calls.length);
+      return allFailed(calls, error);
     } catch (error) {
       const failure = unreachable(error, this.label);
       return failure.kind === "tooLarge" ? "tooLarge" : allFailed(calls, failure);
@@ -289,19 +297,11 @@ class HttpTransport {
     }
   }
 
-  /** A rate limit reported with status 200 and no time to wait. */
-  #afterLimit(calls: readonly WireCall[]): readonly RpcReply[] {
-    const message = `${this.label} limits the rate`;
-    const error = new RpcUnreachable("rateLimited", message, { retryAfterMs: DEFAULT_RETRY_AFTER_MS });
-    this.#heed(error, calls.length);
-    return allFailed(calls, error);
-  }
-
   /** Sends a refused batch again in smaller parts. All calls are safe to repeat: reads, or the same signed bytes. */
   async #afterRefusal(calls: readonly WireCall[], refusal: BatchRefusal): Promise<readonly RpcReply[]> {
     const before = this.#batchLimit;
     this.#batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls.length / 2)) : 1;
-    this.#limitExpiresMs = this.#options.clock.monotonicMs() + REMEMBER_REFUSAL_MS;
+    this.#limitExpiresMs = this.#nowMs + REMEMBER_REFUSAL_MS;
     const replies = await this.#exchangeInParts(calls);
     // The parts were refused as well: the endpoint is failing, which proves nothing about batches.
     if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) this.#batchLimit = before;
@@ -320,7 +320,7 @@ class HttpTransport {
   }
 
   async #post(calls: readonly WireCall[]): Promise<{ readonly status: number; readonly body: string }> {
-    const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
+    const waitMs = this.#silentUntilMs - this.#nowMs;
     if (waitMs > 0) {
       refuseStopped(calls);
       const message = `${this.label} asked for a pause, of which ${Math.ceil(waitMs)} ms are left`;
@@ -347,7 +347,7 @@ class HttpTransport {
   /** Halves the calls per request: some rate limiters count calls, and would refuse the same batch without end. */
   #heed({ kind, retryAfterMs }: RpcUnreachable, calls: number): void {
     if (kind === "rateLimited") this.#pace = Math.max(1, calls >> 1);
-    if (retryAfterMs !== null) this.#silentUntilMs = this.#options.clock.monotonicMs() + retryAfterMs;
+    if (retryAfterMs !== null) this.#silentUntilMs = this.#nowMs + retryAfterMs;
   }
 
   #report(calls: readonly WireCall[], replies: readonly RpcReply[], durationMs: number): void {
