@@ -119,7 +119,7 @@ export function countsAtHead() {
 
   function gather(endpoint: Endpoint): Gathering {
     const open = gatherings.get(endpoint);
-    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce) return open;
+    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce()) return open;
     const calls: RpcCall[] = [{ method: HEAD, params: [] }];
     const replies = Promise.resolve().then(() => {
       if (gatherings.get(endpoint)?.calls === calls) gatherings.delete(endpoint);

@@ -5,7 +5,7 @@ import { decodeRevert, revertDataOf, shorten, textsOf } from "../codec/error-tex
 import { fetchTagged } from "../rpc/read-block.ts";
 import { BadAnswer, RpcErrorAnswer, type RpcReply, read, resultOf } from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
-import { recogniseWordings } from "../submit/classify-submission.ts";
+import { recogniseWordings } from "../submit/submission-wordings.ts";
 import { fetchFeeMarket } from "./agree-on-market.ts";
 
 /**

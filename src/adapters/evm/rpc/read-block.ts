@@ -1,7 +1,6 @@
 import { numberToHex } from "viem/utils";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Block, BlockTag, ChainIdentity } from "../../../ports/chain.ts";
-import { NotEncodable } from "../proof/worker/fields.js";
 import { headerHash } from "../proof/worker/header.js";
 import {
   BadAnswer,
@@ -53,7 +52,7 @@ function hashesTo(block: Fields, hash: Hash): boolean {
   try {
     return headerHash(block) === hash;
   } catch (error) {
-    if (error instanceof NotEncodable) return false;
+    if (error instanceof BadAnswer) return false;
     throw error;
   }
 }

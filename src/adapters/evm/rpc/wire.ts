@@ -1,6 +1,5 @@
-import { Departures, Flow } from "../../../domain/pace/departures.ts";
 import type { MayLeave } from "../../../ports/chain.ts";
-import { RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
+import { type Fields, isRecord, RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 
 export interface RpcCall {
   readonly method: string;
@@ -71,7 +70,7 @@ export type BatchRefusal = "tooLarge" | "unsupported" | "rateLimited";
 /** Replies in the order of `calls`; a server may answer in another order. A missing reply is malformed. */
 export function readBatch(value: unknown, calls: readonly WireCall[], label: string) {
   if (!Array.isArray(value)) return refusalOf(value) ?? calls.map((call) => malformed(label, call));
-  const byId = new Map<string, Record<string, unknown> | "ambiguous">();
+  const byId = new Map<string, Fields | "ambiguous">();
   for (const member of value) {
     if (!isRecord(member)) continue;
     const id = String(member.id);
@@ -99,7 +98,7 @@ function refusalOf(value: unknown): BatchRefusal | null {
 
 const RATE_TEXT = /rate.?limit|too many requests|limit.*exceeded|exceeded.*(limit|capacity|quota)|compute units/i;
 
-function readMember(member: Record<string, unknown>, call: WireCall, label: string): RpcReply {
+function readMember(member: Fields, call: WireCall, label: string): RpcReply {
   if (isRecord(member.error)) {
     const { code, data } = member.error;
     return { ok: false, error: new RpcErrorAnswer(typeof code === "number" ? code : 0, wordsOf(member.error), data) };
@@ -112,45 +111,17 @@ function readMember(member: Record<string, unknown>, call: WireCall, label: stri
 const LONGEST_WORDS = 4_000;
 
 /** Limits the text: the patterns match near the beginning, and matching takes quadratic time. */
-function wordsOf({ message }: Record<string, unknown>): string {
+function wordsOf({ message }: Fields): string {
   return typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "";
 }
 
 /** Some gateways return the id as a string; only the digits are compared. */
-function hasId(value: Record<string, unknown>, id: number): boolean {
+function hasId(value: Fields, id: number): boolean {
   return (typeof value.id === "number" || typeof value.id === "string") && String(value.id) === String(id);
 }
 
 function malformed(label: string, call: WireCall): RpcReply {
   return { ok: false, error: new RpcUnreachable("malformed", `${label} gave no usable answer to ${call.method}`) };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Requests that may leave at once after a pause, at any pace. */
-const REQUESTS_IN_RESERVE = 8;
-
-/** Calls that must be in one request. */
-export interface Group {
-  readonly calls: readonly WireCall[];
-  readonly bytes: number;
-  readonly settle: (replies: readonly RpcReply[]) => void;
-}
-
-/** Queue of one kind of requests: waiting calls, requests in flight, and the pace. */
-export class Line {
-  readonly waiting: Group[] = [];
-  readonly flow: Flow;
-  readonly pace: Departures;
-  inFlight = 0;
-  cancelTimer: (() => void) | null = null;
-
-  constructor({ requestEveryMs, gatherAbove }: { readonly requestEveryMs: number; readonly gatherAbove: number }) {
-    this.flow = new Flow(gatherAbove);
-    this.pace = new Departures(requestEveryMs, REQUESTS_IN_RESERVE, this.flow);
-  }
 }
 
 export const NOT_STARTED: RpcReply = { ok: false, error: new RpcNotStarted() };

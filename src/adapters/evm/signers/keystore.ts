@@ -13,8 +13,7 @@ import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
 import { codeOf } from "../../../domain/text/thrown.ts";
-import { BadKey, parsePrivateKeys, type SigningKey, toSigningKey } from "./private-keys.ts";
-import { readSecretFile, type Warn } from "./secret-file.ts";
+import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, toSigningKey, type Warn } from "./private-keys.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
 const pbkdf2Async = promisify(pbkdf2);
@@ -41,26 +40,26 @@ export async function encryptKeystore(
   const derivation = { ...STANDARD_SCRYPT, n, salt: randomBytes(32) };
   const derived = await deriveKey(derivation, password);
   const iv = randomBytes(16);
-  const cipher = createCipheriv("aes-128-ctr", derived.subarray(0, 16), iv);
+  const cipher = createCipheriv(CIPHER, derived.subarray(0, 16), iv);
   const ciphertext = Buffer.concat([cipher.update(key.privateKey), cipher.final()]);
-  const { r, p, keyLength, salt } = derivation;
+  const { kdf, r, p, keyLength, salt } = derivation;
+  const [ivHex, ciphertextHex, saltHex, mac] = [iv, ciphertext, salt, macOf(derived, ciphertext)].map(hexOf);
   const crypto = {
-    cipher: "aes-128-ctr",
-    cipherparams: { iv: iv.toString("hex") },
-    ciphertext: ciphertext.toString("hex"),
-    kdf: "scrypt",
-    kdfparams: { n, r, p, dklen: keyLength, salt: salt.toString("hex") },
-    mac: macOf(derived, ciphertext).toString("hex"),
+    ...{ cipher: CIPHER, cipherparams: { iv: ivHex }, ciphertext: ciphertextHex },
+    ...{ kdf, kdfparams: { n, r, p, dklen: keyLength, salt: saltHex }, mac },
   };
   return JSON.stringify({ address: key.address.slice(2), crypto, id: randomUUID(), version: 3 });
 }
+
+const CIPHER = "aes-128-ctr";
+const hexOf = (bytes: Buffer): string => bytes.toString("hex");
 
 async function decrypted(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
   // geth uses the password's bytes, ethers normalises them first (NFKC). They differ only outside ASCII.
   for (const candidate of new Set([password, password.normalize("NFKC")])) {
     const derived = await deriveKey(stored.derivation, candidate);
     if (!macOf(derived, stored.ciphertext).equals(stored.mac)) continue;
-    const decipher = createDecipheriv("aes-128-ctr", derived.subarray(0, 16), stored.iv);
+    const decipher = createDecipheriv(CIPHER, derived.subarray(0, 16), stored.iv);
     return Buffer.concat([decipher.update(stored.ciphertext), decipher.final()]);
   }
   throw new BadKey(`${source}: wrong password, or the file is damaged`);
@@ -99,7 +98,7 @@ export function parseKeystore(text: string, source: string) {
   const file: Fields = Object.fromEntries(entries);
   if (file.version !== 3) throw new BadKey(`${source}: version ${String(file.version)} instead of 3`);
   const crypto = read.object(file, "crypto");
-  if (crypto.cipher !== "aes-128-ctr") throw new BadKey(`${source}: cipher ${String(crypto.cipher)} is not supported`);
+  if (crypto.cipher !== CIPHER) throw new BadKey(`${source}: cipher ${String(crypto.cipher)} is not supported`);
   const ciphertext = read.hex(crypto, "ciphertext");
   if (ciphertext.length !== 32) throw new BadKey(`${source}: ciphertext must be 32 bytes`);
   const iv = read.hex(read.object(crypto, "cipherparams"), "iv");

@@ -5,8 +5,7 @@ import type { Signer } from "../../../ports/signer.ts";
 import { workerThread } from "../threads/worker-thread.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
 import type { MnemonicSource } from "./mnemonic.ts";
-import { BadKey, parsePrivateKeys, type SigningKey } from "./private-keys.ts";
-import { readSecretFile, type Warn } from "./secret-file.ts";
+import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, type Warn } from "./private-keys.ts";
 import { encodeTransaction } from "./worker/serialise.js";
 import { openSigning, type Signed, type SignRequest, type WorkerData } from "./worker/signing.js";
 

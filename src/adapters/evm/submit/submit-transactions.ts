@@ -20,7 +20,7 @@ import {
   RpcUnreachable,
   read,
 } from "../rpc/rpc-errors.ts";
-import { classifySubmission, namedGasCap } from "./classify-submission.ts";
+import { classifySubmission, namedGasCap } from "./submission-wordings.ts";
 
 /**
  * Result of giving one transaction to one endpoint. `lost` is set if the endpoint gave no answer; then the same bytes
@@ -68,11 +68,8 @@ async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], 
   for (const endpoint of senders) {
     const open = items.filter(({ said }) => isOpen(said));
     if (open.length === 0) break;
-    const submissions = await submitTo(
-      endpoints,
-      endpoint,
-      open.map(({ send }) => send),
-    );
+    const given = open.map(({ send }) => send);
+    const submissions = await submitTo(endpoints, endpoint, given);
     for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);
   }
   return items.map(({ said }) => concluded(said));
@@ -92,7 +89,11 @@ async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonl
       if (first?.lost && started.every(({ lost }) => lost !== null)) throw first.lost;
     });
   } catch (error) {
-    if (submissions.length === 0) return sends.map((send) => unasked(send, asLost(error, endpoint)));
+    if (submissions.length === 0) {
+      // The endpoint failed before it was given a transaction.
+      const lost = lostSubmission(asLost(error, endpoint));
+      return sends.map(({ mayLeave }) => (mayLeave() ? lost : NOT_SENT));
+    }
     if (!(error instanceof RpcUnreachable || error instanceof RpcNotStarted)) throw error;
   }
   return submissions;
@@ -102,11 +103,6 @@ function asLost(error: unknown, { rpc }: Endpoint): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
   if (!(error instanceof BadAnswer)) throw error;
   return new RpcUnreachable("malformed", `${rpc.label}: ${error.message}`, { cause: error });
-}
-
-/** The endpoint failed before it was given the transaction. */
-function unasked({ mayLeave }: Send, error: RpcUnreachable): Submission {
-  return mayLeave() ? lostSubmission(error) : NOT_SENT;
 }
 
 const NOT_SENT: Submission = { result: NOT_STARTED, lost: null };
@@ -155,14 +151,11 @@ function concluded(said: readonly Submission[]): Submitted {
   // The second endpoint has not seen the transactions before this one, so its "nonce too high" proves nothing.
   const result = weightiest(results.filter(({ answer }) => refusal === undefined || answer !== "nonceTooHigh"));
   if (result.answer !== "rejected") return result;
-  const silent = said.find(({ lost }) => lost !== null)?.lost;
-  const isWhole = results.length === said.length && (silent === undefined || silent === null);
-  if (isWhole) return withAgreedCap(result, results);
+  const [silent] = said.flatMap(({ lost }) => lost ?? []);
+  if (results.length === said.length && silent === undefined) return withAgreedCap(result, results);
   const why = silent?.message ?? "sending was stopped first";
-  return {
-    answer: "unknown",
-    detail: shorten(`refused (${result.detail ?? "without a message"}), and not confirmed: ${why}`),
-  };
+  const detail = shorten(`refused (${result.detail ?? "without a message"}), and not confirmed: ${why}`);
+  return { answer: "unknown", detail };
 }
 
 /** A gas cap counts only if every endpoint that was asked named one. Then the highest counts. */
@@ -196,9 +189,9 @@ export async function sendUnsigned(
       if (!reply.ok && reply.error instanceof RpcNotStarted) throw reply.error;
       const { result, lost } = readHashReply(reply);
       if (lost !== null) throw lost;
+      if (!isStarted(result)) return result;
       const isTaken = reply.ok && result.answer === "accepted";
-      const txHash = isTaken ? read.hash(reply.result, "eth_sendTransaction") : null;
-      return isStarted(result) ? { ...result, txHash } : result;
+      return { ...result, txHash: isTaken ? read.hash(reply.result, "eth_sendTransaction") : null };
     });
   } catch (error) {
     if (error instanceof RpcNotStarted) return NOT_STARTED;

@@ -1,5 +1,6 @@
 // @ts-check
-import { fieldsOf, isPresent, keccak, listOf, NotEncodable, numberOf, textOf } from "./fields.js";
+import { BadAnswer } from "../../threads/read.js";
+import { fieldsOf, isPresent, keccak, listOf, numberOf, textOf } from "./fields.js";
 import { headerHash } from "./header.js";
 import { orderedTrieRoot } from "./ordered-trie.js";
 import { encodeReceipt, encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
@@ -44,7 +45,7 @@ export function proveBlock(evidence) {
     if (foreign !== undefined) return unprovable(`it contains a transaction of type ${typeOf(foreign)}`);
     return proveContents(evidence, block, transactions);
   } catch (error) {
-    if (error instanceof NotEncodable) return unprovable(error.message);
+    if (error instanceof BadAnswer) return unprovable(error.message);
     throw error;
   }
 }

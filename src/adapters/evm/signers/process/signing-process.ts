@@ -12,7 +12,7 @@ import type { Entropy } from "../../../../ports/entropy.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
 import { pendingRequests } from "../../threads/pending.ts";
 import type { LocalSigner } from "../local-signer.ts";
-import type { Warn } from "../secret-file.ts";
+import type { Warn } from "../private-keys.ts";
 import {
   type Beginning,
   decodeFailure,

@@ -107,7 +107,7 @@ async function findCredentials(ports: ServicePorts): Promise<Dated> {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, ...environment } = ports.environment;
   if (accessKeyId && secretAccessKey) {
     const sessionToken = environment.AWS_SESSION_TOKEN || null;
-    return { accessKeyId, secretAccessKey, sessionToken, untilMs: Number.POSITIVE_INFINITY };
+    return { accessKeyId, secretAccessKey, sessionToken, untilMs: Number.MAX_SAFE_INTEGER };
   }
   return (await fromWebIdentity(ports)) ?? (await fromContainer(ports)) ?? fromInstance(ports);
 }

@@ -4,8 +4,7 @@
  * machine or pod.
  */
 import { createSign } from "node:crypto";
-import { BadKey } from "../private-keys.ts";
-import { readSecretFile } from "../secret-file.ts";
+import { BadKey, readSecretFile } from "../private-keys.ts";
 import {
   type Environment,
   type KeyService,

@@ -11,8 +11,7 @@ import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
-import { addressOf, BadKey } from "../private-keys.ts";
-import type { Warn } from "../secret-file.ts";
+import { addressOf, BadKey, type Warn } from "../private-keys.ts";
 import { type Curve, loadCurve } from "../worker/curve.js";
 import {
   type EncodedTransaction,

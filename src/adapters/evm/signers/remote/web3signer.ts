@@ -13,8 +13,7 @@ import { amountsInHex, decodeTransaction, parsePayload, TYPES } from "../../code
 import { openHttp } from "../../rpc/http.ts";
 import { RpcUnreachable } from "../../rpc/rpc-errors.ts";
 import { encodeCall, parseBody, readSingle } from "../../rpc/wire.ts";
-import { BadKey } from "../private-keys.ts";
-import { readSecretFile, readWhole } from "../secret-file.ts";
+import { BadKey, readSecretFile, readWhole } from "../private-keys.ts";
 import { type EthereumSignature, encodeTransaction, signTransaction } from "../worker/serialise.js";
 import { HALF_ORDER, isSignedBy, openAll, remoteKey, type SignerPorts, wrongAnswer } from "./key-service.ts";
 
