@@ -134,13 +134,11 @@ export function decodeSigned(text: string): readonly SignedTransaction[] {
   });
 }
 
-interface Failure {
+interface Failure
+  extends Partial<Pick<SigningRefused, "index" | "undeclared">>,
+    Partial<Pick<SignerAway, "lies" | "signed">> {
   readonly kind: "refused" | "away" | "badKey" | "failed";
   readonly message: string;
-  readonly index?: number;
-  readonly undeclared?: boolean;
-  readonly lies?: boolean;
-  readonly signed?: readonly SignedTransaction[];
 }
 
 /** An error that the other side can rebuild; `mask` hides secrets in its message. */
