@@ -10,8 +10,7 @@ import type { DiagnosticActions } from "../adapters/cli/diagnose.ts";
 import { CommandFailed, EXIT_CODES } from "../adapters/cli/failure.ts";
 import type { KeyActions } from "../adapters/cli/keys.ts";
 import { type CliActions, runCli, type ServeOptions } from "../adapters/cli/run-cli.ts";
-import type { KeystoreSource } from "../adapters/evm/signers/keystore.ts";
-import type { StoredKey } from "../adapters/evm/signers/keystore-files.ts";
+import type { KeystoreSource, StoredKey } from "../adapters/evm/signers/keystore.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
 import type { Logger } from "../adapters/system/logger.ts";
@@ -148,7 +147,7 @@ function createKeyActions(
   { read }: ProcessOutput,
   source: (options: CommandOptions) => Promise<KeystoreSource>,
 ): KeyActions {
-  const files = () => import("../adapters/evm/signers/keystore-files.ts");
+  const files = () => import("../adapters/evm/signers/keystore.ts");
   const shown = async ({ address, file }: StoredKey) => {
     const { createCodec } = await import("../adapters/evm/codec/codec.ts");
     return { address: address === null ? null : createCodec().checksum(address), file };

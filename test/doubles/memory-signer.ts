@@ -1,9 +1,12 @@
 import { parsePrivateKeys } from "../../src/adapters/evm/signers/private-keys.ts";
 import { PayloadMemory } from "../../src/adapters/evm/signers/process/payload-memory.ts";
 import { loadCurve } from "../../src/adapters/evm/signers/worker/curve.js";
-import { toHex } from "../../src/adapters/evm/signers/worker/hex.js";
-import { encodeTransaction, serialiseSigned } from "../../src/adapters/evm/signers/worker/serialise.js";
-import { signTransaction } from "../../src/adapters/evm/signers/worker/sign.js";
+import {
+  encodeTransaction,
+  serialiseSigned,
+  signTransaction,
+  toHex,
+} from "../../src/adapters/evm/signers/worker/serialise.js";
 import { keccak256 } from "../../src/adapters/evm/threads/keccak.js";
 import type { ToSign } from "../../src/domain/keys/signing.ts";
 import type { Address, Hex } from "../../src/domain/lane.ts";

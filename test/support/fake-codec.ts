@@ -1,6 +1,6 @@
 import { keccak256, parseTransaction } from "viem/utils";
 import { createCodec } from "../../src/adapters/evm/codec/codec.ts";
-import { viewOf } from "../../src/adapters/evm/codec/transaction-object.ts";
+import { viewOf } from "../../src/adapters/evm/codec/decode-transaction.ts";
 import type { Address, Hash, Hex } from "../../src/domain/lane.ts";
 import type { Fees } from "../../src/domain/transaction/fees.ts";
 import type { AccessListEntry } from "../../src/domain/transaction/transaction.ts";

@@ -1,13 +1,13 @@
 import { type Chain, ChainUnavailable, type ReceiptVerdict } from "../../ports/chain.ts";
 import { BlockProver } from "./proof/block-prover.ts";
 import { agreeOnBlock, agreeOnHeight, agreeOnReceipts, agreeOnTag, type Question } from "./reads/agree.ts";
-import { PriceJudge } from "./reads/agree-on-market.ts";
-import { askChainIds } from "./reads/ask-chain-ids.ts";
+import { openMarket } from "./reads/agree-on-market.ts";
+import { askChainIds } from "./reads/examine-endpoint.ts";
 import { passOn, passSigned } from "./reads/pass-on.ts";
 import { fetchOutcome } from "./reads/read-outcome.ts";
 import { fetchReceipts, fetchShownInBlock } from "./reads/read-receipts.ts";
 import {
-  CountsAtHead,
+  countsAtHead,
   fetchBySenderAndNonce,
   fetchCount,
   fetchCountAt,
@@ -17,8 +17,9 @@ import {
 } from "./reads/read-sent.ts";
 import { fetchProspect, simulateCall } from "./reads/simulate-call.ts";
 import { type Ask, Endpoints, type EndpointsOptions } from "./rpc/endpoints.ts";
-import { read } from "./rpc/quantities.ts";
 import { fetchBlockNumber, fetchBlocks, fetchIdentity, fetchTagged } from "./rpc/read-block.ts";
+import { read } from "./rpc/rpc-errors.ts";
+import type { RpcTransport } from "./rpc/transport.ts";
 import { sendUnsigned, submit } from "./submit/submit-transactions.ts";
 
 export interface EvmChainOptions extends Omit<EndpointsOptions, "chainId"> {
@@ -43,28 +44,23 @@ export async function createEvmChain(options: EvmChainOptions): Promise<Chain> {
     throw new WrongChain(`${wrong} ${claims}`);
   }
   const endpoints = new Endpoints({ ...options, chainId });
-  return openChain(chainId, endpoints, new PriceJudge(endpoints, options.clock));
+  return openChain(chainId, endpoints, openMarket(endpoints, options.clock));
 }
 
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
 }
 
-function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): Chain {
+function openChain(chainId: number, endpoints: Endpoints, feeMarket: Chain["feeMarket"]): Chain {
   const prover = new BlockProver();
-  const counts = new CountsAtHead();
+  const countAtHead = countsAtHead();
   const first = <T>(ask: Ask<T>) => endpoints.read(ask);
+  const firstOf =
+    <A extends readonly unknown[], T>(fetch: (rpc: RpcTransport, ...asked: A) => Promise<T>) =>
+    (...asked: A) =>
+      endpoints.read((rpc) => fetch(rpc, ...asked));
   const readOf = async <T>(subjects: readonly unknown[], ask: Ask<readonly T[]>) =>
     subjects.length === 0 ? [] : endpoints.read(ask);
-  /** The depth may be the claim of an endpoint that is down by now, so this endpoint must have reached it as well. */
-  const settlingAlone = ({ block, transactions, depth }: Question): Ask<readonly ReceiptVerdict[]> => {
-    return async (rpc, endpoint) => {
-      const height = endpoints.size === 1 ? null : fetchBlockNumber(rpc);
-      const [verdicts, head] = await Promise.all([prover.settle(endpoint, block, transactions), height]);
-      if (head === null || head >= block.number + depth) return verdicts;
-      return transactions.map(() => ({ kind: "behind", detail: `${rpc.label} is at block ${head}` }));
-    };
-  };
   return {
     chainId,
     endpoints: endpoints.size,
@@ -78,7 +74,7 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
     settleReceipts: async (block, transactions, depth) => {
       if (transactions.length === 0) return [];
       const question = { block, transactions, depth };
-      return (await agreeOnReceipts(endpoints, question)) ?? first(settlingAlone(question));
+      return (await agreeOnReceipts(endpoints, question)) ?? first(settlingAlone(endpoints, prover, question));
     },
     receiptsInBlock: async (block, hashes) => {
       const shown = await readOf(hashes, (_, endpoint) => fetchShownInBlock(endpoint, block, hashes));
@@ -88,7 +84,7 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
     transactionCount: (address, tag) =>
       first(async (rpc) => ({ count: await fetchCount(rpc, address, tag), endpoint: rpc.label })),
     transactionCountEverywhere: async (address, atBlock, tag = "latest") => {
-      const said = await endpoints.readEverywhere((_, endpoint) => counts.ask(endpoint, address, tag));
+      const said = await endpoints.readEverywhere((_, endpoint) => countAtHead(endpoint, address, tag));
       if (said.length === 0) throw new ChainUnavailable(`no endpoint serves chain ${chainId}`);
       return said.map((each) => {
         if (each.kind === "silent") return each;
@@ -97,16 +93,16 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
       });
     },
     pooled: async (address, nonces) => (nonces.length === 0 ? [] : first((rpc) => fetchPooled(rpc, address, nonces))),
-    transactionCountAt: (address, blockNumber) => first((rpc) => fetchCountAt(rpc, address, blockNumber)),
-    sentInBlock: (address, blockNumber) => first((rpc) => fetchSentInBlock(rpc, address, blockNumber)),
-    transactionBySenderAndNonce: (address, nonce) => first((rpc) => fetchBySenderAndNonce(rpc, address, nonce)),
-    transaction: (hash) => first((rpc) => fetchTransaction(rpc, hash)),
+    transactionCountAt: firstOf(fetchCountAt),
+    sentInBlock: firstOf(fetchSentInBlock),
+    transactionBySenderAndNonce: firstOf(fetchBySenderAndNonce),
+    transaction: firstOf(fetchTransaction),
     identity: (genesisHash) => endpoints.identity(genesisHash),
     identityEverywhere: () => endpoints.readEverywhere(fetchIdentity),
     balance: (address) =>
       first(async (rpc) => read.bigint(await rpc.request("eth_getBalance", [address, "latest"]), "eth_getBalance")),
-    feeMarket: () => prices.market(),
-    simulate: (call) => first((rpc) => simulateCall(rpc, call)),
+    feeMarket,
+    simulate: firstOf(simulateCall),
     simulateEverywhere: (call) => endpoints.readEverywhere((rpc) => simulateCall(rpc, call)),
     prospects: (call) => endpoints.readEverywhere((rpc) => fetchProspect(rpc, call)),
     submit: (sends, options) => submit(endpoints, sends, options),
@@ -116,5 +112,16 @@ function openChain(chainId: number, endpoints: Endpoints, prices: PriceJudge): C
     passSigned: (raw, mayLeave) => passSigned(endpoints, raw, mayLeave),
     outcome: (question) => fetchOutcome((method, params) => passOn(endpoints, method, params), question),
     close: async () => void (await Promise.all([endpoints.close(), prover.close()])),
+  };
+}
+
+/** The depth may be the claim of an endpoint that is down by now, so this endpoint must have reached it as well. */
+function settlingAlone(endpoints: Endpoints, prover: BlockProver, question: Question): Ask<readonly ReceiptVerdict[]> {
+  const { block, transactions, depth } = question;
+  return async (rpc, endpoint) => {
+    const height = endpoints.size === 1 ? null : fetchBlockNumber(rpc);
+    const [verdicts, head] = await Promise.all([prover.settle(endpoint, block, transactions), height]);
+    if (head === null || head >= block.number + depth) return verdicts;
+    return transactions.map(() => ({ kind: "behind", detail: `${rpc.label} is at block ${head}` }));
   };
 }

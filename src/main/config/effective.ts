@@ -1,5 +1,5 @@
 import type { ConfigRow } from "../../adapters/cli/present.ts";
-import { askChainIds } from "../../adapters/evm/reads/ask-chain-ids.ts";
+import { askChainIds } from "../../adapters/evm/reads/examine-endpoint.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import { ceilingsOf } from "../../domain/fees/ceilings.ts";
 import { listedCeilings } from "../../domain/fees/default-ceilings.ts";

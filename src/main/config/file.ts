@@ -31,7 +31,7 @@ export async function readConfigFile(
 export async function refuseOpenKeys(path: string, keys: readonly string[]): Promise<readonly string[]> {
   const text = (await readFile(path, "utf8")).toLowerCase();
   if (!keys.some((key) => text.includes(key.toLowerCase()))) return [];
-  const { readSecretFile } = await import("../../adapters/evm/signers/secret-file.ts");
+  const { readSecretFile } = await import("../../adapters/evm/signers/private-keys.ts");
   const warnings: string[] = [];
   await readSecretFile(path, "configuration file with keys", (line) => warnings.push(line)).catch((error: unknown) => {
     throw new ConfigurationError([firstLine(error)]);

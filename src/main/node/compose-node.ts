@@ -1,6 +1,6 @@
 import { createEvmChain } from "../../adapters/evm/chain.ts";
 import { createCodec } from "../../adapters/evm/codec/codec.ts";
-import { NewHeads } from "../../adapters/evm/rpc/new-heads.ts";
+import { openNewHeads } from "../../adapters/evm/rpc/new-heads.ts";
 import type { PeerReceiver } from "../../adapters/http/exchange/options.ts";
 import { createHttpPeers } from "../../adapters/peers/http-peers.ts";
 import { migrate } from "../../adapters/postgres/schema/migrate.ts";
@@ -163,7 +163,7 @@ function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainP
     const options = { ...rest, urls: rpcUrls, clock: systemClock, requestEveryMs: REQUEST_EVERY_MS };
     const chain = keep(await createEvmChain(chainId === null ? options : { ...options, chainId }));
     const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
-    const heads = wsUrl === null ? null : keep(new NewHeads({ ...rest, url: wsUrl, clock: systemClock }));
+    const heads = wsUrl === null ? null : keep(openNewHeads({ ...rest, url: wsUrl, clock: systemClock }));
     const hinted = heads && { hearHeads: (listener: () => void) => heads.subscribe(listener) };
     return {
       chain: { ...advised, ...hinted },

@@ -60,7 +60,7 @@ function isProfile(value: unknown): value is Profile {
 
 /** Replaces the file atomically. */
 async function writeProfiles(file: string, profiles: Profiles): Promise<void> {
-  const { writeWhole } = await import("../../adapters/evm/signers/keystore-files.ts");
+  const { writeWhole } = await import("../../adapters/evm/signers/keystore.ts");
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   await writeWhole(dirname(file), basename(file), `${JSON.stringify(profiles, null, 2)}\n`);
 }

@@ -1,25 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { fetchPooled } from "../../../src/adapters/evm/reads/read-sent.ts";
-import { BadAnswer } from "../../../src/adapters/evm/rpc/quantities.ts";
-import { RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/rpc-errors.ts";
+import { BadAnswer, RpcErrorAnswer, type RpcReply } from "../../../src/adapters/evm/rpc/rpc-errors.ts";
+import type { RpcCall } from "../../../src/adapters/evm/rpc/wire.ts";
 
 const ADDRESS = `0x${"a1".repeat(20)}` as const;
 const HASH = `0x${"c3".repeat(32)}`;
 
-interface Call {
-  readonly method: string;
-  readonly params: readonly unknown[];
-}
-
 function node(answers: Readonly<Record<string, (params: readonly unknown[]) => unknown>>) {
   const asked: string[] = [];
-  const batch = async (calls: readonly Call[]): Promise<readonly RpcReply[]> =>
+  const batch = async (calls: readonly RpcCall[]): Promise<readonly RpcReply[]> =>
     calls.map(({ method, params }) => {
       asked.push(method);
       const answer = answers[method];
       if (answer === undefined)
         return { ok: false, error: new RpcErrorAnswer(-32601, `the method ${method} does not exist`) };
-      return { ok: true, result: answer(params) };
+      return { ok: true, result: answer(params as readonly unknown[]) };
     });
   return { asked, batch };
 }

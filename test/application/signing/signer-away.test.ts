@@ -113,7 +113,7 @@ describe("a signer that is away", () => {
     expect((await world.settle(node.node.api.explain(txId))).causes.map(({ code }) => code)).toEqual(["CONFIRMED"]);
   });
 
-  // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/remote-key.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/key-service.ts
   it("keeps what it signed of a batch before it went", async () => {
     const node = await start();
     const { signer } = node;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { classifySubmission, namedGasCap } from "../../../src/adapters/evm/submit/classify-submission.ts";
+import { classifySubmission, namedGasCap } from "../../../src/adapters/evm/submit/submission-wordings.ts";
 import { type Refusal, refusals } from "./refusals.ts";
 
 const address = `0x${"ab".repeat(20)}` as const;

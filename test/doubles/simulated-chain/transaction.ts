@@ -1,4 +1,4 @@
-import { toHex } from "../../../src/adapters/evm/signers/worker/hex.js";
+import { toHex } from "../../../src/adapters/evm/signers/worker/serialise.js";
 import { keccak256 } from "../../../src/adapters/evm/threads/keccak.js";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import { listItems, type RlpItem, readItem } from "./rlp.ts";

@@ -11,9 +11,8 @@ import type { Address, Hex } from "../../../domain/lane.ts";
 import { nearestName } from "../../../domain/text/near-names.ts";
 import { BadEncoding, type Callee, type Codec } from "../../../ports/codec.ts";
 import { type AbiParameter, parseAddress, toAbiValue } from "./abi-values.ts";
-import { decodeError } from "./decode-error.ts";
-import { decodeTransaction } from "./decode-transaction.ts";
-import { transactionObject } from "./transaction-object.ts";
+import { decodeTransaction, transactionObject } from "./decode-transaction.ts";
+import { decodeError } from "./error-texts.ts";
 
 /** Limits on signatures from callers: viem's parser must not be given text whose parsing takes seconds. */
 const LONGEST_SIGNATURE = 2_000;
@@ -105,9 +104,7 @@ function listed(names: readonly string[]): string {
   return `${names.slice(0, MOST_LISTED).join(", ").slice(0, 400)}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function inWords({ name, inputs }: AbiFunction): string {
-  return `${name}(${inputs.map(({ type }) => type).join(",")})`;
-}
+const inWords = ({ name, inputs }: AbiFunction): string => `${name}(${inputs.map(({ type }) => type).join(",")})`;
 
 /**
  * Encodes with the one function that takes these arguments. If only one function has this number of parameters, its
@@ -224,9 +221,7 @@ function isKnownType(type: string): boolean {
 }
 
 /** `uint` and `int` mean 256 bits (Solidity ABI); the selector is computed from the long form. */
-function canonical(type: string): string {
-  return type.replace(/^(u?int)(?=\[|$)/, "$1256");
-}
+const canonical = (type: string): string => type.replace(/^(u?int)(?=\[|$)/, "$1256");
 
 const USUAL_TYPES =
   "uint256 int256 address bool string bytes bytes32 bytes4 uint8 uint16 uint32 uint64 uint128 uint256[] address[] tuple".split(

@@ -11,11 +11,10 @@ import type { Receipt } from "../../../domain/transaction/transaction.ts";
 import { type BlockPlace, ChainUnavailable, type ReceiptVerdict, type Settling } from "../../../ports/chain.ts";
 import { decodeTransaction } from "../codec/decode-transaction.ts";
 import { fetchBlockReceipts, readReceipt } from "../reads/read-receipts.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import { type Fields, read } from "../rpc/quantities.ts";
+import type { Endpoint } from "../rpc/endpoints.ts";
 import { saysNoSuchBlock } from "../rpc/read-block.ts";
-import { resultOf, withholds } from "../rpc/rpc-errors.ts";
-import { WorkerThread } from "../threads/worker-thread.ts";
+import { type Fields, read, resultOf, withholds } from "../rpc/rpc-errors.ts";
+import { workerThread } from "../threads/worker-thread.ts";
 import type { BlockEvidence, BlockVerdict, ProvedTransaction } from "./worker/prove-block.js";
 
 /** A larger block is not fetched in full. Its receipts are unproven. */
@@ -38,7 +37,7 @@ interface Shown extends Pick<BlockEvidence, "block" | "receipts"> {
 }
 
 export class BlockProver {
-  readonly #thread = new WorkerThread<BlockEvidence, BlockVerdict>({
+  readonly #thread = workerThread<BlockEvidence, BlockVerdict>({
     name: "the proving thread",
     start: () => new Worker(new URL("./worker/prove-worker.js", import.meta.url), { name: "fencepost-prove" }),
     failure: (message, options) => new ProofFailed(message, options),
@@ -145,7 +144,7 @@ async function fetchWhole(endpoint: Endpoint, hash: Hash): Promise<Fields | "beh
   const [reply] = await endpoint.rpc.batch([{ method: "eth_getBlockByHash", params: [hash, true] }]);
   // A node that never returns a full block would otherwise block the decision without end.
   if (reply?.ok === false && !saysNoSuchBlock(reply.error) && withholds(reply.error)) return "unproven";
-  const block = read.optional(read.record, resultOf(reply, saysNoSuchBlock), "the block");
+  const block = read.optional(read.record)(resultOf(reply, saysNoSuchBlock), "the block");
   if (block === null) return "behind";
   return read.array(block.transactions, "block.transactions").length > MOST_TRANSACTIONS ? "unproven" : block;
 }

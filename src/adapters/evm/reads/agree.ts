@@ -15,11 +15,10 @@ import {
   type SentContents,
   type Settling,
 } from "../../../ports/chain.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import type { Ask, Endpoints, Said } from "../rpc/endpoints.ts";
-import { read } from "../rpc/quantities.ts";
+import type { Ask, Endpoint, Endpoints, Said } from "../rpc/endpoints.ts";
 import { fetchBlockNumber, fetchBlocks, fetchTagged } from "../rpc/read-block.ts";
-import { RpcErrorAnswer, saysOverLimit } from "../rpc/rpc-errors.ts";
+import { RpcErrorAnswer, read, saysOverLimit } from "../rpc/rpc-errors.ts";
+import type { RpcTransport } from "../rpc/transport.ts";
 import { fetchShownAtOnce, fetchShownInBlock, type ShownReceipt, standsIn } from "./read-receipts.ts";
 import { fetchTransaction } from "./read-sent.ts";
 
@@ -69,52 +68,45 @@ export async function agreeOnReceipts(endpoints: Endpoints, question: Question) 
     (_, endpoint) => statementOf(endpoint, question),
     (answers) => transactions.every((_, index) => agreedWord(wordsOn(answers, index)).length > 0),
   );
-  return said === null ? null : transactions.map((_, index) => verdictOn(said, index));
+  return said === null ? null : transactions.map((_, index) => verdictOn(wordsOn(said, index)));
 }
 
 /** Answer of one endpoint about one transaction of a block. Two answers agree if their keys are equal. */
 interface Word {
   readonly key: string;
   readonly text: string;
-  readonly means: Receipt | "absent" | "moved" | "withheld";
+  /** "late": the endpoint's blocks, or its receipt index, have not reached this block yet. */
+  readonly means: Receipt | "absent" | "moved" | "withheld" | "late";
   /** Contents of a transaction that this node did not sign. They are part of the key. */
   readonly sent?: SentContents;
 }
 
-/** The endpoint's blocks, or its receipt index, have not reached this block yet. */
-interface Late {
-  readonly late: string;
+type LabelledWord = Word & Pick<Said<Word>, "label">;
+
+/** `said`: one answer for each transaction, in the order asked. */
+function wordsOn(said: readonly Said<readonly Word[]>[], index: number): readonly LabelledWord[] {
+  return said.map(({ label, answer }) => ({ label, ...(answer[index] as Word) }));
 }
 
-/** One answer for each transaction, in the order asked. */
-type Statement = readonly (Word | Late)[];
-
-function wordsOn(said: readonly Said<Statement>[], index: number): readonly Said<Word>[] {
-  return said.flatMap(({ label, answer: { [index]: answer } }) =>
-    answer === undefined || "late" in answer ? [] : { label, answer },
-  );
+function agreedWord(words: readonly Word[]): readonly Word[] {
+  const inTime = words.filter(({ means }) => means !== "late");
+  const agreed = saidTwice(inTime.map(({ key }) => key));
+  return inTime.filter(({ key }) => key === agreed);
 }
 
-function agreedWord(words: readonly Said<Word>[]): readonly Word[] {
-  const key = saidTwice(words.map(({ answer }) => answer.key));
-  return words.flatMap(({ answer }) => (answer.key === key ? answer : []));
-}
-
-function verdictOn(said: readonly Said<Statement>[], index: number): ReceiptVerdict {
-  const words = wordsOn(said, index);
+function verdictOn(words: readonly LabelledWord[]): ReceiptVerdict {
   const [word, ...same] = agreedWord(words);
-  if (word === undefined && words.length < 2) {
-    const late = said.flatMap(({ label, answer: { [index]: each } }) =>
-      each !== undefined && "late" in each ? `${label} ${each.late}` : [],
-    );
-    return { kind: "behind", detail: late.join("; ") };
+  if (word === undefined) {
+    const late = words.filter(({ means }) => means === "late");
+    const texts = (some: readonly LabelledWord[]) => some.map(({ label, text }) => `${label} ${text}`);
+    if (words.length - late.length < 2) return { kind: "behind", detail: texts(late).join("; ") };
+    return { kind: "disagree", answers: texts(words.filter((each) => !late.includes(each))) };
   }
-  if (word === undefined)
-    return { kind: "disagree", answers: words.map(({ label, answer }) => `${label} ${answer.text}`) };
-  if (word.means === "moved") return { kind: "moved" };
-  const detail = `two endpoints agree: each ${word.text}`;
-  if (typeof word.means === "string") return { kind: word.means === "absent" ? "absent" : "behind", detail };
-  return { kind: "agreed", receipt: withAgreedPrice(word.means, same), ...(word.sent && { sent: word.sent }) };
+  const { means, text, sent } = word;
+  if (means === "moved") return { kind: means };
+  const detail = `two endpoints agree: each ${text}`;
+  if (typeof means === "string") return { kind: means === "absent" ? means : "behind", detail };
+  return { kind: "agreed", receipt: withAgreedPrice(means, same), ...(sent && { sent }) };
 }
 
 /** The price paid decides no outcome, and not every node reports it. If endpoints differ, the price is unknown. */
@@ -134,7 +126,7 @@ function highest(receipts: readonly Receipt[]): Pick<Receipt, "besideGas" | "bes
  * All questions leave in one tick, and so in one request. Receipts are asked for again only if a node's receipt index
  * lags behind its blocks.
  */
-async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<Statement> {
+async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Question): Promise<readonly Word[]> {
   const hashes = transactions.map(({ txHash }) => txHash);
   const [head, [shown = null], early, senders] = await Promise.all([
     fetchBlockNumber(endpoint.rpc),
@@ -144,14 +136,9 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
     Promise.all(transactions.map(({ txHash, sentBy }) => (sentBy ? fetchTransaction(endpoint.rpc, txHash) : null))),
   ]);
   const needed = block.number + depth;
-  if (shown === null || head < needed) {
-    const late = { late: `is at block ${head}, and block ${needed} is needed` };
-    return transactions.map(() => late);
-  }
-  if (shown.hash !== block.hash) {
-    const text = `shows block ${shown.hash} at that height`;
-    return transactions.map(() => ({ key: text, text, means: "moved" }));
-  }
+  const all = (word: Word) => transactions.map(() => word);
+  if (shown === null || head < needed) return all(saying(`is at block ${head}, and block ${needed} is needed`, "late"));
+  if (shown.hash !== block.hash) return all(saying(`shows block ${shown.hash} at that height`, "moved"));
   const held = new Set(shown.transactionHashes);
   const inIt = early.filter(({ receipt }) => standsIn(shown, receipt));
   const isWhole = inIt.length >= hashes.filter((hash) => held.has(hash)).length;
@@ -160,19 +147,20 @@ async function statementOf(endpoint: Endpoint, { block, transactions, depth }: Q
   return transactions.map((each, index) => {
     const receipt = found.get(each.txHash);
     if (receipt !== undefined) return wordOn(receipt, each, senders[index] ?? null);
-    if (!held.has(each.txHash)) return NOT_IN_IT;
+    if (!held.has(each.txHash)) return saying("has that block without this transaction", "absent");
     // A node may still be writing the receipt index of its newest block. For an older block the index is complete.
-    return head > block.number ? WITHHELD : { late: WITHHELD.text };
+    return saying("has it in that block, but no receipt", head > block.number ? "withheld" : "late");
   });
 }
 
-const NOT_IN_IT: Word = { key: "none", text: "has that block without this transaction", means: "absent" };
-const WITHHELD: Word = { key: "withheld", text: "has it in that block, but no receipt", means: "withheld" };
+const saying = (text: string, means: Word["means"]): Word => ({ key: text, text, means });
 
 function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransaction | null): Word {
   if (sentBy !== undefined && (sender?.from !== sentBy.signer || sender.nonce !== sentBy.nonce)) {
-    const whose = sender === null ? "does not know it" : `shows it as nonce ${sender.nonce} of ${sender.from}`;
-    return { key: whose, text: whose, means: "absent" };
+    return saying(
+      sender === null ? "does not know it" : `shows it as nonce ${sender.nonce} of ${sender.from}`,
+      "absent",
+    );
   }
   const { receipt, json } = shown;
   const { status, gasUsed } = receipt;
@@ -207,36 +195,21 @@ function logsIn(json: ShownReceipt["json"]): readonly unknown[] {
  */
 type Tag = Exclude<BlockTag, "latest">;
 
-/** Answer of one endpoint about a tag. */
-interface TagWord {
-  readonly block: Block | null;
-  readonly votes: boolean;
-  /** Why it shows no block, unless it reports that the tag does not exist. */
-  readonly trouble: string | null;
-}
+/** Answer of one endpoint about a tag. `trouble`: why it shows no block, unless it reports that the tag does not exist. */
+type TagWord = Awaited<ReturnType<ReturnType<typeof asking>>>;
 
 /**
  * The block that two voting endpoints have reached. The answer of one decides if no other votes or is up. Null if no
  * endpoint shows the tag.
  */
 export async function agreeOnTag(endpoints: Endpoints, tag: Tag): Promise<Block | null> {
-  const words = await askForTag(endpoints, tag);
-  const voters = words.filter(({ votes }) => votes);
-  const troubles = words.flatMap(({ trouble }) => trouble ?? []);
+  const said = await endpoints.readEach(asking(tag), (answers) => agreedBlock(answers) !== null);
+  if (said === null) return endpoints.read(showing(tag));
+  const voters = said.filter(({ answer }) => answer.votes);
+  const troubles = said.flatMap(({ answer }) => answer.trouble ?? []);
   if (voters.length === 0 && troubles.length > 0) throw new ChainUnavailable(troubles.join("; "));
-  if (voters.length === 1) return voters[0]?.block ?? null;
-  const [, second = null] = shownIn(voters).toSorted((a, b) => b.number - a.number);
-  return agreedIn(voters) ?? second;
-}
-
-/** A single answer if fewer than two endpoints are up. */
-async function askForTag(endpoints: Endpoints, tag: Tag): Promise<readonly TagWord[]> {
-  const said = await endpoints.readEach(
-    asking(tag),
-    (answers) => agreedIn(answers.map(({ answer }) => answer)) !== null,
-  );
-  const alone = async () => ({ block: await endpoints.read(showing(tag)), votes: true, trouble: null });
-  return said?.map(({ answer }) => answer) ?? [await alone()];
+  const [first = null, second = null] = shownBy(voters).toSorted((a, b) => b.number - a.number);
+  return voters.length === 1 ? first : (agreedBlock(voters) ?? second);
 }
 
 function showing(tag: Tag): Ask<Block | null> {
@@ -247,9 +220,9 @@ function showing(tag: Tag): Ask<Block | null> {
   };
 }
 
-function asking(tag: Tag): Ask<TagWord> {
+function asking(tag: Tag) {
   const show = showing(tag);
-  return async (rpc, endpoint) => {
+  return async (rpc: RpcTransport, endpoint: Endpoint) => {
     const knewIt = endpoint.shownTags.has(tag);
     try {
       const block = await show(rpc, endpoint);
@@ -262,13 +235,11 @@ function asking(tag: Tag): Ask<TagWord> {
   };
 }
 
-function shownIn(words: readonly TagWord[]): readonly Block[] {
-  return words.flatMap(({ block }) => block ?? []);
-}
+const shownBy = (said: readonly Said<TagWord>[]): readonly Block[] => said.flatMap(({ answer }) => answer.block ?? []);
 
 /** Compares number and hash: with the hash alone, one endpoint could attach a false number to a true hash. */
-function agreedIn(words: readonly TagWord[]): Block | null {
-  const shown = shownIn(words);
+function agreedBlock(said: readonly Said<TagWord>[]): Block | null {
+  const shown = shownBy(said);
   const place = ({ number, hash }: Block) => `${number} ${hash}`;
   const agreed = saidTwice(shown.map(place));
   return shown.find((block) => place(block) === agreed) ?? null;

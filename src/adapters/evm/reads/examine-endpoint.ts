@@ -1,31 +1,13 @@
 /** Reads the facts about an RPC endpoint that `fencepost doctor` judges. */
+
 import { messageOf } from "../../../domain/text/thrown.ts";
-import type { Clock } from "../../../ports/clock.ts";
+import type { EndpointsOptions } from "../rpc/endpoints.ts";
+import { fetchChainId } from "../rpc/read-block.ts";
 import { RpcErrorAnswer } from "../rpc/rpc-errors.ts";
-import { createTransport, type RpcTransport } from "../rpc/transport.ts";
+import { createTransport, type RpcTransport, type TransportOptions } from "../rpc/transport.ts";
 
-export interface SilentEndpoint {
-  readonly kind: "silent";
-  /** Origin of the URL, without credentials. */
-  readonly label: string;
-  readonly reason: string;
-}
-
-export interface AnsweringEndpoint {
-  readonly kind: "answers";
-  readonly label: string;
-  readonly chainId: number;
-  readonly head: number;
-  /** Timestamp of the head minus this machine's clock. */
-  readonly headAheadMs: number;
-  readonly syncing: boolean;
-  /** Methods and tags that a node uses and this endpoint refused. */
-  readonly lacks: readonly Ability[];
-  /** Balance in wei for each signer asked for; absent if the endpoint did not answer. */
-  readonly balances: ReadonlyMap<string, bigint>;
-}
-
-export type EndpointFacts = SilentEndpoint | AnsweringEndpoint;
+export type EndpointFacts = Awaited<ReturnType<typeof examineEndpoint>>;
+export type AnsweringEndpoint = Extract<EndpointFacts, { readonly kind: "answers" }>;
 
 /** A JSON-RPC request for each ability. */
 const ABILITIES = {
@@ -38,33 +20,29 @@ const ABILITIES = {
 } as const satisfies Readonly<Record<string, readonly [string, readonly unknown[]]>>;
 export type Ability = keyof typeof ABILITIES;
 
-export interface EndpointQuestion {
-  readonly url: string;
+interface EndpointQuestion extends Pick<TransportOptions, "url" | "clock" | "timeoutMs"> {
   readonly signers: readonly string[];
-  readonly clock: Clock;
-  readonly timeoutMs: number;
 }
 
-export async function examineEndpoint({ url, signers, clock, timeoutMs }: EndpointQuestion): Promise<EndpointFacts> {
-  const rpc = createTransport({ url, clock, timeoutMs, report: () => undefined });
+/** `label`: origin of the URL, without credentials. */
+export async function examineEndpoint({ signers, ...options }: EndpointQuestion) {
+  const rpc = createTransport({ ...options, report: () => undefined });
+  const { label } = rpc;
   try {
     const chainId = Number(await rpc.request("eth_chainId", []));
-    const block = (await rpc.request("eth_getBlockByNumber", ["latest", false])) as {
-      readonly number: string;
-      readonly timestamp: string;
-    };
+    const block = await rpc.request("eth_getBlockByNumber", ["latest", false]);
+    const { number, timestamp } = block as { readonly number: string; readonly timestamp: string };
     return {
-      kind: "answers",
-      label: rpc.label,
-      chainId,
-      head: Number(block.number),
-      headAheadMs: Number(block.timestamp) * 1_000 - clock.now().getTime(),
-      syncing: await isSyncing(rpc),
+      ...{ kind: "answers" as const, label, chainId, head: Number(number), syncing: await isSyncing(rpc) },
+      /** Timestamp of the head minus this machine's clock. */
+      headAheadMs: Number(timestamp) * 1_000 - options.clock.now().getTime(),
+      /** Methods and tags that a node uses and this endpoint refused. */
       lacks: await lacksOf(rpc),
+      /** Balance in wei for each signer asked for; absent if the endpoint did not answer. */
       balances: await balancesOf(rpc, signers),
     };
   } catch (error) {
-    return { kind: "silent", label: rpc.label, reason: messageOf(error) };
+    return { kind: "silent" as const, label, reason: messageOf(error) };
   } finally {
     await rpc.close();
   }
@@ -94,4 +72,19 @@ async function balancesOf(rpc: RpcTransport, signers: readonly string[]): Promis
     return typeof answer === "string" ? [[signer, BigInt(answer)] as const] : [];
   });
   return new Map((await Promise.all(asked)).flat());
+}
+
+/** Chain id of every endpoint that answers. Endpoints that are down are checked when they come back. */
+export async function askChainIds({ urls, ...options }: Pick<EndpointsOptions, "urls" | "clock" | "timeoutMs">) {
+  const claims = urls.map(async (url) => {
+    const rpc = createTransport({ ...options, url, report: () => undefined });
+    try {
+      return [{ label: rpc.label, chainId: await fetchChainId(rpc) }];
+    } catch {
+      return [];
+    } finally {
+      await rpc.close();
+    }
+  });
+  return (await Promise.all(claims)).flat();
 }

@@ -1,10 +1,8 @@
 import { NOT_STARTED, type NotStarted } from "../../../domain/chain/answers.ts";
 import type { Hex } from "../../../domain/lane.ts";
 import { ChainUnavailable, type MayLeave, type PassedAnswer } from "../../../ports/chain.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import { describeFailure, type Endpoints } from "../rpc/endpoints.ts";
-import { BadAnswer } from "../rpc/quantities.ts";
-import { RpcErrorAnswer, RpcNotStarted, RpcUnreachable, saysOverLimit } from "../rpc/rpc-errors.ts";
+import { describeFailure, type Endpoint, type Endpoints } from "../rpc/endpoints.ts";
+import { BadAnswer, RpcErrorAnswer, RpcNotStarted, RpcUnreachable, saysOverLimit } from "../rpc/rpc-errors.ts";
 
 /** The code that geth uses for a response that is too large. */
 const TOO_LARGE: PassedAnswer = { kind: "error", code: -32003, message: "response too large: ask for less at once" };

@@ -1,10 +1,19 @@
 import type { Hash } from "../../../domain/lane.ts";
 import type { Receipt } from "../../../domain/transaction/transaction.ts";
 import type { Block } from "../../../ports/chain.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import { BadAnswer, type Fields, read } from "../rpc/quantities.ts";
+import type { Endpoint } from "../rpc/endpoints.ts";
 import { fetchBlocks, saysNoSuchBlock } from "../rpc/read-block.ts";
-import { RpcErrorAnswer, resultOf, saying, saysMethodUnsupported, withholds } from "../rpc/rpc-errors.ts";
+import {
+  BadAnswer,
+  type Fields,
+  memberReader,
+  RpcErrorAnswer,
+  read,
+  resultOf,
+  saying,
+  saysMethodUnsupported,
+  withholds,
+} from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
 
 /** A receipt, and the node's JSON for it. Logs are compared between endpoints and then dropped. */
@@ -156,15 +165,16 @@ function readShown(value: unknown): ShownReceipt | null {
 }
 
 export function readReceipt(receipt: Fields): Receipt {
+  const member = memberReader(receipt, "receipt");
   return {
-    txHash: read.hash(receipt.transactionHash, "receipt.transactionHash"),
-    blockNumber: read.number(receipt.blockNumber, "receipt.blockNumber"),
-    blockHash: read.hash(receipt.blockHash, "receipt.blockHash"),
-    transactionIndex: read.number(receipt.transactionIndex, "receipt.transactionIndex"),
-    status: readStatus(receipt.status),
-    gasUsed: read.gas(receipt.gasUsed, "receipt.gasUsed"),
-    effectiveGasPrice: read.optional(read.bigint, receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
-    contractAddress: read.optional(read.address, receipt.contractAddress, "receipt.contractAddress"),
+    txHash: member(read.hash, "transactionHash"),
+    blockNumber: member(read.number, "blockNumber"),
+    blockHash: member(read.hash, "blockHash"),
+    transactionIndex: member(read.number, "transactionIndex"),
+    status: member(readStatus, "status"),
+    gasUsed: member(read.gas, "gasUsed"),
+    effectiveGasPrice: member(read.optional(read.bigint), "effectiveGasPrice"),
+    contractAddress: member(read.optional(read.address), "contractAddress"),
     ...readBeside(receipt),
   };
 }
@@ -174,17 +184,18 @@ const MOST_WEI = 2n ** 128n;
 
 /** Costs besides gas: the blob fields of EIP-4844, and `l1Fee` of OP Stack rollups. */
 function readBeside(receipt: Fields): Pick<Receipt, "besideGas" | "besideGasUnsure"> {
-  const optional = (name: "blobGasUsed" | "blobGasPrice" | "l1Fee") =>
-    read.optional(read.bigint, receipt[name], `receipt.${name}`);
-  const [blobGas, blobPrice, forData] = [optional("blobGasUsed") ?? 0n, optional("blobGasPrice"), optional("l1Fee")];
+  const member = memberReader(receipt, "receipt");
+  const names = ["blobGasUsed", "blobGasPrice", "l1Fee"];
+  const [used, blobPrice = null, forData] = names.map((name) => member(read.optional(read.bigint), name));
+  const blobGas = used ?? 0n;
   const besideGas = blobGas * (blobPrice ?? 0n) + (forData ?? 0n);
   if (besideGas > MOST_WEI) return { besideGas: 0n, besideGasUnsure: true };
   if (blobGas > 0n && blobPrice === null) return { besideGas, besideGasUnsure: true };
   return besideGas === 0n ? {} : { besideGas };
 }
 
-function readStatus(value: unknown): Receipt["status"] {
-  const status = read.number(value, "receipt.status");
-  if (status > 1) throw new BadAnswer("receipt.status is neither 0 nor 1");
+function readStatus(value: unknown, what: string): Receipt["status"] {
+  const status = read.number(value, what);
+  if (status > 1) throw new BadAnswer(`${what} is neither 0 nor 1`);
   return status === 1 ? "success" : "reverted";
 }

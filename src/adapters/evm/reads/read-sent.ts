@@ -2,11 +2,18 @@ import { numberToHex } from "viem/utils";
 import type { Address, Hash } from "../../../domain/lane.ts";
 import type { Fees } from "../../../domain/transaction/fees.ts";
 import type { ChainTransaction } from "../../../ports/chain.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import { BadAnswer, type Fields, read } from "../rpc/quantities.ts";
-import { type Batch, callOne, saysNoSuchBlock } from "../rpc/read-block.ts";
-import { type RpcReply, resultOf, saying, saysMethodUnsupported } from "../rpc/rpc-errors.ts";
-import type { RpcTransport } from "../rpc/transport.ts";
+import type { Endpoint } from "../rpc/endpoints.ts";
+import { type Batch, callOne, fetchNumber, saysNoSuchBlock } from "../rpc/read-block.ts";
+import {
+  BadAnswer,
+  type Fields,
+  memberReader,
+  type RpcReply,
+  read,
+  resultOf,
+  saying,
+  saysMethodUnsupported,
+} from "../rpc/rpc-errors.ts";
 import type { RpcCall } from "../rpc/wire.ts";
 
 /** Transaction count at a block; null if the node has pruned that state. */
@@ -21,12 +28,12 @@ export async function fetchCountAt(rpc: Batch, address: Address, blockNumber: nu
  */
 export async function fetchSentInBlock(rpc: Batch, address: Address, blockNumber: number) {
   const call = { method: "eth_getBlockByNumber", params: [numberToHex(blockNumber), true] };
-  const fields = read.optional(read.record, await callOne(rpc, call, saysNoSuchBlock), "the block");
+  const fields = read.optional(read.record)(await callOne(rpc, call, saysNoSuchBlock), "the block");
   if (fields === null) return null;
-  const block = { number: read.number(fields.number, "block.number"), hash: read.hash(fields.hash, "block.hash") };
+  const member = memberReader(fields, "block");
+  const block = { number: member(read.number, "number"), hash: member(read.hash, "hash") };
   if (block.number !== blockNumber) throw new BadAnswer("it answered with another block");
-  return read
-    .array(fields.transactions, "block.transactions")
+  return member(read.array, "transactions")
     .map((each) => read.record(each, "block.transactions[]"))
     .filter((each) => read.address(each.from, "transaction.from") === address)
     .map((each) => ({ ...readTransaction(each), block }));
@@ -55,28 +62,28 @@ function askedFor(result: unknown, asked: Partial<ChainTransaction>): ChainTrans
 }
 
 function readTransaction(fields: Fields): ChainTransaction {
-  const blockHash = read.optional(read.hash, fields.blockHash, "transaction.blockHash");
+  const member = memberReader(fields, "transaction");
+  const blockHash = member(read.optional(read.hash), "blockHash");
   return {
-    txHash: read.hash(fields.hash, "transaction.hash"),
-    from: read.address(fields.from, "transaction.from"),
-    nonce: read.number(fields.nonce, "transaction.nonce"),
-    to: read.optional(read.address, fields.to, "transaction.to"),
-    value: read.bigint(fields.value, "transaction.value"),
+    txHash: member(read.hash, "hash"),
+    from: member(read.address, "from"),
+    nonce: member(read.number, "nonce"),
+    to: member(read.optional(read.address), "to"),
+    value: member(read.bigint, "value"),
     data: read.bytes(fields.input ?? fields.data, "transaction.input"),
-    gas: read.gas(fields.gas, "transaction.gas"),
+    gas: member(read.gas, "gas"),
     fees: readFees(fields),
-    block: blockHash && { number: read.number(fields.blockNumber, "transaction.blockNumber"), hash: blockHash },
+    block: blockHash && { number: member(read.number, "blockNumber"), hash: blockHash },
   };
 }
 
 function readFees(fields: Fields): Fees {
-  const maxFeePerGas = read.optional(read.bigint, fields.maxFeePerGas, "transaction.maxFeePerGas");
+  const member = memberReader(fields, "transaction");
+  const maxFeePerGas = member(read.optional(read.bigint), "maxFeePerGas");
   if (maxFeePerGas !== null) {
-    const maxPriorityFeePerGas = read.bigint(fields.maxPriorityFeePerGas, "transaction.maxPriorityFeePerGas");
-    return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas };
+    return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: member(read.bigint, "maxPriorityFeePerGas") };
   }
-  const type = fields.type === "0x1" ? "eip2930" : "legacy";
-  return { type, gasPrice: read.bigint(fields.gasPrice, "transaction.gasPrice") };
+  return { type: fields.type === "0x1" ? "eip2930" : "legacy", gasPrice: member(read.bigint, "gasPrice") };
 }
 
 /**
@@ -94,9 +101,7 @@ const HEAD = "eth_blockNumber";
 
 type CountTag = "latest" | "pending";
 
-export async function fetchCount(rpc: RpcTransport, address: Address, tag: CountTag): Promise<number> {
-  return read.number(await rpc.request(COUNT, [address, tag]), COUNT);
-}
+export const fetchCount = (rpc: Batch, address: Address, tag: CountTag) => fetchNumber(rpc, COUNT, [address, tag]);
 
 /** A request that collects calls until the end of the current tick. */
 interface Gathering {
@@ -109,28 +114,28 @@ interface Gathering {
  * one `eth_blockNumber`. It is the first call of the request; if the calls need several requests, it is answered before
  * the others leave. A head read after a count would vouch for blocks that the count does not include.
  */
-export class CountsAtHead {
-  readonly #gathering = new Map<Endpoint, Gathering>();
+export function countsAtHead() {
+  const gatherings = new Map<Endpoint, Gathering>();
+
+  function gather(endpoint: Endpoint): Gathering {
+    const open = gatherings.get(endpoint);
+    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce()) return open;
+    const calls: RpcCall[] = [{ method: HEAD, params: [] }];
+    const replies = Promise.resolve().then(() => {
+      if (gatherings.get(endpoint)?.calls === calls) gatherings.delete(endpoint);
+      return endpoint.rpc.readInOrder(calls);
+    });
+    gatherings.set(endpoint, { calls, replies });
+    return { calls, replies };
+  }
 
   /** A refused call fails alone; the other calls of the request are answered. */
-  async ask(endpoint: Endpoint, address: Address, tag: CountTag) {
-    const { calls, replies } = this.#gather(endpoint);
+  return async (endpoint: Endpoint, address: Address, tag: CountTag) => {
+    const { calls, replies } = gather(endpoint);
     const at = calls.push({ method: COUNT, params: [address, tag] }) - 1;
     const answers = await replies;
     return { head: read.number(resultOf(answers[0]), HEAD), count: read.number(resultOf(answers[at]), COUNT) };
-  }
-
-  #gather(endpoint: Endpoint): Gathering {
-    const open = this.#gathering.get(endpoint);
-    if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce) return open;
-    const calls: RpcCall[] = [{ method: HEAD, params: [] }];
-    const replies = Promise.resolve().then(() => {
-      if (this.#gathering.get(endpoint)?.calls === calls) this.#gathering.delete(endpoint);
-      return endpoint.rpc.readInOrder(calls);
-    });
-    this.#gathering.set(endpoint, { calls, replies });
-    return { calls, replies };
-  }
+  };
 }
 
 /**
@@ -153,6 +158,6 @@ function fromContent(content: unknown, nonces: readonly number[]): readonly (Has
 }
 
 function hashOf(transaction: unknown): Hash | null {
-  const fields = read.optional(read.record, transaction, "a pooled transaction");
+  const fields = read.optional(read.record)(transaction, "a pooled transaction");
   return fields && read.hash(fields.hash, "a pooled transaction's hash");
 }

@@ -2,12 +2,11 @@ import { numberToHex } from "viem/utils";
 import { defined } from "../../../domain/defined.ts";
 import type { Block, Call, Prospect, Simulation } from "../../../ports/chain.ts";
 import { decodeRevert, revertDataOf, shorten, textsOf } from "../codec/error-texts.ts";
-import { BadAnswer, read } from "../rpc/quantities.ts";
 import { fetchTagged } from "../rpc/read-block.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf } from "../rpc/rpc-errors.ts";
+import { BadAnswer, RpcErrorAnswer, type RpcReply, read, resultOf } from "../rpc/rpc-errors.ts";
 import type { RpcTransport } from "../rpc/transport.ts";
-import { recogniseWordings } from "../submit/classify-submission.ts";
-import { fetchFeeMarket } from "./fetch-fee-market.ts";
+import { recogniseWordings } from "../submit/submission-wordings.ts";
+import { fetchFeeMarket } from "./agree-on-market.ts";
 
 /**
  * Without a gas limit: `eth_estimateGas`. With one: `eth_call`. The balance is read in the same batch, because EDR and
@@ -53,9 +52,7 @@ function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
 const CODE = /^0x[0-9a-fA-F]{2}/;
 
 /** An unreadable answer counts as code, so that the estimate decides. */
-function hasNoCode(reply: RpcReply | undefined): boolean {
-  return reply?.ok === true && reply.result === "0x";
-}
+const hasNoCode = (reply: RpcReply | undefined): boolean => reply?.ok === true && reply.result === "0x";
 
 /** A call as `eth_call` and `eth_estimateGas` take it. */
 export function callObject({ from, to, data, value, gas, accessList }: Call) {
@@ -110,6 +107,4 @@ function revertOf(error: RpcErrorAnswer): Simulation | null {
 
 const SAYS_NO_REASON = /without (a )?reason|0x$/i;
 
-function says(error: RpcErrorAnswer, words: RegExp): boolean {
-  return textsOf(error).some((text) => words.test(text));
-}
+const says = (error: RpcErrorAnswer, words: RegExp): boolean => textsOf(error).some((text) => words.test(text));

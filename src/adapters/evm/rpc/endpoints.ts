@@ -1,14 +1,19 @@
 import type { Hash } from "../../../domain/lane.ts";
+import { type BackoffRule, backoffMs } from "../../../domain/pace/backoff.ts";
 import type { AlertCode } from "../../../domain/troubles/alerts.ts";
-import { type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
+import {
+  type BlockTag,
+  type ChainIdentity,
+  ChainUnavailable,
+  type EndpointHealth,
+  type Heard,
+} from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
-import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
-import { Endpoint, FAILURES_BEFORE_SKIPPED } from "./endpoint.ts";
+import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
 import { COMPARE_EVERY_MS, HeadWatch } from "./head-watch.ts";
-import { BadAnswer } from "./quantities.ts";
 import { fetchBlockNumber, fetchBlocks, fetchChainId, fetchIdentity } from "./read-block.ts";
-import { RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
-import { sendRuleOf, withoutSendRule } from "./send-rule.ts";
+import { BadAnswer, RpcErrorAnswer, RpcUnreachable, saysOverLimit, type UnreachableKind } from "./rpc-errors.ts";
+import { type SendRule, sendRuleOf, withoutSendRule } from "./send-rule.ts";
 import { createTransport, type RpcTransport, type TransportOptions } from "./transport.ts";
 
 export interface EndpointsOptions extends Pick<TransportOptions, "clock" | "timeoutMs" | "requestEveryMs" | "mask"> {
@@ -31,8 +36,7 @@ export interface Said<T> {
   readonly answer: T;
 }
 
-const SHORTEST_BACKOFF_MS = 1_000;
-const LONGEST_BACKOFF_MS = 30_000;
+const PROBE_AGAIN: BackoffRule = { firstMs: 1_000, mostMs: 30_000 };
 
 /**
  * The endpoints of one chain, in order of preference. An endpoint that keeps failing is skipped and probed in the
@@ -255,18 +259,17 @@ export class Endpoints {
       endpoint.shownTags.clear();
     }
     // Many calls fail together when a connection is lost; they count as one failed probe.
-    if (endpoint.probeAtMs > this.#options.clock.monotonicMs()) return;
+    const { clock, entropy } = this.#options;
+    if (endpoint.probeAtMs > clock.monotonicMs()) return;
     // Calls share requests: all that were in flight when one was lost count as one failure. Timeouts count singly,
     // because each call waited for its full time.
     if (ticket <= endpoint.failedThrough && !isSilence(error, "timeout")) return;
     endpoint.failedThrough = endpoint.asked;
     endpoint.failures++;
     if (!endpoint.lost) return;
-    const exponent = Math.max(0, endpoint.failures - FAILURES_BEFORE_SKIPPED);
-    const backoffMs = Math.min(SHORTEST_BACKOFF_MS * 2 ** exponent, LONGEST_BACKOFF_MS);
-    // Jitter between half and all of it, so that the nodes of a cluster do not probe at the same time.
-    const jitteredMs = backoffMs * (0.5 + this.#options.entropy.random() / 2);
-    endpoint.probeAtMs = this.#options.clock.monotonicMs() + jitteredMs;
+    const failures = Math.max(1, endpoint.failures - FAILURES_BEFORE_SKIPPED + 1);
+    // The jitter keeps the nodes of a cluster from probing at the same time.
+    endpoint.probeAtMs = clock.monotonicMs() + backoffMs(PROBE_AGAIN, failures, entropy.random());
     if (endpoint.failures !== FAILURES_BEFORE_SKIPPED) return;
     const message = `${describeFailure(endpoint, error)}: it is skipped until it answers a probe`;
     this.#alert(endpoint, "WARNING", "RPC_ENDPOINT_DOWN", message);
@@ -324,4 +327,65 @@ function isSilence(error: EndpointTrouble, kind: UnreachableKind): boolean {
 /** `RpcUnreachable` names the endpoint in its own message. */
 export function describeFailure(endpoint: Endpoint, error: Error): string {
   return error instanceof RpcUnreachable ? error.message : `${endpoint.rpc.label}: ${error.message}`;
+}
+
+export const FAILURES_BEFORE_SKIPPED = 3;
+
+/** An RPC endpoint and its state. */
+export class Endpoint {
+  readonly index: number;
+  readonly rpc: RpcTransport;
+  readonly send: SendRule;
+  /** Form of `eth_getBlockReceipts` that this node takes; learned at the first use. */
+  blockReceipts: "byHash" | "byObject" | "unsupported" = "byHash";
+  /** Blocks up to this height count as unprovable. Later blocks are tried again. */
+  unprovableThrough = -1;
+  /** The tags among `safe` and `finalized` for which it has shown a block since the last lost connection. */
+  readonly shownTags = new Set<BlockTag>();
+  failures = 0;
+  /** Number of requests so far, and the last of them that was in flight when a failure was counted. */
+  asked = 0;
+  failedThrough = 0;
+  /** Time of the next probe while it is skipped; 0 = in use. */
+  probeAtMs = 0;
+  /**
+   * Result of the chain check. It runs at first use and after each closed connection: the URL may lead to another
+   * machine now.
+   */
+  chain: "unproven" | "proven" | "foreign" = "unproven";
+  probing = false;
+  /** State of the last telemetry event; null if there was none. */
+  reported: EndpointState | null = null;
+  /** Alerts that were raised and not resolved. */
+  readonly alerts = new Set<AlertCode>();
+  /** Its head is stuck or far behind while another endpoint's head moves. Set by `HeadWatch`. */
+  behind = false;
+  /** Its head at the last comparison; null if it was not asked or did not answer. */
+  head: number | null = null;
+
+  constructor(index: number, rpc: RpcTransport, send: SendRule) {
+    this.index = index;
+    this.rpc = rpc;
+    this.send = send;
+  }
+
+  /** It keeps failing, or serves another chain. It is not used until a probe succeeds. */
+  get lost(): boolean {
+    return this.chain === "foreign" || this.failures >= FAILURES_BEFORE_SKIPPED;
+  }
+
+  /** Requires a new chain check: the URL may lead to another machine from now on. */
+  proveAgain(): void {
+    if (this.chain === "proven") this.chain = "unproven";
+  }
+
+  get down(): boolean {
+    return this.state !== "up";
+  }
+
+  get state(): EndpointState {
+    if (this.chain === "foreign") return "foreign";
+    if (this.lost) return "failing";
+    return this.behind ? "behind" : "up";
+  }
 }

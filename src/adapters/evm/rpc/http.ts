@@ -45,9 +45,24 @@ export function openHttp(options: HttpOptions) {
      * nothing is written, and `post` throws the same error.
      */
     async post(body: string, begins: () => void = () => undefined) {
-      const { retryAfter, ...reply } = await exchange(body, begins);
-      refuseNonAnswers(reply.status, parseRetryAfter(retryAfter, options.clock), label);
-      return reply;
+      const deadline = new AbortController();
+      underWay.add(deadline);
+      const cancelTimer = options.clock.after(options.timeoutMs, () => deadline.abort());
+      try {
+        const request = { method: "POST" as const, path, headers, body };
+        const { retryAfter, ...reply } = await exchange(pool, request, begins, deadline.signal);
+        refuseNonAnswers(reply.status, parseRetryAfter(retryAfter, options.clock), label);
+        return reply;
+      } catch (cause) {
+        if (cause instanceof Refused) throw cause.cause;
+        if (cause instanceof RpcUnreachable) throw cause;
+        if (closed) throw new RpcUnreachable("closed", `${label} was closed`, { cause });
+        if (!deadline.signal.aborted) throw networkFailure(cause, label);
+        throw new RpcUnreachable("timeout", `${label} gave no answer in ${options.timeoutMs} ms`, { cause });
+      } finally {
+        cancelTimer();
+        underWay.delete(deadline);
+      }
     },
     async close() {
       closed = true;
@@ -55,83 +70,48 @@ export function openHttp(options: HttpOptions) {
       await pool.destroy();
     },
   };
+}
 
-  async function exchange(body: string, begins: () => void) {
-    const deadline = new AbortController();
-    underWay.add(deadline);
-    const cancelTimer = options.clock.after(options.timeoutMs, () => deadline.abort());
-    const exchanged = new Exchange(begins, deadline.signal);
-    try {
-      pool.dispatch({ method: "POST", path, headers, body }, exchanged);
-      return await exchanged.reply;
-    } catch (cause) {
-      if (cause === exchanged.refusal) throw cause;
-      if (closed) throw new RpcUnreachable("closed", `${label} was closed`, { cause });
-      if (deadline.signal.aborted) {
-        throw new RpcUnreachable("timeout", `${label} gave no answer in ${options.timeoutMs} ms`, { cause });
-      }
-      throw networkFailure(cause, label);
-    } finally {
-      cancelTimer();
-      underWay.delete(deadline);
-    }
-  }
+/** `begins` threw the cause. */
+class Refused extends Error {}
+
+interface Reply {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfter: string | string[] | undefined;
 }
 
 /**
  * One request and its reply. undici calls `onRequestStart` when a connected socket is free, in the tick in which it
  * writes the request (client-h1.js, `writeH1`). If that throws, it writes nothing and keeps the connection.
  */
-class Exchange implements Dispatcher.DispatchHandler {
-  readonly reply: Promise<{ status: number; body: string; retryAfter: string | string[] | undefined }>;
-  /** Error thrown by `begins`; null if it did not throw. */
-  refusal: unknown = null;
-  private readonly begins: () => void;
-  private readonly signal: AbortSignal;
-  private readonly chunks: Buffer[] = [];
-  private head: { readonly status: number; readonly retryAfter: string | string[] | undefined } | null = null;
-  private resolve: (reply: Awaited<Exchange["reply"]>) => void = () => undefined;
-  private reject: (error: unknown) => void = () => undefined;
-
-  constructor(begins: () => void, signal: AbortSignal) {
-    this.begins = begins;
-    this.signal = signal;
-    this.reply = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
+function exchange(pool: Pool, request: Dispatcher.DispatchOptions, begins: () => void, signal: AbortSignal) {
+  return new Promise<Reply>((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let head: Omit<Reply, "body"> | null = null;
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    pool.dispatch(request, {
+      onRequestStart(controller) {
+        signal.throwIfAborted();
+        try {
+          begins();
+        } catch (cause) {
+          throw new Refused("the request may not begin", { cause });
+        }
+        signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });
+      },
+      /** Also called for informational responses (1xx); the last call counts. */
+      onResponseStart(_, status, headers) {
+        head = { status, retryAfter: headers["retry-after"] };
+      },
+      onResponseData: (_, chunk) => void chunks.push(chunk),
+      onResponseEnd() {
+        if (head === null) reject(new Error("the response has no status"));
+        else resolve({ ...head, body: new TextDecoder().decode(Buffer.concat(chunks)) });
+      },
+      onResponseError: (_, error) => reject(error),
     });
-    signal.addEventListener("abort", () => this.reject(signal.reason), { once: true });
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.signal.throwIfAborted();
-    try {
-      this.begins();
-    } catch (error) {
-      this.refusal = error;
-      throw error;
-    }
-    this.signal.addEventListener("abort", () => controller.abort(this.signal.reason), { once: true });
-  }
-
-  /** Also called for informational responses (1xx); the last call counts. */
-  onResponseStart(_: unknown, status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-    this.head = { status, retryAfter: headers["retry-after"] };
-  }
-
-  onResponseData(_: unknown, chunk: Buffer): void {
-    this.chunks.push(chunk);
-  }
-
-  onResponseEnd(): void {
-    const body = new TextDecoder().decode(Buffer.concat(this.chunks));
-    if (this.head === null) this.reject(new Error("the response has no status"));
-    else this.resolve({ ...this.head, body });
-  }
-
-  onResponseError(_: unknown, error: Error): void {
-    this.reject(error);
-  }
+  });
 }
 
 function parseTarget(text: string) {

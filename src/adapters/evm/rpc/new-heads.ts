@@ -20,63 +20,54 @@ const LONGEST_MESSAGE = 1_000_000;
 /** After this time without a message the connection is opened again: TCP does not notice a peer that vanished. */
 const SILENT_AT_MOST_MS = 60_000;
 
-export class NewHeads {
-  private readonly options: NewHeadsOptions;
-  private listener: () => void = () => undefined;
-  private socket: WebSocket | null = null;
-  private failures = 0;
-  private cancelTimer: () => void = () => undefined;
-  private closed = false;
+export function openNewHeads({ url, clock, entropy }: NewHeadsOptions) {
+  let listener = (): void => undefined;
+  let current: WebSocket | null = null;
+  let failures = 0;
+  let cancelTimer = (): void => undefined;
+  let closed = false;
 
-  constructor(options: NewHeadsOptions) {
-    this.options = options;
-    this.open();
-  }
-
-  subscribe(listener: () => void): void {
-    this.listener = listener;
-  }
-
-  async close(): Promise<void> {
-    this.closed = true;
-    this.cancelTimer();
-    this.socket?.close();
-  }
-
-  private open(): void {
-    const socket = new WebSocket(this.options.url);
-    this.socket = socket;
-    const isOver = (): boolean => this.socket !== socket || this.closed;
-    const end = (): void => {
-      if (!isOver()) this.openLater();
+  function open(): void {
+    const socket = new WebSocket(url);
+    current = socket;
+    const isOver = () => current !== socket || closed;
+    const openLater = (): void => {
+      if (isOver()) return;
+      socket.close();
+      current = null;
+      failures++;
+      after(backoffMs(PAUSE, failures, entropy.random()), open);
     };
     socket.addEventListener("open", () => {
       if (isOver()) return socket.close();
       socket.send(SUBSCRIBE);
-      this.watchSilence(end);
+      after(SILENT_AT_MOST_MS, openLater);
     });
     socket.addEventListener("message", ({ data }) => {
       if (isOver() || typeof data !== "string" || data.length > LONGEST_MESSAGE) return;
-      this.watchSilence(end);
+      after(SILENT_AT_MOST_MS, openLater);
       if (!data.includes('"eth_subscription"')) return;
-      this.failures = 0;
-      this.listener();
+      failures = 0;
+      listener();
     });
-    socket.addEventListener("error", end);
-    socket.addEventListener("close", end);
+    socket.addEventListener("error", openLater);
+    socket.addEventListener("close", openLater);
   }
 
-  private watchSilence(end: () => void): void {
-    this.cancelTimer();
-    this.cancelTimer = this.options.clock.after(SILENT_AT_MOST_MS, end);
+  function after(ms: number, act: () => void): void {
+    cancelTimer();
+    cancelTimer = clock.after(ms, act);
   }
 
-  private openLater(): void {
-    const { clock, entropy } = this.options;
-    this.socket?.close();
-    this.socket = null;
-    this.failures++;
-    this.cancelTimer();
-    this.cancelTimer = clock.after(backoffMs(PAUSE, this.failures, entropy.random()), () => this.open());
-  }
+  open();
+  return {
+    subscribe(each: () => void): void {
+      listener = each;
+    },
+    async close(): Promise<void> {
+      closed = true;
+      cancelTimer();
+      current?.close();
+    },
+  };
 }

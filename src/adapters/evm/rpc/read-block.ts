@@ -1,10 +1,17 @@
 import { numberToHex } from "viem/utils";
 import type { Hash } from "../../../domain/lane.ts";
 import type { Block, BlockTag, ChainIdentity } from "../../../ports/chain.ts";
-import { NotEncodable } from "../proof/worker/fields.js";
 import { headerHash } from "../proof/worker/header.js";
-import { BadAnswer, type Fields, read } from "./quantities.ts";
-import { RpcErrorAnswer, type RpcReply, resultOf, saying } from "./rpc-errors.ts";
+import {
+  BadAnswer,
+  type Fields,
+  memberReader,
+  RpcErrorAnswer,
+  type RpcReply,
+  read,
+  resultOf,
+  saying,
+} from "./rpc-errors.ts";
 import type { RpcTransport } from "./transport.ts";
 import type { RpcCall } from "./wire.ts";
 
@@ -15,24 +22,27 @@ export async function callOne(rpc: Batch, call: RpcCall, saysNone?: (error: unkn
   return resultOf((await rpc.batch([call]))[0], saysNone);
 }
 
-export async function fetchChainId(rpc: Pick<RpcTransport, "request">): Promise<number> {
-  return read.number(await rpc.request("eth_chainId", []), "eth_chainId");
+/** A call that answers with a number. */
+export async function fetchNumber(rpc: Batch, method: string, params: readonly unknown[] = []): Promise<number> {
+  return read.number(await callOne(rpc, { method, params }), method);
 }
+
+export const fetchChainId = (rpc: Batch): Promise<number> => fetchNumber(rpc, "eth_chainId");
+export const fetchBlockNumber = (rpc: Batch): Promise<number> => fetchNumber(rpc, "eth_blockNumber");
 
 /** A block with transaction hashes; null if the node has none. Throws `BadAnswer` for any other value. */
 export function readBlock(value: unknown): Block | null {
   if (value === null) return null;
   const block = read.record(value, "the block");
-  const hash = read.hash(block.hash, "block.hash");
+  const member = memberReader(block, "block");
+  const hash = member(read.hash, "hash");
   return {
-    number: read.number(block.number, "block.number"),
+    number: member(read.number, "number"),
     hash,
-    parentHash: read.hash(block.parentHash, "block.parentHash"),
-    transactionHashes: read
-      .array(block.transactions, "block.transactions")
-      .map((hash) => read.hash(hash, "block.transactions[]")),
-    baseFeePerGas: read.optional(read.bigint, block.baseFeePerGas, "block.baseFeePerGas"),
-    gasLimit: read.bigint(block.gasLimit, "block.gasLimit"),
+    parentHash: member(read.hash, "parentHash"),
+    transactionHashes: member(read.array, "transactions").map((each) => read.hash(each, "block.transactions[]")),
+    baseFeePerGas: member(read.optional(read.bigint), "baseFeePerGas"),
+    gasLimit: member(read.bigint, "gasLimit"),
     headerHolds: hashesTo(block, hash),
   };
 }
@@ -42,7 +52,7 @@ function hashesTo(block: Fields, hash: Hash): boolean {
   try {
     return headerHash(block) === hash;
   } catch (error) {
-    if (error instanceof NotEncodable) return false;
+    if (error instanceof BadAnswer) return false;
     throw error;
   }
 }
@@ -57,20 +67,13 @@ function blockFrom(reply: RpcReply | undefined, asked: number | Hash): Block | n
   throw new BadAnswer("it answered with another block");
 }
 
-export async function fetchBlockNumber(rpc: Pick<RpcTransport, "request">): Promise<number> {
-  return read.number(await rpc.request("eth_blockNumber", []), "eth_blockNumber");
-}
-
 /** Null if the node does not know the tag. */
-export async function fetchTagged(rpc: Pick<RpcTransport, "request">, tag: BlockTag): Promise<Block | null> {
-  try {
-    const block = readBlock(await rpc.request("eth_getBlockByNumber", [tag, false]));
-    if (block === null && tag === "latest") throw new BadAnswer("it has no latest block");
-    return block;
-  } catch (error) {
-    if (tag !== "latest" && (saysNoSuchBlock(error) || refusesTag(error))) return null;
-    throw error;
-  }
+export async function fetchTagged(rpc: Batch, tag: BlockTag): Promise<Block | null> {
+  const saysNone = tag === "latest" ? undefined : (error: unknown) => saysNoSuchBlock(error) || refusesTag(error);
+  const call = { method: "eth_getBlockByNumber", params: [tag, false] };
+  const block = readBlock((await callOne(rpc, call, saysNone)) ?? null);
+  if (block === null && tag === "latest") throw new BadAnswer("it has no latest block");
+  return block;
 }
 
 /** Blocks by hash, or canonical blocks by number, in the order asked; null for a block that the node does not have. */

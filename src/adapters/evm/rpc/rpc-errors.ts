@@ -1,3 +1,7 @@
+export { BadAnswer, isBytes, isRecord, memberReader, read } from "../threads/read.js";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
 /** Reason why a call has no decisive answer. The call may or may not have taken effect (invariant I7). */
 export type UnreachableKind = "timeout" | "connection" | "http" | "rateLimited" | "malformed" | "tooLarge" | "closed";
 
@@ -6,9 +10,10 @@ export class RpcUnreachable extends Error {
   /** Set only if the endpoint itself named a time. */
   readonly retryAfterMs: number | null;
 
+  override readonly name = "RpcUnreachable";
+
   constructor(kind: UnreachableKind, message: string, options: ErrorOptions & { retryAfterMs?: number | null } = {}) {
     super(message, options);
-    this.name = "RpcUnreachable";
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs ?? null;
   }
@@ -16,12 +21,12 @@ export class RpcUnreachable extends Error {
 
 /** The node answered this call with a JSON-RPC error object. `message` is the node's text. */
 export class RpcErrorAnswer extends Error {
+  override readonly name = "RpcErrorAnswer";
   readonly code: number;
   readonly data: unknown;
 
   constructor(code: number, message: string, data?: unknown) {
     super(message);
-    this.name = "RpcErrorAnswer";
     this.code = code;
     this.data = data;
   }
@@ -29,10 +34,8 @@ export class RpcErrorAnswer extends Error {
 
 /** The call was no longer permitted to leave when a connected socket was free. It had no effect. */
 export class RpcNotStarted extends Error {
-  constructor() {
-    super("nothing was sent: sending was stopped first");
-    this.name = "RpcNotStarted";
-  }
+  override readonly name = "RpcNotStarted";
+  override readonly message = "nothing was sent: sending was stopped first";
 }
 
 /** Result of one call. */

@@ -19,6 +19,4 @@ export function withSendRule(url: string, rule: SendRule): string {
   return rule === "yes" ? bare : `${bare}${FRAGMENT}${rule}`;
 }
 
-export function withoutSendRule(url: string): string {
-  return url.split("#", 1)[0] as string;
-}
+export const withoutSendRule = (url: string): string => url.split("#", 1)[0] as string;

@@ -1,13 +1,15 @@
+import { Departures, Flow } from "../../../domain/pace/departures.ts";
 import { type Mask, maskOfShapes, maskTexts } from "../../../domain/text/mask.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { DEFAULT_RETRY_AFTER_MS, openHttp } from "./http.ts";
-import { type Group, inOrder, Line, NOT_STARTED } from "./line.ts";
 import { RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable, resultOf } from "./rpc-errors.ts";
 import {
   type BatchRefusal,
   encodeBody,
   encodeCall,
+  inOrder,
+  NOT_STARTED,
   parseBody,
   type RpcCall,
   readBatch,
@@ -17,7 +19,7 @@ import {
   type WireCall,
 } from "./wire.ts";
 
-export type RpcTransport = Pick<HttpTransport, keyof HttpTransport>;
+export type RpcTransport = ReturnType<typeof createTransport>;
 
 /** Consecutive calls of one request with the same method and result. */
 export type RpcReport = Omit<
@@ -55,307 +57,314 @@ const MOST_PASSED_BYTES = 8 * 1024 * 1024;
 const PASSED = "passed_through";
 const REMEMBER_REFUSAL_MS = 10 * 60_000;
 const PACE_GROWTH = 9 / 8;
-
-export function createTransport(options: TransportOptions): RpcTransport {
-  return new HttpTransport({ ...DEFAULTS, ...options });
-}
+/** Requests that may leave at once after a pause, at any pace. */
+const REQUESTS_IN_RESERVE = 8;
 
 /**
  * JSON-RPC to one endpoint. Calls leave together in one batch if they are made in the same tick, while all request
  * slots are in use, or before the pace allows the next request. So the number of round trips under load does not depend
  * on the number of calls.
  */
-class HttpTransport {
-  readonly #options: Required<TransportOptions>;
-  readonly #http: ReturnType<typeof openHttp>;
-  readonly #passing: ReturnType<typeof openHttp>;
-  readonly #reads: Line;
-  readonly #sends: Line;
-  #nextId = 1;
+export function createTransport(given: TransportOptions) {
+  const options = { ...DEFAULTS, ...given };
+  const { clock, mask, report } = options;
+  const http = openHttp(options);
+  const maxResponseBytes = Math.min(MOST_PASSED_BYTES, options.maxResponseBytes);
+  const passing = openHttp({ ...options, maxResponseBytes, onDisconnect: DEFAULTS.onDisconnect });
+  const { label } = http;
+  const limits = callLimits(options);
+  const exchange = exchangeOver(http, limits);
+  const deliver = async (groups: readonly Group[]): Promise<void> => {
+    const calls = groups.flatMap((group) => group.calls);
+    const startedMs = clock.monotonicMs();
+    const replies = (await exchange(calls)).map((reply) => masked(reply, mask));
+    const durationMs = clock.monotonicMs() - startedMs;
+    for (const each of reportsOf(calls, replies)) report({ ...each, durationMs });
+    for (const group of groups) group.settle(replies.splice(0, group.calls.length));
+  };
+  const [reads, sends] = [openLine(options, limits, deliver), openLine(options, limits, deliver)];
+  let nextId = 1;
+  const encode = (calls: readonly RpcCall[], inOrder: boolean) =>
+    limits.split(calls.map((call) => encodeCall(nextId++, call, inOrder)));
+  /** Replies in the order of the calls. Never throws. */
+  const batch = async (calls: readonly RpcCall[]): Promise<readonly RpcReply[]> =>
+    (await Promise.all(encode(calls, false).map(reads.add))).flat();
+
+  return {
+    label,
+    /** Number of calls that fit into one request now. */
+    callsAtOnce: limits.callsAtOnce,
+    batch,
+    /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
+    request: async (method: string, params: readonly unknown[]) => resultOf((await batch([{ method, params }]))[0]),
+    /**
+     * Like `batch`, for calls whose order matters. They are never in two requests at the same time. If a part gets no
+     * answer, the rest is not sent.
+     */
+    readInOrder: (calls: readonly RpcCall[]) => inOrder(encode(calls, true), reads.add),
+    /** Like `readInOrder`. Reads and sends never share a request, so a slow estimate delays no broadcast. */
+    sendInOrder: (calls: readonly RpcCall[]) => inOrder(encode(calls, true), sends.add),
+    /**
+     * A caller's own call, alone and on separate connections: no call of the node waits for it. All are counted under
+     * one label, because callers choose the method names.
+     */
+    async pass(call: RpcCall): Promise<unknown> {
+      const startedMs = clock.monotonicMs();
+      const wire = encodeCall(nextId++, call, false);
+      const begin = () => {
+        if (!wire.mayLeave()) throw new RpcNotStarted();
+      };
+      const reply = await exchangeOne(wire, label, () => passing.post(wire.json, begin));
+      const result = resultLabel(reply);
+      const durationMs = clock.monotonicMs() - startedMs;
+      if (result !== null) report({ method: PASSED, result, calls: 1, durationMs });
+      return resultOf(masked(reply, mask));
+    },
+    async close(): Promise<void> {
+      for (const line of [reads, sends]) line.close(new RpcUnreachable("closed", `${label} was closed`));
+      await Promise.all([http.close(), passing.close()]);
+    },
+  };
+}
+
+type Options = Required<TransportOptions>;
+
+/** Limits on the calls of one request, learned from the endpoint's refusals. */
+function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
   /**
    * Calls per batch that the endpoint accepts. Halved if it calls a batch too large; 1 if it takes none. Reset after a
    * while.
    */
-  #batchLimit: number;
-  #limitExpiresMs: number | null = null;
+  let batchLimit = maxBatchCalls;
+  let expiresMs: number | null = null;
   /** Calls per request within the endpoint's rate: halved by a 429, then grown in steps. */
-  #pace: number;
+  let pace = maxBatchCalls;
   /** Set by Retry-After; nothing is sent before. */
-  #silentUntilMs = 0;
-
-  constructor(options: Required<TransportOptions>) {
-    this.#options = options;
-    this.#http = openHttp(options);
-    const maxResponseBytes = Math.min(MOST_PASSED_BYTES, options.maxResponseBytes);
-    this.#passing = openHttp({ ...options, maxResponseBytes, onDisconnect: DEFAULTS.onDisconnect });
-    this.#reads = new Line(options);
-    this.#sends = new Line(options);
-    this.#batchLimit = options.maxBatchCalls;
-    this.#pace = options.maxBatchCalls;
-  }
-
-  get label(): string {
-    return this.#http.label;
-  }
-
-  /** Number of calls that fit into one request now. */
-  get callsAtOnce(): number {
-    return Math.min(this.#batchLimit, this.#pace);
-  }
-
-  /** Throws `RpcErrorAnswer` (the node answered) or `RpcUnreachable` (the outcome is unknown). */
-  async request(method: string, params: readonly unknown[]): Promise<unknown> {
-    return resultOf((await this.batch([{ method, params }]))[0]);
-  }
-
-  /** Replies in the order of the calls. Never throws. */
-  async batch(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
-    const parts = this.#split(this.#encode(calls, false));
-    return (await Promise.all(parts.map((part) => this.#enqueue(this.#reads, part)))).flat();
-  }
-
-  /**
-   * Like `batch`, for calls whose order matters. They are never in two requests at the same time. If a part gets no
-   * answer, the rest is not sent.
-   */
-  readInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
-    return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#reads, part));
-  }
-
-  /** Like `readInOrder`. Reads and sends never share a request, so a slow estimate delays no broadcast. */
-  sendInOrder(calls: readonly RpcCall[]): Promise<readonly RpcReply[]> {
-    return inOrder(this.#split(this.#encode(calls, true)), (part) => this.#enqueue(this.#sends, part));
-  }
-
-  /**
-   * A caller's own call, alone and on separate connections: no call of the node waits for it. All are counted under one
-   * label, because callers choose the method names.
-   */
-  async pass(call: RpcCall): Promise<unknown> {
-    const { clock, mask, report } = this.#options;
-    const startedMs = clock.monotonicMs();
-    const wire = encodeCall(this.#nextId++, call, false);
-    const begin = () => {
-      if (!wire.mayLeave()) throw new RpcNotStarted();
-    };
-    const reply = await this.#exchangeOne(wire, () => this.#passing.post(wire.json, begin));
-    const result = resultLabel(reply);
-    if (result !== null) report({ method: PASSED, result, calls: 1, durationMs: clock.monotonicMs() - startedMs });
-    return resultOf(masked(reply, mask));
-  }
-
-  async close(): Promise<void> {
-    for (const line of [this.#reads, this.#sends]) {
-      for (const group of line.waiting.splice(0)) {
-        group.settle(allFailed(group.calls, new RpcUnreachable("closed", `${this.label} was closed`)));
+  let silentUntilMs = 0;
+  const callsAtOnce = () => Math.min(batchLimit, pace);
+  return {
+    callsAtOnce,
+    isFull: (calls: number, bytes: number) => calls >= callsAtOnce() || bytes >= maxBatchBytes,
+    isOver: (calls: number, bytes: number) => calls > callsAtOnce() || bytes > maxBatchBytes,
+    /** Splits at the limits on calls and bytes. A single call over the byte limit is sent alone. */
+    split(calls: readonly WireCall[]): readonly (readonly WireCall[])[] {
+      const parts: WireCall[][] = [];
+      let bytes = 0;
+      for (const call of calls) {
+        const part = parts.at(-1);
+        bytes += call.json.length;
+        if (part === undefined || part.length >= callsAtOnce() || bytes > maxBatchBytes) {
+          parts.push([call]);
+          bytes = call.json.length;
+        } else {
+          part.push(call);
+        }
       }
-      line.cancelTimer?.();
-    }
-    await Promise.all([this.#http.close(), this.#passing.close()]);
-  }
+      return parts;
+    },
+    silentMs: () => silentUntilMs - clock.monotonicMs(),
+    forgetOldRefusal(): void {
+      if (expiresMs === null || clock.monotonicMs() < expiresMs) return;
+      batchLimit = maxBatchCalls;
+      expiresMs = null;
+    },
+    /** Takes a refused batch into account. The returned function takes that back. */
+    refused(calls: number, refusal: BatchRefusal): () => void {
+      const before = batchLimit;
+      batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls / 2)) : 1;
+      expiresMs = clock.monotonicMs() + REMEMBER_REFUSAL_MS;
+      return () => {
+        batchLimit = before;
+      };
+    },
+    answered(calls: number): void {
+      if (calls >= pace) pace = Math.min(Math.ceil(pace * PACE_GROWTH), maxBatchCalls);
+    },
+    /** Halves the calls per request: some rate limiters count calls, and would refuse the same batch without end. */
+    heed({ kind, retryAfterMs }: RpcUnreachable, calls: number): void {
+      if (kind === "rateLimited") pace = Math.max(1, calls >> 1);
+      if (retryAfterMs !== null) silentUntilMs = clock.monotonicMs() + retryAfterMs;
+    },
+  };
+}
 
-  #encode(calls: readonly RpcCall[], inOrder: boolean): readonly WireCall[] {
-    return calls.map((call) => encodeCall(this.#nextId++, call, inOrder));
-  }
+type Limits = ReturnType<typeof callLimits>;
 
-  /** Splits at the limits on calls and bytes. A single call over the byte limit is sent alone. */
-  #split(calls: readonly WireCall[]): readonly (readonly WireCall[])[] {
-    const parts: WireCall[][] = [];
-    let bytes = 0;
-    for (const call of calls) {
-      const part = parts.at(-1);
-      bytes += call.json.length;
-      if (part === undefined || part.length >= this.callsAtOnce || bytes > this.#options.maxBatchBytes) {
-        parts.push([call]);
-        bytes = call.json.length;
-      } else {
-        part.push(call);
-      }
-    }
-    return parts;
-  }
+/** Calls that must be in one request. */
+interface Group {
+  readonly calls: readonly WireCall[];
+  readonly bytes: number;
+  readonly settle: (replies: readonly RpcReply[]) => void;
+}
 
-  #enqueue(line: Line, calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    const bytes = calls.reduce((sum, call) => sum + call.json.length, 0);
-    return new Promise((settle) => {
-      line.waiting.push({ calls, bytes, settle });
-      line.flow.add(this.#options.clock.monotonicMs(), calls.length);
-      // The first call of a tick schedules the flush. A call that fills a paced request makes it leave at once.
-      const fillsUp = line.cancelTimer !== null && this.#fill(line).isFull;
-      if (line.waiting.length === 1 || fillsUp) queueMicrotask(() => this.#flush(line));
-    });
-  }
+/** Queue of one kind of requests: waiting calls, requests in flight, and the pace. */
+function openLine(options: Options, limits: Limits, deliver: (groups: readonly Group[]) => Promise<void>) {
+  const { clock, requestEveryMs, gatherAbove, maxRequestsInFlight } = options;
+  const waiting: Group[] = [];
+  const flow = new Flow(gatherAbove);
+  const pace = new Departures(requestEveryMs, REQUESTS_IN_RESERVE, flow);
+  let inFlight = 0;
+  let cancelTimer: (() => void) | null = null;
 
-  #flush(line: Line): void {
-    const { clock, maxBatchCalls, maxRequestsInFlight } = this.#options;
-    if (this.#limitExpiresMs !== null && clock.monotonicMs() >= this.#limitExpiresMs) {
-      this.#batchLimit = maxBatchCalls;
-      this.#limitExpiresMs = null;
-    }
-    while (line.waiting.length > 0 && line.inFlight < maxRequestsInFlight) {
-      const { fitting, isFull } = this.#fill(line);
-      if (!isFull && this.#gathers(line)) return;
-      line.pace.left(clock.monotonicMs());
-      line.inFlight++;
-      void this.#deliver(line.waiting.splice(0, fitting)).finally(() => {
-        line.inFlight--;
-        this.#flush(line);
+  function flush(): void {
+    limits.forgetOldRefusal();
+    while (waiting.length > 0 && inFlight < maxRequestsInFlight) {
+      const { fitting, isFull } = fill();
+      if (!isFull && gathers()) return;
+      pace.left(clock.monotonicMs());
+      inFlight++;
+      void deliver(waiting.splice(0, fitting)).finally(() => {
+        inFlight--;
+        flush();
       });
     }
   }
 
   /** True if the waiting calls stay until the pace allows the next request. */
-  #gathers(line: Line): boolean {
-    const { clock } = this.#options;
-    const waitMs = line.pace.waitMs(clock.monotonicMs());
+  function gathers(): boolean {
+    const waitMs = pace.waitMs(clock.monotonicMs());
     if (waitMs === 0) return false;
-    line.cancelTimer ??= clock.after(waitMs, () => {
-      line.cancelTimer = null;
-      this.#flush(line);
+    cancelTimer ??= clock.after(waitMs, () => {
+      cancelTimer = null;
+      flush();
     });
     return true;
   }
 
   /** Number of waiting groups that fit into one request, at least one, and whether they fill it. */
-  #fill({ waiting }: Line): { readonly fitting: number; readonly isFull: boolean } {
-    const { maxBatchBytes } = this.#options;
+  function fill() {
     let [fitting, calls, bytes] = [0, 0, 0];
     for (const group of waiting) {
       calls += group.calls.length;
       bytes += group.bytes;
-      if (fitting > 0 && (calls > this.callsAtOnce || bytes > maxBatchBytes)) return { fitting, isFull: true };
+      if (fitting > 0 && limits.isOver(calls, bytes)) return { fitting, isFull: true };
       fitting++;
     }
-    return { fitting, isFull: calls >= this.callsAtOnce || bytes >= maxBatchBytes };
+    return { fitting, isFull: limits.isFull(calls, bytes) };
   }
 
-  async #deliver(groups: readonly Group[]): Promise<void> {
-    const calls = groups.flatMap((group) => group.calls);
-    const startedMs = this.#options.clock.monotonicMs();
-    const replies = (await this.#exchange(calls)).map((reply) => masked(reply, this.#options.mask));
-    this.#report(calls, replies, this.#options.clock.monotonicMs() - startedMs);
-    let at = 0;
-    for (const group of groups) {
-      group.settle(replies.slice(at, at + group.calls.length));
-      at += group.calls.length;
-    }
-  }
+  return {
+    add: (calls: readonly WireCall[]) =>
+      new Promise<readonly RpcReply[]>((settle) => {
+        waiting.push({ calls, bytes: calls.reduce((sum, call) => sum + call.json.length, 0), settle });
+        flow.add(clock.monotonicMs(), calls.length);
+        // The first call of a tick schedules the flush. A call that fills a paced request makes it leave at once.
+        const fillsUp = cancelTimer !== null && fill().isFull;
+        if (waiting.length === 1 || fillsUp) queueMicrotask(flush);
+      }),
+    close(error: RpcUnreachable): void {
+      for (const group of waiting.splice(0)) group.settle(allFailed(group.calls, error));
+      cancelTimer?.();
+    },
+  };
+}
+
+type Exchange = (calls: readonly WireCall[]) => Promise<readonly RpcReply[]>;
+
+function exchangeOver(http: ReturnType<typeof openHttp>, limits: Limits): Exchange {
+  const { label } = http;
+  const post = (calls: readonly WireCall[]) => postWithin(http, limits, calls);
 
   /** Calls that may no longer leave are removed, and the others are sent in a new request. */
-  async #exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
+  async function exchange(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     try {
-      return await this.#exchangeAll(calls);
+      return await exchangeAll(calls);
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
       const stopped = error.calls;
       const left = calls.filter((call) => !stopped.has(call));
-      const replies = left.length === 0 ? [] : await this.#exchange(left);
+      const replies = left.length === 0 ? [] : await exchange(left);
       let at = 0;
       return calls.map((call) => (stopped.has(call) ? NOT_STARTED : (replies[at++] as RpcReply)));
     }
   }
 
-  async #exchangeAll(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
+  async function exchangeAll(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     const [first] = calls;
-    if (first !== undefined && calls.length === 1) return [await this.#exchangeOne(first, () => this.#post(calls))];
-    if (calls.length > this.callsAtOnce) return this.#exchangeInParts(calls);
-    const outcome = await this.#exchangeBatch(calls);
-    if (outcome === "rateLimited") return this.#afterLimit(calls);
-    return typeof outcome === "string" ? this.#afterRefusal(calls, outcome) : outcome;
+    if (first !== undefined && calls.length === 1) return [await exchangeOne(first, label, () => post(calls))];
+    if (calls.length > limits.callsAtOnce()) return exchangeInParts(calls);
+    const outcome = await exchangeBatch(calls);
+    if (typeof outcome !== "string") return outcome;
+    // Sent again in smaller parts. All calls are safe to repeat: reads, or the same signed bytes.
+    const takeBack = limits.refused(calls.length, outcome);
+    const replies = await exchangeInParts(calls);
+    // The parts were refused as well: the endpoint is failing, which proves nothing about batches.
+    if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) takeBack();
+    return replies;
   }
 
-  async #exchangeBatch(calls: readonly WireCall[]): Promise<readonly RpcReply[] | BatchRefusal> {
+  async function exchangeBatch(calls: readonly WireCall[]): Promise<readonly RpcReply[] | BatchRefusal> {
     try {
-      const { status, body } = await this.#post(calls);
+      const { status, body } = await post(calls);
       if (status === 413) return "tooLarge";
       const value = parseBody(body);
       // A gateway that takes no batches may answer with HTML.
       if (value === undefined && status >= 400) return "unsupported";
-      return readBatch(value, calls, this.label);
+      const outcome = readBatch(value, calls, label);
+      if (outcome !== "rateLimited") return outcome;
+      // A rate limit reported with status 200 and no time to wait.
+      const limit = { retryAfterMs: DEFAULT_RETRY_AFTER_MS };
+      const error = new RpcUnreachable(outcome, `${label} limits the rate`, limit);
+      limits.heed(error, calls.length);
+      return allFailed(calls, error);
     } catch (error) {
-      const failure = unreachable(error, this.label);
-      return failure.kind === "tooLarge" ? "tooLarge" : allFailed(calls, failure);
+      const failure = unreachable(error, label);
+      return failure.kind === "tooLarge" ? failure.kind : allFailed(calls, failure);
     }
   }
 
-  async #exchangeOne(call: WireCall, post: () => Promise<{ readonly body: string }>): Promise<RpcReply> {
-    try {
-      return readSingle(parseBody((await post()).body), call, this.label);
-    } catch (error) {
-      return { ok: false, error: unreachable(error, this.label) };
-    }
-  }
-
-  /** A rate limit reported with status 200 and no time to wait. */
-  #afterLimit(calls: readonly WireCall[]): readonly RpcReply[] {
-    const message = `${this.label} limits the rate`;
-    const error = new RpcUnreachable("rateLimited", message, { retryAfterMs: DEFAULT_RETRY_AFTER_MS });
-    this.#heed(error, calls.length);
-    return allFailed(calls, error);
-  }
-
-  /** Sends a refused batch again in smaller parts. All calls are safe to repeat: reads, or the same signed bytes. */
-  async #afterRefusal(calls: readonly WireCall[], refusal: BatchRefusal): Promise<readonly RpcReply[]> {
-    const before = this.#batchLimit;
-    this.#batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls.length / 2)) : 1;
-    this.#limitExpiresMs = this.#options.clock.monotonicMs() + REMEMBER_REFUSAL_MS;
-    const replies = await this.#exchangeInParts(calls);
-    // The parts were refused as well: the endpoint is failing, which proves nothing about batches.
-    if (!replies.some((reply) => reply.ok || reply.error instanceof RpcErrorAnswer)) this.#batchLimit = before;
-    return replies;
-  }
-
-  async #exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
-    const ask = (part: readonly WireCall[]) => this.#exchange(part);
+  async function exchangeInParts(calls: readonly WireCall[]): Promise<readonly RpcReply[]> {
     // Calls that share the request by chance do not fail with the ordered ones.
-    const ordered = this.#split(calls.filter((call) => call.inOrder));
-    const others = this.#split(calls.filter((call) => !call.inOrder));
-    const replies = (await Promise.all([inOrder(ordered, ask), ...others.map(ask)])).flat();
-    const asked = [...ordered, ...others].flat();
-    const replyTo = new Map(asked.map((call, at) => [call, replies[at] as RpcReply]));
+    const ordered = limits.split(calls.filter((call) => call.inOrder));
+    const others = limits.split(calls.filter((call) => !call.inOrder));
+    const replies = (await Promise.all([inOrder(ordered, exchange), ...others.map(exchange)])).flat();
+    const replyTo = new Map([...ordered, ...others].flat().map((call, at) => [call, replies[at] as RpcReply]));
     return calls.map((call) => replyTo.get(call) as RpcReply);
   }
 
-  async #post(calls: readonly WireCall[]): Promise<{ readonly status: number; readonly body: string }> {
-    const waitMs = this.#silentUntilMs - this.#options.clock.monotonicMs();
-    if (waitMs > 0) {
-      refuseStopped(calls);
-      const message = `${this.label} asked for a pause, of which ${Math.ceil(waitMs)} ms are left`;
-      throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
-    }
-    let isBegun = false;
-    const begin = () => {
+  return exchange;
+}
+
+async function exchangeOne(call: WireCall, label: string, post: () => Promise<{ body: string }>): Promise<RpcReply> {
+  try {
+    return readSingle(parseBody((await post()).body), call, label);
+  } catch (error) {
+    return { ok: false, error: unreachable(error, label) };
+  }
+}
+
+async function postWithin({ post, label }: ReturnType<typeof openHttp>, limits: Limits, calls: readonly WireCall[]) {
+  const waitMs = limits.silentMs();
+  if (waitMs > 0) {
+    refuseStopped(calls);
+    const message = `${label} asked for a pause, of which ${Math.ceil(waitMs)} ms are left`;
+    throw new RpcUnreachable("rateLimited", message, { retryAfterMs: waitMs });
+  }
+  let isBegun = false;
+  try {
+    const reply = await post(encodeBody(calls), () => {
       refuseStopped(calls);
       isBegun = true;
-    };
-    try {
-      const reply = await this.#http.post(encodeBody(calls), begin);
-      if (calls.length >= this.#pace)
-        this.#pace = Math.min(Math.ceil(this.#pace * PACE_GROWTH), this.#options.maxBatchCalls);
-      return reply;
-    } catch (error) {
-      if (error instanceof RpcUnreachable) this.#heed(error, calls.length);
-      // No connection was made, so nothing was written: calls that may no longer leave have not left.
-      if (!isBegun) refuseStopped(calls);
-      throw error;
-    }
+    });
+    limits.answered(calls.length);
+    return reply;
+  } catch (error) {
+    if (error instanceof RpcUnreachable) limits.heed(error, calls.length);
+    // No connection was made, so nothing was written: calls that may no longer leave have not left.
+    if (!isBegun) refuseStopped(calls);
+    throw error;
   }
+}
 
-  /** Halves the calls per request: some rate limiters count calls, and would refuse the same batch without end. */
-  #heed({ kind, retryAfterMs }: RpcUnreachable, calls: number): void {
-    if (kind === "rateLimited") this.#pace = Math.max(1, calls >> 1);
-    if (retryAfterMs !== null) this.#silentUntilMs = this.#options.clock.monotonicMs() + retryAfterMs;
-  }
-
-  #report(calls: readonly WireCall[], replies: readonly RpcReply[], durationMs: number): void {
-    for (let from = 0; from < calls.length; ) {
-      const { method } = calls[from] as WireCall;
-      const result = resultLabel(replies[from]);
-      let to = from + 1;
-      while (calls[to]?.method === method && resultLabel(replies[to]) === result) to++;
-      if (result !== null) this.#options.report({ method, result, calls: to - from, durationMs });
-      from = to;
-    }
+/** Consecutive calls with one method and one result are one report. */
+function* reportsOf(calls: readonly WireCall[], replies: readonly RpcReply[]) {
+  for (let from = 0; from < calls.length; ) {
+    const { method } = calls[from] as WireCall;
+    const result = resultLabel(replies[from]);
+    let to = from + 1;
+    while (calls[to]?.method === method && resultLabel(replies[to]) === result) to++;
+    if (result !== null) yield { method, result, calls: to - from };
+    from = to;
   }
 }
 

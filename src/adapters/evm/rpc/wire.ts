@@ -1,5 +1,5 @@
 import type { MayLeave } from "../../../ports/chain.ts";
-import { RpcErrorAnswer, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
+import { type Fields, isRecord, RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "./rpc-errors.ts";
 
 export interface RpcCall {
   readonly method: string;
@@ -70,7 +70,7 @@ export type BatchRefusal = "tooLarge" | "unsupported" | "rateLimited";
 /** Replies in the order of `calls`; a server may answer in another order. A missing reply is malformed. */
 export function readBatch(value: unknown, calls: readonly WireCall[], label: string) {
   if (!Array.isArray(value)) return refusalOf(value) ?? calls.map((call) => malformed(label, call));
-  const byId = new Map<string, Record<string, unknown> | "ambiguous">();
+  const byId = new Map<string, Fields | "ambiguous">();
   for (const member of value) {
     if (!isRecord(member)) continue;
     const id = String(member.id);
@@ -98,7 +98,7 @@ function refusalOf(value: unknown): BatchRefusal | null {
 
 const RATE_TEXT = /rate.?limit|too many requests|limit.*exceeded|exceeded.*(limit|capacity|quota)|compute units/i;
 
-function readMember(member: Record<string, unknown>, call: WireCall, label: string): RpcReply {
+function readMember(member: Fields, call: WireCall, label: string): RpcReply {
   if (isRecord(member.error)) {
     const { code, data } = member.error;
     return { ok: false, error: new RpcErrorAnswer(typeof code === "number" ? code : 0, wordsOf(member.error), data) };
@@ -111,12 +111,10 @@ function readMember(member: Record<string, unknown>, call: WireCall, label: stri
 const LONGEST_WORDS = 4_000;
 
 /** Limits the text: the patterns match near the beginning, and matching takes quadratic time. */
-function wordsOf({ message }: Record<string, unknown>): string {
-  return typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "";
-}
+const wordsOf = ({ message }: Fields): string => (typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "");
 
 /** Some gateways return the id as a string; only the digits are compared. */
-function hasId(value: Record<string, unknown>, id: number): boolean {
+function hasId(value: Fields, id: number): boolean {
   return (typeof value.id === "number" || typeof value.id === "string") && String(value.id) === String(id);
 }
 
@@ -124,6 +122,21 @@ function malformed(label: string, call: WireCall): RpcReply {
   return { ok: false, error: new RpcUnreachable("malformed", `${label} gave no usable answer to ${call.method}`) };
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+export const NOT_STARTED: RpcReply = { ok: false, error: new RpcNotStarted() };
+
+/**
+ * Sends the parts one after another. If a part gets no answer, the later parts are not sent and have the same error,
+ * unless they were no longer permitted to leave.
+ */
+export async function inOrder(
+  parts: readonly (readonly WireCall[])[],
+  ask: (part: readonly WireCall[]) => Promise<readonly RpcReply[]>,
+): Promise<readonly RpcReply[]> {
+  const replies: RpcReply[] = [];
+  for (const part of parts) {
+    const last = replies.findLast((reply) => reply.ok || !(reply.error instanceof RpcNotStarted));
+    const isOver = last?.ok === false && last.error instanceof RpcUnreachable;
+    replies.push(...(isOver ? part.map((call) => (call.mayLeave() ? last : NOT_STARTED)) : await ask(part)));
+  }
+  return replies;
 }

@@ -7,14 +7,13 @@ import {
   type ScryptOptions,
   scrypt,
 } from "node:crypto";
-import { readdir, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
 import { codeOf } from "../../../domain/text/thrown.ts";
-import { BadKey, type SigningKey, toSigningKey } from "./private-keys.ts";
-import { readSecretFile, type Warn } from "./secret-file.ts";
+import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, toSigningKey, type Warn } from "./private-keys.ts";
 
 const scryptAsync = promisify<string, Uint8Array, number, ScryptOptions, Buffer>(scrypt);
 const pbkdf2Async = promisify(pbkdf2);
@@ -22,7 +21,7 @@ const pbkdf2Async = promisify(pbkdf2);
 /** Decrypts a Web3 Secret Storage V3 file. `source` names the file in errors. */
 export async function decryptKeystore(text: string, password: string, source: string): Promise<SigningKey> {
   const stored = parseKeystore(text, source);
-  const key = toSigningKey(await open(stored, password, source), source);
+  const key = toSigningKey(await decrypted(stored, password, source), source);
   if (stored.address !== null && stored.address !== key.address) {
     throw new BadKey(`${source}: holds the key of ${key.address}, not of ${stored.address} as it says`);
   }
@@ -41,26 +40,26 @@ export async function encryptKeystore(
   const derivation = { ...STANDARD_SCRYPT, n, salt: randomBytes(32) };
   const derived = await deriveKey(derivation, password);
   const iv = randomBytes(16);
-  const cipher = createCipheriv("aes-128-ctr", derived.subarray(0, 16), iv);
+  const cipher = createCipheriv(CIPHER, derived.subarray(0, 16), iv);
   const ciphertext = Buffer.concat([cipher.update(key.privateKey), cipher.final()]);
-  const { r, p, keyLength, salt } = derivation;
+  const { kdf, r, p, keyLength, salt } = derivation;
+  const [ivHex, ciphertextHex, saltHex, mac] = [iv, ciphertext, salt, macOf(derived, ciphertext)].map(hexOf);
   const crypto = {
-    cipher: "aes-128-ctr",
-    cipherparams: { iv: iv.toString("hex") },
-    ciphertext: ciphertext.toString("hex"),
-    kdf: "scrypt",
-    kdfparams: { n, r, p, dklen: keyLength, salt: salt.toString("hex") },
-    mac: macOf(derived, ciphertext).toString("hex"),
+    ...{ cipher: CIPHER, cipherparams: { iv: ivHex }, ciphertext: ciphertextHex },
+    ...{ kdf, kdfparams: { n, r, p, dklen: keyLength, salt: saltHex }, mac },
   };
   return JSON.stringify({ address: key.address.slice(2), crypto, id: randomUUID(), version: 3 });
 }
 
-async function open(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
+const CIPHER = "aes-128-ctr";
+const hexOf = (bytes: Buffer): string => bytes.toString("hex");
+
+async function decrypted(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
   // geth uses the password's bytes, ethers normalises them first (NFKC). They differ only outside ASCII.
   for (const candidate of new Set([password, password.normalize("NFKC")])) {
     const derived = await deriveKey(stored.derivation, candidate);
     if (!macOf(derived, stored.ciphertext).equals(stored.mac)) continue;
-    const decipher = createDecipheriv("aes-128-ctr", derived.subarray(0, 16), stored.iv);
+    const decipher = createDecipheriv(CIPHER, derived.subarray(0, 16), stored.iv);
     return Buffer.concat([decipher.update(stored.ciphertext), decipher.final()]);
   }
   throw new BadKey(`${source}: wrong password, or the file is damaged`);
@@ -99,7 +98,7 @@ export function parseKeystore(text: string, source: string) {
   const file: Fields = Object.fromEntries(entries);
   if (file.version !== 3) throw new BadKey(`${source}: version ${String(file.version)} instead of 3`);
   const crypto = read.object(file, "crypto");
-  if (crypto.cipher !== "aes-128-ctr") throw new BadKey(`${source}: cipher ${String(crypto.cipher)} is not supported`);
+  if (crypto.cipher !== CIPHER) throw new BadKey(`${source}: cipher ${String(crypto.cipher)} is not supported`);
   const ciphertext = read.hex(crypto, "ciphertext");
   if (ciphertext.length !== 32) throw new BadKey(`${source}: ciphertext must be 32 bytes`);
   const iv = read.hex(read.object(crypto, "cipherparams"), "iv");
@@ -211,4 +210,67 @@ export async function keyFiles(directory: string): Promise<readonly string[]> {
     if ((await stat(path)).isFile()) files.push(path);
   }
   return files;
+}
+
+/** Creates, imports and lists key files for `fencepost keys`. Private keys are never shown. */
+
+export interface StoredKey {
+  /** Null if the file has no address. */
+  readonly address: Address | null;
+  readonly file: string;
+}
+
+export async function newKey(source: KeystoreSource, now: Date): Promise<StoredKey> {
+  // 32 random bytes are an invalid key with a probability of 2^-128; that is an error.
+  return store(source, toSigningKey(randomBytes(32), "the new key"), now);
+}
+
+/** `hex`: the private key as text. */
+export async function importKey(source: KeystoreSource, hex: string, now: Date): Promise<StoredKey> {
+  const [key] = parsePrivateKeys([hex]) as [SigningKey];
+  return store(source, key, now);
+}
+
+/** Reads the addresses in the files. Nothing is decrypted. */
+export async function listKeyFiles({ directory }: Pick<KeystoreSource, "directory">): Promise<readonly StoredKey[]> {
+  const stored: StoredKey[] = [];
+  for (const file of await keyFiles(directory)) {
+    stored.push({ address: parseKeystore(await readFile(file, "utf8"), file).address, file });
+  }
+  return stored;
+}
+
+async function store(source: KeystoreSource, key: SigningKey, now: Date): Promise<StoredKey> {
+  const { directory, passwordFile } = source;
+  const password = await readPassword(passwordFile);
+  if (password === "") throw new BadKey(`${passwordFile}: is empty: a key is not stored under an empty password`);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const known = (await listKeyFiles(source)).find(({ address }) => address === key.address);
+  if (known !== undefined) throw new BadKey(`${known.file}: holds the key of ${key.address} already`);
+  // File name in geth's format.
+  const name = `UTC--${now.toISOString().replaceAll(":", "-")}--${key.address.slice(2)}`;
+  const file = join(directory, name);
+  await writeWhole(directory, name, await encryptKeystore(key, password));
+  return { address: key.address, file };
+}
+
+/**
+ * Writes the whole file and syncs it, or writes nothing. Half a key file would keep a node from starting, and lose the
+ * key. The draft is private from its creation.
+ */
+export async function writeWhole(directory: string, name: string, text: string): Promise<void> {
+  const draft = join(directory, `.${name}.${randomBytes(4).toString("hex")}`);
+  const file = await open(draft, "wx", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+    await file.close();
+    await rename(draft, join(directory, name));
+  } catch (error) {
+    await file.close().catch(() => undefined);
+    await rm(draft, { force: true });
+    throw error;
+  }
+  const folder = await open(directory, "r");
+  await folder.sync().finally(() => folder.close());
 }

@@ -2,11 +2,10 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Address } from "../../../domain/lane.ts";
 import type { Signer } from "../../../ports/signer.ts";
-import { WorkerThread } from "../threads/worker-thread.ts";
+import { workerThread } from "../threads/worker-thread.ts";
 import { type KeystoreSource, loadKeystoreDirectory } from "./keystore.ts";
 import type { MnemonicSource } from "./mnemonic.ts";
-import { BadKey, parsePrivateKeys, type SigningKey } from "./private-keys.ts";
-import { readSecretFile, type Warn } from "./secret-file.ts";
+import { BadKey, parsePrivateKeys, readSecretFile, type SigningKey, type Warn } from "./private-keys.ts";
 import { encodeTransaction } from "./worker/serialise.js";
 import { openSigning, type Signed, type SignRequest, type WorkerData } from "./worker/signing.js";
 
@@ -85,23 +84,17 @@ export async function createLocalSigner(options: LocalSignerOptions): Promise<Lo
 }
 
 async function signingThread(start: () => Worker, hasKeys: boolean) {
-  const thread = new WorkerThread<SignRequest, readonly Signed[]>({
-    name: "the signing thread",
-    start,
-    failure: (message, options) => new SigningFailed(message, options),
-  });
-  return {
-    // Without keys no thread is started: the chain node or a key service signs.
-    curve: hasKeys ? await curveOf(thread) : "wasm",
-    sign: (request: SignRequest) => thread.ask(request),
-    close: () => thread.close(),
-  };
+  const failure = (message: string, options?: ErrorOptions) => new SigningFailed(message, options);
+  const thread = workerThread<SignRequest, readonly Signed[]>({ name: "the signing thread", start, failure });
+  // Without keys no thread is started: the chain node or a key service signs.
+  const curve = hasKeys ? await curveOf(thread.worker) : "wasm";
+  return { curve, sign: thread.ask, close: thread.close };
 }
 
 /** Starts the thread before the first request; its first message names the curve code. */
-async function curveOf(thread: WorkerThread<SignRequest, readonly Signed[]>): Promise<Curve["curve"]> {
+async function curveOf(start: () => Worker): Promise<Curve["curve"]> {
   try {
-    const worker = thread.worker();
+    const worker = start();
     worker.ref();
     const [{ ready }] = (await once(worker, "message")) as [{ readonly ready: Curve["curve"] }];
     worker.unref();

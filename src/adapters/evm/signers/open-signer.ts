@@ -1,8 +1,7 @@
 import type { Address } from "../../../domain/lane.ts";
 import { createLocalSigner, type KeySources, type LocalSigner, type LocalSignerOptions } from "./local-signer.ts";
 import { BadKey } from "./private-keys.ts";
-import { type RemoteKey, signEach } from "./remote/remote-key.ts";
-import type { SignerPorts } from "./remote/service-http.ts";
+import type { RemoteKey, SignerPorts } from "./remote/key-service.ts";
 import type { RemoteSignerSource } from "./remote/web3signer.ts";
 
 /** Sources of signers, in any combination, in the shape of the configuration. */
@@ -17,42 +16,34 @@ export interface OpenSignerOptions extends SignerPorts, Omit<LocalSignerOptions,
   readonly sources: SignerSources;
 }
 
-interface Opened {
-  readonly keys: readonly RemoteKey[];
-  close(): Promise<void>;
-}
-
 /** One signer for every configured source. Code for sources that are not configured is not loaded. */
 export async function openSigner(options: OpenSignerOptions): Promise<LocalSigner> {
-  const opened: Opened[] = [];
-  const closeAll = () => Promise.all(opened.map((each) => each.close()));
+  const opened: Pick<LocalSigner, "close">[] = [];
+  const close = async () => void (await Promise.all(opened.map((each) => each.close())));
   try {
-    for await (const service of openServices(options)) opened.push(service);
-    const keys = { ...options.sources, privateKeys: await heldKeys(options) };
-    const local = await createLocalSigner({ ...options, keys });
-    opened.push({ keys: [], close: () => local.close() });
-    const remote = byAddress(
-      opened.flatMap(({ keys }) => keys),
-      local,
-    );
+    const keys: RemoteKey[] = [];
+    for await (const service of openServices(options)) {
+      opened.push(service);
+      keys.push(...service.keys);
+    }
+    const sources = { ...options.sources, privateKeys: await heldKeys(options) };
+    const local = await createLocalSigner({ ...options, keys: sources });
+    opened.push(local);
+    const remote = byAddress(keys, local);
     return {
-      curve: local.curve,
+      ...local,
       addresses: () => [...local.addresses(), ...remote.keys()],
-      custody: (address) => local.custody(address),
-      sign: (address, transactions) => {
-        const key = remote.get(address);
-        return key === undefined ? local.sign(address, transactions) : signEach(key, transactions);
-      },
-      close: async () => void (await closeAll()),
+      sign: (address, transactions) => remote.get(address)?.sign(transactions) ?? local.sign(address, transactions),
+      close,
     };
   } catch (error) {
-    await closeAll();
+    await close();
     throw error;
   }
 }
 
 /** Opens one service after another: those that are open are closed if a later one fails. */
-async function* openServices(options: OpenSignerOptions): AsyncGenerator<Opened> {
+async function* openServices(options: OpenSignerOptions) {
   const { remote = null, awsKmsKeyIds: aws = [], gcpKmsKeyVersions: gcp = [] } = options.sources;
   if (remote !== null) yield (await import("./remote/web3signer.ts")).openWeb3Signer(remote, options);
   if (aws.length > 0) yield (await import("./remote/aws-kms.ts")).openAwsKms(aws, options);
@@ -68,12 +59,8 @@ async function heldKeys(options: OpenSignerOptions): Promise<readonly string[]> 
 
 /** Refuses an address with two sources: two key holders could sign different payloads for one nonce. */
 function byAddress(keys: readonly RemoteKey[], local: LocalSigner): ReadonlyMap<Address, RemoteKey> {
-  const named = new Map<Address, RemoteKey>();
-  const here = new Set(local.addresses());
-  for (const key of keys) {
-    if (here.has(key.address) || named.has(key.address))
-      throw new BadKey(`${key.address}: is configured in two signer sources`);
-    named.set(key.address, key);
-  }
-  return named;
+  const all = [...local.addresses(), ...keys.map(({ address }) => address)];
+  const twice = all.find((address, index) => all.indexOf(address) < index);
+  if (twice !== undefined) throw new BadKey(`${twice}: is configured in two signer sources`);
+  return new Map(keys.map((key) => [key.address, key]));
 }

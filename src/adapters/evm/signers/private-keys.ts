@@ -1,7 +1,10 @@
 import { createECDH } from "node:crypto";
+import { constants } from "node:fs";
+import { access, open, readFile } from "node:fs/promises";
 import { keccak256 } from "viem/utils";
 import type { Address } from "../../../domain/lane.ts";
-import { toHex } from "./worker/hex.js";
+import { codeOf } from "../../../domain/text/thrown.ts";
+import { toHex } from "./worker/serialise.js";
 
 /** An unusable key. The message names its source, never the key. */
 export class BadKey extends Error {
@@ -56,4 +59,68 @@ function publicKeyOf(privateKey: Uint8Array): Buffer | null {
     return null;
   }
   return curve.getPublicKey();
+}
+
+/** Receives warnings about files that this process cannot repair. */
+export type Warn = (line: string) => void;
+
+/** Group or others may read or write the file. */
+const OPEN_TO_OTHERS = 0o066;
+
+/** Reads a file with a key or a password. `what` names it in errors. */
+export async function readSecretFile(path: string, what: string, warn: Warn = () => undefined): Promise<string> {
+  const unreadable = refusing(path, what);
+  // Permissions and contents are read through one handle, so that they belong to the same file.
+  const file = await open(path, "r").catch(unreadable);
+  try {
+    const { uid, mode } = await file.stat();
+    const judgement = judgeOpenness({ uid, mode, ownUid: process.getuid?.(), readOnly: await isReadOnly(path) });
+    const octal = (mode & 0o777).toString(8).padStart(4, "0");
+    const said = `${path}: the ${what} is open to other users of this machine (mode ${octal})`;
+    if (judgement === "refused") throw new BadKey(`${said}; make it yours alone: chmod 600 ${path}`);
+    if (judgement === "warned")
+      warn(`${said}; it belongs to somebody else, or is mounted read-only, and is used all the same`);
+    return await file.readFile("utf8").catch(unreadable);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads a file that is no secret. */
+export async function readWhole(path: string, what: string): Promise<string> {
+  return readFile(path, "utf8").catch(refusing(path, what));
+}
+
+function refusing(path: string, what: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new BadKey(`${path}: the ${what} cannot be read (${codeOf(cause) ?? "unknown"})`, { cause });
+  };
+}
+
+export interface Openness {
+  readonly uid: number;
+  readonly mode: number;
+  /** Undefined on systems without user ids (Windows). */
+  readonly ownUid: number | undefined;
+  /** The file system is mounted read-only. */
+  readonly readOnly: boolean;
+}
+
+/**
+ * ssh refuses a key that other users can read, whoever owns it. Secrets mounted by Kubernetes and Docker are like that
+ * (0644 or 0444, owned by root, read-only), and the container cannot change it. So permissions that this process could
+ * change are refused, and others cause a warning. A file that others may write is refused unless it is on a read-only
+ * mount.
+ */
+export function judgeOpenness({ uid, mode, ownUid, readOnly }: Openness): "fine" | "warned" | "refused" {
+  if (ownUid === undefined || (mode & OPEN_TO_OTHERS) === 0) return "fine";
+  if (readOnly) return "warned";
+  return uid === ownUid || (mode & 0o022) !== 0 ? "refused" : "warned";
+}
+
+async function isReadOnly(path: string): Promise<boolean> {
+  return access(path, constants.W_OK).then(
+    () => false,
+    (error: unknown) => codeOf(error) === "EROFS",
+  );
 }

@@ -1,4 +1,3 @@
-import { numberToHex } from "viem/utils";
 import {
   isStarted,
   NOT_STARTED,
@@ -7,15 +6,21 @@ import {
   type SubmitResult,
 } from "../../../domain/chain/answers.ts";
 import { defined } from "../../../domain/defined.ts";
-import type { Address, Hex } from "../../../domain/lane.ts";
+import type { Address } from "../../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../../domain/transaction/transaction.ts";
 import type { NodeSubmission, Send, SubmitOptions } from "../../../ports/chain.ts";
+import { amountsInHex } from "../codec/decode-transaction.ts";
 import { shorten } from "../codec/error-texts.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
-import type { Endpoints } from "../rpc/endpoints.ts";
-import { BadAnswer, read } from "../rpc/quantities.ts";
-import { type RpcErrorAnswer, RpcNotStarted, type RpcReply, RpcUnreachable } from "../rpc/rpc-errors.ts";
-import { classifySubmission, namedGasCap } from "./classify-submission.ts";
+import type { Endpoint, Endpoints } from "../rpc/endpoints.ts";
+import {
+  BadAnswer,
+  type RpcErrorAnswer,
+  RpcNotStarted,
+  type RpcReply,
+  RpcUnreachable,
+  read,
+} from "../rpc/rpc-errors.ts";
+import { classifySubmission, namedGasCap } from "./submission-wordings.ts";
 
 /**
  * Result of giving one transaction to one endpoint. `lost` is set if the endpoint gave no answer; then the same bytes
@@ -63,11 +68,8 @@ async function submitInTurn(endpoints: Endpoints, senders: readonly Endpoint[], 
   for (const endpoint of senders) {
     const open = items.filter(({ said }) => isOpen(said));
     if (open.length === 0) break;
-    const submissions = await submitTo(
-      endpoints,
-      endpoint,
-      open.map(({ send }) => send),
-    );
+    const given = open.map(({ send }) => send);
+    const submissions = await submitTo(endpoints, endpoint, given);
     for (const [at, { said }] of open.entries()) said.push(submissions[at] as Submission);
   }
   return items.map(({ said }) => concluded(said));
@@ -87,7 +89,11 @@ async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonl
       if (first?.lost && started.every(({ lost }) => lost !== null)) throw first.lost;
     });
   } catch (error) {
-    if (submissions.length === 0) return sends.map((send) => unasked(send, asLost(error, endpoint)));
+    if (submissions.length === 0) {
+      // The endpoint failed before it was given a transaction.
+      const lost = lostSubmission(asLost(error, endpoint));
+      return sends.map(({ mayLeave }) => (mayLeave() ? lost : NOT_SENT));
+    }
     if (!(error instanceof RpcUnreachable || error instanceof RpcNotStarted)) throw error;
   }
   return submissions;
@@ -97,11 +103,6 @@ function asLost(error: unknown, { rpc }: Endpoint): RpcUnreachable {
   if (error instanceof RpcUnreachable) return error;
   if (!(error instanceof BadAnswer)) throw error;
   return new RpcUnreachable("malformed", `${rpc.label}: ${error.message}`, { cause: error });
-}
-
-/** The endpoint failed before it was given the transaction. */
-function unasked({ mayLeave }: Send, error: RpcUnreachable): Submission {
-  return mayLeave() ? lostSubmission(error) : NOT_SENT;
 }
 
 const NOT_SENT: Submission = { result: NOT_STARTED, lost: null };
@@ -150,14 +151,11 @@ function concluded(said: readonly Submission[]): Submitted {
   // The second endpoint has not seen the transactions before this one, so its "nonce too high" proves nothing.
   const result = weightiest(results.filter(({ answer }) => refusal === undefined || answer !== "nonceTooHigh"));
   if (result.answer !== "rejected") return result;
-  const silent = said.find(({ lost }) => lost !== null)?.lost;
-  const isWhole = results.length === said.length && (silent === undefined || silent === null);
-  if (isWhole) return withAgreedCap(result, results);
+  const [silent] = said.flatMap(({ lost }) => lost ?? []);
+  if (results.length === said.length && silent === undefined) return withAgreedCap(result, results);
   const why = silent?.message ?? "sending was stopped first";
-  return {
-    answer: "unknown",
-    detail: shorten(`refused (${result.detail ?? "without a message"}), and not confirmed: ${why}`),
-  };
+  const detail = shorten(`refused (${result.detail ?? "without a message"}), and not confirmed: ${why}`);
+  return { answer: "unknown", detail };
 }
 
 /** A gas cap counts only if every endpoint that was asked named one. Then the highest counts. */
@@ -191,9 +189,9 @@ export async function sendUnsigned(
       if (!reply.ok && reply.error instanceof RpcNotStarted) throw reply.error;
       const { result, lost } = readHashReply(reply);
       if (lost !== null) throw lost;
+      if (!isStarted(result)) return result;
       const isTaken = reply.ok && result.answer === "accepted";
-      const txHash = isTaken ? read.hash(reply.result, "eth_sendTransaction") : null;
-      return isStarted(result) ? { ...result, txHash } : result;
+      return { ...result, txHash: isTaken ? read.hash(reply.result, "eth_sendTransaction") : null };
     });
   } catch (error) {
     if (error instanceof RpcNotStarted) return NOT_STARTED;
@@ -206,12 +204,4 @@ function toParameter(from: Address, transaction: UnsignedTransaction) {
   const { to, data, accessList } = transaction;
   const list = accessList.length === 0 ? undefined : accessList;
   return defined({ from, to: to ?? undefined, data, ...amountsInHex(transaction), accessList: list });
-}
-
-/** Every amount of a transaction as JSON-RPC writes it: chain id, nonce, value, gas and prices. */
-export function amountsInHex({ chainId, nonce, value, gas, fees }: UnsignedTransaction) {
-  const { type: _, ...prices } = fees;
-  const amounts = Object.entries({ chainId, nonce, value, gas, ...prices });
-  const inHex = amounts.map(([name, amount]) => [name, numberToHex(amount)]);
-  return Object.fromEntries(inHex) as Readonly<Record<string, Hex>>;
 }

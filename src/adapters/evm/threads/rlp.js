@@ -9,9 +9,7 @@
 export const EMPTY = "80";
 
 /** @param {string} hex with prefix */
-export function bytes(hex) {
-  return byteString(hex.slice(2));
-}
+export const bytes = (hex) => byteString(hex.slice(2));
 
 /** @param {bigint | number} value */
 export function integer(value) {
@@ -20,24 +18,16 @@ export function integer(value) {
 }
 
 /** RLP integers have no leading zero byte, and zero is the empty string. @param {string} hex without prefix */
-export function integerFromHex(hex) {
-  return byteString(wholeBytes(hex.startsWith("0") ? hex.replace(/^0+/, "") : hex));
-}
+export const integerFromHex = (hex) => byteString(wholeBytes(hex.startsWith("0") ? hex.replace(/^0+/, "") : hex));
 
 /** @param {string} digits */
-function wholeBytes(digits) {
-  return digits.length % 2 === 0 ? digits : `0${digits}`;
-}
+const wholeBytes = (digits) => (digits.length % 2 === 0 ? digits : `0${digits}`);
 
 /** @param {string} hex of whole bytes, no prefix */
-export function byteString(hex) {
-  return hex.length === 2 && hex < "80" ? hex : header(0x80, hex.length / 2) + hex;
-}
+export const byteString = (hex) => (hex.length === 2 && hex < "80" ? hex : header(0x80, hex.length / 2) + hex);
 
 /** @param {string} content */
-export function list(content) {
-  return header(0xc0, content.length / 2) + content;
-}
+export const list = (content) => header(0xc0, content.length / 2) + content;
 
 /**
  * @param {0x80 | 0xc0} kind

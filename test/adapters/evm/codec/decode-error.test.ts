@@ -42,7 +42,7 @@ describe("an error of the caller's ABI", () => {
     ["no ABI", [], short],
     ["an ABI of nonsense", [null, 1, "x"], short],
     ["an ABI that lies about itself", [{ type: "error", name: "Short", inputs: "all" }], short],
-    // protects [Attacks] src/adapters/evm/codec/decode-error.ts
+    // protects [Attacks] src/adapters/evm/codec/error-texts.ts
   ])("is null if it does not match: %s", (_, given, data) => {
     expect(decodeError(given, data as `0x${string}`)).toBeNull();
   });

@@ -1,7 +1,7 @@
 /** Receipts from a single endpoint, checked against the hash of their block; on a real EVM behind a proxy. */
 import { afterEach, describe, expect, it } from "vitest";
 import { BlockProver } from "../../../../src/adapters/evm/proof/block-prover.ts";
-import { Endpoint } from "../../../../src/adapters/evm/rpc/endpoint.ts";
+import { Endpoint } from "../../../../src/adapters/evm/rpc/endpoints.ts";
 import { createTransport } from "../../../../src/adapters/evm/rpc/transport.ts";
 import { systemClock } from "../../../../src/adapters/system/clock.ts";
 import type { Hash } from "../../../../src/domain/lane.ts";

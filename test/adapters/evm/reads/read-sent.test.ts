@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fetchBySenderAndNonce, fetchCountAt, fetchSentInBlock } from "../../../../src/adapters/evm/reads/read-sent.ts";
-import { BadAnswer } from "../../../../src/adapters/evm/rpc/quantities.ts";
-import { RpcErrorAnswer, type RpcReply } from "../../../../src/adapters/evm/rpc/rpc-errors.ts";
+import { BadAnswer, RpcErrorAnswer, type RpcReply } from "../../../../src/adapters/evm/rpc/rpc-errors.ts";
 import type { Address } from "../../../../src/domain/lane.ts";
 
 const SENDER: Address = `0x${"5e".repeat(20)}`;

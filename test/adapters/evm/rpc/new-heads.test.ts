@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { NewHeads } from "../../../../src/adapters/evm/rpc/new-heads.ts";
+import { openNewHeads } from "../../../../src/adapters/evm/rpc/new-heads.ts";
 import { createManualClock, type ManualClock } from "../../../doubles/manual-clock.ts";
 import { SocketServer } from "../../../support/socket-server.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
@@ -12,13 +12,13 @@ const HEAD = JSON.stringify({
 
 let server: SocketServer;
 let clock: ManualClock;
-let heads: NewHeads;
+let heads: ReturnType<typeof openNewHeads>;
 let hints = 0;
 beforeEach(async () => {
   server = new SocketServer();
   clock = createManualClock();
   hints = 0;
-  heads = new NewHeads({ url: await server.listen(), clock, entropy: { random: () => 0.5 } });
+  heads = openNewHeads({ url: await server.listen(), clock, entropy: { random: () => 0.5 } });
   heads.subscribe(() => void hints++);
   await subscribed(1);
 });

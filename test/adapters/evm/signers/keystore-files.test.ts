@@ -4,8 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decryptKeystoreJsonSync, scryptSync as ethersScrypt } from "ethers";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { encryptKeystore, loadKeystoreDirectory } from "../../../../src/adapters/evm/signers/keystore.ts";
-import { importKey, listKeyFiles, newKey } from "../../../../src/adapters/evm/signers/keystore-files.ts";
+import {
+  encryptKeystore,
+  importKey,
+  listKeyFiles,
+  loadKeystoreDirectory,
+  newKey,
+} from "../../../../src/adapters/evm/signers/keystore.ts";
 import { parsePrivateKeys, type SigningKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
 
 // The one that ethers brings is JavaScript: ten seconds of a processor for a key.
@@ -26,7 +31,7 @@ async function keystore(password = "correct horse\n") {
 }
 
 describe("an imported key", () => {
-  // protects [Signers] src/adapters/evm/signers/keystore-files.ts
+  // protects [Signers] src/adapters/evm/signers/keystore.ts
   it("is a file that only this user can read, named like geth's, that ethers and a node can open", async () => {
     const source = await keystore();
     const { address, file } = await importKey(source, ` 0x${HEX}\n`, NOW);
@@ -41,7 +46,7 @@ describe("an imported key", () => {
     expect(await readdir(source.directory)).toHaveLength(1);
   });
 
-  // protects [Signers] src/adapters/evm/signers/keystore-files.ts
+  // protects [Signers] src/adapters/evm/signers/keystore.ts
   it("is refused if it exists, is no key, or the password is empty", async () => {
     const source = await keystore();
     await importKey(source, HEX, NOW);

@@ -168,7 +168,7 @@ describe("a keystore directory", () => {
     expect(keys).toEqual([KEY_HEX, other, linked].map(keyOf));
   });
 
-  // protects [Signers] src/adapters/evm/signers/secret-file.ts
+  // protects [Signers] src/adapters/evm/signers/private-keys.ts
   it("refuses a key file, and a password file, that other users can read", async () => {
     await store("a.json", KEY_HEX);
     for (const file of [join(directory, "a.json"), passwordFile]) {

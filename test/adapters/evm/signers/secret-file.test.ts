@@ -2,8 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { BadKey } from "../../../../src/adapters/evm/signers/private-keys.ts";
-import { judgeOpenness, readSecretFile } from "../../../../src/adapters/evm/signers/secret-file.ts";
+import { BadKey, judgeOpenness, readSecretFile } from "../../../../src/adapters/evm/signers/private-keys.ts";
 import { foreignFile } from "../../../support/foreign-file.ts";
 
 const OURS = 1_000;
@@ -22,12 +21,12 @@ describe("a file with a secret", () => {
     ["root's, and everybody writes it", { uid: ROOT, mode: 0o646 }, "refused"],
     ["another user's, who keeps it to himself", { uid: 1_001, mode: 0o600 }, "fine"],
     ["on a system without users", { uid: 0, mode: 0o666, ownUid: undefined }, "fine"],
-    // protects [Signers] src/adapters/evm/signers/secret-file.ts
+    // protects [Signers] src/adapters/evm/signers/private-keys.ts
   ] as const)("%s: is judged", (_, file, expected) => {
     expect(judgeOpenness({ ownUid: OURS, readOnly: false, ...file })).toBe(expected);
   });
 
-  // protects [Signers] src/adapters/evm/signers/secret-file.ts
+  // protects [Signers] src/adapters/evm/signers/private-keys.ts
   it("is read only if no other user can read it, and the refusal says what to do", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));
@@ -42,7 +41,7 @@ describe("a file with a secret", () => {
     );
   });
 
-  // protects [Signers] src/adapters/evm/signers/secret-file.ts
+  // protects [Signers] src/adapters/evm/signers/private-keys.ts
   it("is read with a warning if it belongs to another user", async () => {
     const folder = await mkdtemp(join(tmpdir(), "fencepost-secret-"));
     onTestFinished(() => rm(folder, { recursive: true }));

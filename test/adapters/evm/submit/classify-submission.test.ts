@@ -1,7 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classifySubmission, namedGasCap } from "../../../../src/adapters/evm/submit/classify-submission.ts";
-import { SUBMISSION_WORDINGS } from "../../../../src/adapters/evm/submit/submission-wordings.ts";
+import {
+  classifySubmission,
+  namedGasCap,
+  SUBMISSION_WORDINGS,
+} from "../../../../src/adapters/evm/submit/submission-wordings.ts";
 import type { SubmitAnswer } from "../../../../src/domain/chain/answers.ts";
 import { NODE_ANSWERS, WRAPPED_ANSWERS } from "../node-answers.ts";
 
@@ -104,7 +107,7 @@ describe("answers that gateways wrap", () => {
   });
 });
 
-// protects [Chains that differ] src/adapters/evm/submit/classify-submission.ts
+// protects [Chains that differ] src/adapters/evm/submit/submission-wordings.ts
 describe("texts that are classified as unknown", () => {
   it.each([
     ["a contract's own text", "execution reverted: nonce too low", 3],

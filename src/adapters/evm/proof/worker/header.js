@@ -1,7 +1,6 @@
 // @ts-check
 import { list } from "../../threads/rlp.js";
-import { data, isPresent, quantity } from "./fields.js";
-import { keccak } from "./keccak.js";
+import { data, isPresent, keccak, quantity } from "./fields.js";
 
 /**
  * @typedef {import("./fields.js").Fields} Fields

@@ -1,6 +1,6 @@
 // @ts-check
 import { byteString, EMPTY, integer, list } from "../../threads/rlp.js";
-import { keccak } from "./keccak.js";
+import { keccak } from "./fields.js";
 
 /**
  * Root of the Merkle Patricia trie (Yellow Paper, appendix D) with the keys RLP(0), RLP(1), …. A block commits to its
@@ -55,9 +55,7 @@ function branch(entries, depth) {
 }
 
 /** A node of 32 bytes or more is referenced by its hash; a smaller one is embedded in its parent. @param {string} encoded */
-function reference(encoded) {
-  return encoded.length < 64 ? encoded : byteString(keccak(encoded));
-}
+const reference = (encoded) => (encoded.length < 64 ? encoded : byteString(keccak(encoded)));
 
 /**
  * Hex-prefix encoding: a prefix with the kind of node and the parity of the path's length (Yellow Paper, appendix C).
@@ -65,6 +63,4 @@ function reference(encoded) {
  * @param {string} path
  * @param {0 | 2} kind 0: extension, 2: leaf
  */
-function compact(path, kind) {
-  return path.length % 2 === 0 ? `${kind}0${path}` : `${kind + 1}${path}`;
-}
+const compact = (path, kind) => (path.length % 2 === 0 ? `${kind}0${path}` : `${kind + 1}${path}`);

@@ -1,10 +1,9 @@
 // @ts-check
-import { fieldsOf, isPresent, listOf, NotEncodable, numberOf, textOf } from "./fields.js";
+import { BadAnswer } from "../../threads/read.js";
+import { fieldsOf, isPresent, keccak, listOf, numberOf, textOf } from "./fields.js";
 import { headerHash } from "./header.js";
-import { keccak } from "./keccak.js";
 import { orderedTrieRoot } from "./ordered-trie.js";
-import { encodeReceipt } from "./receipts.js";
-import { encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
+import { encodeReceipt, encodeTransaction, LAST_TYPE, pricePaid, typeOf } from "./transactions.js";
 
 /**
  * Checks a block that a node shows against the block's hash: the header must hash to it, transactions and receipts to
@@ -46,20 +45,16 @@ export function proveBlock(evidence) {
     if (foreign !== undefined) return unprovable(`it contains a transaction of type ${typeOf(foreign)}`);
     return proveContents(evidence, block, transactions);
   } catch (error) {
-    if (error instanceof NotEncodable) return unprovable(error.message);
+    if (error instanceof BadAnswer) return unprovable(error.message);
     throw error;
   }
 }
 
 /** A reason that applies to every block of the chain. @param {string} detail @returns {Unprovable} */
-function unprovable(detail) {
-  return { kind: "unprovable", of: "chain", detail };
-}
+const unprovable = (detail) => ({ kind: "unprovable", of: "chain", detail });
 
 /** @param {string} detail @returns {Contradicts} */
-function contradicts(detail) {
-  return { kind: "contradicts", detail };
-}
+const contradicts = (detail) => ({ kind: "contradicts", detail });
 
 /**
  * @param {BlockEvidence} evidence

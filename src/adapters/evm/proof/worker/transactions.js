@@ -10,9 +10,7 @@ import { data, fieldsOf, isPresent, listOf, numberOf, quantity, receiver } from 
 export const LAST_TYPE = 4;
 
 /** Old nodes omit the type of a legacy transaction. @param {Fields} fields */
-export function typeOf({ type }) {
-  return isPresent(type) ? Number(numberOf(type)) : 0;
-}
+export const typeOf = ({ type }) => (isPresent(type) ? Number(numberOf(type)) : 0);
 
 /**
  * Bytes in the transactions root: the signed transaction without blob sidecars.
@@ -83,4 +81,27 @@ export function pricePaid(transaction, baseFeePerGas) {
   const cap = numberOf(transaction.maxFeePerGas);
   const wished = numberOf(baseFeePerGas ?? "0x0") + numberOf(transaction.maxPriorityFeePerGas);
   return wished < cap ? wished : cap;
+}
+
+/**
+ * Encoding of a receipt in the receipts root: status, cumulative gas, bloom and logs (EIP-658, EIP-2718). It contains
+ * neither the transaction's hash, nor its own gas, nor the address of a created contract.
+ *
+ * @param {import("./fields.js").Fields} receipt
+ * @returns {string} hex without prefix
+ */
+export function encodeReceipt(receipt) {
+  const { status, cumulativeGasUsed, logsBloom, logs } = receipt;
+  const type = typeOf(receipt);
+  const body = list(quantity(status) + quantity(cumulativeGasUsed) + data(logsBloom) + list(encodeLogs(logs)));
+  return type === 0 ? body : integer(type) + body;
+}
+
+/** @param {unknown} logs */
+function encodeLogs(logs) {
+  const encoded = listOf(logs).map((log) => {
+    const { address, topics, data: content } = fieldsOf(log);
+    return list(data(address) + list(listOf(topics).map(data).join("")) + data(content));
+  });
+  return encoded.join("");
 }

@@ -33,13 +33,13 @@ const ENOUGH = 64;
 /** Resolves when the channel is closed by either side. */
 export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Promise<void> {
   const lines = new Lines();
-  const answers = new Answers(channel, ports.clock);
+  const say = answersTo(channel, ports.clock);
   let serving: Promise<(line: string) => Promise<void>> | null = null;
   channel.setEncoding("utf8");
   channel.on("data", (chunk: string) => {
     for (const line of lines.take(chunk)) {
-      if (line === "?") answers.say("?");
-      else if (serving === null) serving = begin(line, ports, answers);
+      if (line === "?") say("?");
+      else if (serving === null) serving = begin(line, ports, say);
       else void serving.then((serve) => serve(line));
     }
   });
@@ -48,50 +48,43 @@ export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Pro
 }
 
 /** Collects the answers of one turn of the event loop into one write. */
-class Answers {
-  private readonly channel: Duplex;
-  private readonly clock: Clock;
-  private waiting = "";
-  private weight = 0;
-
-  constructor(channel: Duplex, clock: Clock) {
-    this.channel = channel;
-    this.clock = clock;
-  }
-
-  say(line: string, weight = ENOUGH): void {
-    if (this.waiting === "" && weight < ENOUGH) this.clock.soon(() => this.send());
-    this.waiting += `${line}\n`;
-    this.weight += weight;
-    if (this.weight >= ENOUGH) this.send();
-  }
-
-  private send(): void {
-    if (this.waiting !== "" && this.channel.writable) this.channel.write(this.waiting);
-    this.waiting = "";
-    this.weight = 0;
-  }
+function answersTo(channel: Duplex, clock: Clock) {
+  let waiting = "";
+  let total = 0;
+  const send = (): void => {
+    if (waiting !== "" && channel.writable) channel.write(waiting);
+    waiting = "";
+    total = 0;
+  };
+  return (line: string, weight = ENOUGH): void => {
+    if (waiting === "" && weight < ENOUGH) clock.soon(send);
+    waiting += `${line}\n`;
+    total += weight;
+    if (total >= ENOUGH) send();
+  };
 }
 
-async function begin(line: string, { clock, maskOf }: ServeSignerPorts, answers: Answers) {
+type Say = ReturnType<typeof answersTo>;
+
+async function begin(line: string, { clock, maskOf }: ServeSignerPorts, say: Say) {
   let mask = (_: string): string => "it could not begin";
   try {
     const beginning = decodeBeginning(line);
     mask = await maskOf(beginning);
-    const warn = (message: string): void => answers.say(`w${mask(message)}`);
+    const warn = (message: string): void => say(`w${mask(message)}`);
     const { sources, environment, bounds } = beginning;
     const signer = await openSigner({ sources, environment, clock, warn, startWorker: null });
     const addresses = signer.addresses();
     const atNode = addresses.filter((address) => signer.custody(address) === "node");
-    answers.say(`h${JSON.stringify({ addresses, atNode, curve: signer.curve })}`);
-    return serving(signer, bounds, answers, mask);
+    say(`h${JSON.stringify({ addresses, atNode, curve: signer.curve })}`);
+    return serving(signer, bounds, say, mask);
   } catch (error) {
-    answers.say(`f${encodeFailure(error, mask)}`);
+    say(`f${encodeFailure(error, mask)}`);
     return async () => undefined;
   }
 }
 
-function serving(signer: Signer, first: SigningBounds, answers: Answers, mask: (text: string) => string) {
+function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: string) => string) {
   const memory = new PayloadMemory();
   let bounds = first;
   const refuse = ({ address, term, transactions }: SignRequest): void => {
@@ -122,9 +115,9 @@ function serving(signer: Signer, first: SigningBounds, answers: Answers, mask: (
       const request = decodeRequest(line);
       refuse(request);
       const signed = await sign(request);
-      answers.say(`=${encodeSigned(request.id, signed)}`, signed.length);
+      say(`=${encodeSigned(request.id, signed)}`, signed.length);
     } catch (error) {
-      answers.say(`!${line.slice(0, line.indexOf(" "))} ${encodeFailure(error, mask)}`);
+      say(`!${line.slice(0, line.indexOf(" "))} ${encodeFailure(error, mask)}`);
     }
   };
 }

@@ -10,8 +10,9 @@ import { messageOf } from "../../../../domain/text/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";
 import type { Entropy } from "../../../../ports/entropy.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
+import { pendingRequests } from "../../threads/pending.ts";
 import type { LocalSigner } from "../local-signer.ts";
-import type { Warn } from "../secret-file.ts";
+import type { Warn } from "../private-keys.ts";
 import {
   type Beginning,
   decodeFailure,
@@ -77,14 +78,9 @@ export async function openSigningProcess(options: SigningProcessOptions): Promis
   }
 }
 
-interface Pending {
-  readonly resolve: (signed: readonly SignedTransaction[]) => void;
-  readonly reject: (error: Error) => void;
-}
-
 class SigningProcess {
   private readonly options: SigningProcessOptions;
-  private readonly pending = new Map<number, Pending>();
+  private readonly pending = pendingRequests<readonly SignedTransaction[]>();
   private readonly closing = new AbortController();
   private current: Launched | null = null;
   /** Reason why no request is possible now; null if the process is ready. */
@@ -92,7 +88,6 @@ class SigningProcess {
   /** Also sent to a process that replaces this one. Null: not known yet. */
   private policies: string | null = null;
   private outgoing = "";
-  private nextId = 0;
   private failures = 0;
   private hasWarned = false;
 
@@ -133,11 +128,9 @@ class SigningProcess {
   sign(request: Omit<SignRequest, "id">): Promise<readonly SignedTransaction[]> {
     if (this.away !== null) return Promise.reject(new SignerAway(`the signing process ${this.away}`));
     if (request.transactions.length === 0) return Promise.resolve([]);
-    return new Promise((resolve, reject) => {
-      const id = this.nextId++;
+    return this.pending.add((id) => {
       if (this.outgoing === "") queueMicrotask(() => this.flush());
       this.outgoing += `${encodeRequest({ id, ...request })}\n`;
-      this.pending.set(id, { resolve, reject });
     });
   }
 
@@ -162,7 +155,7 @@ class SigningProcess {
   private flush(): void {
     const lines = this.outgoing;
     this.outgoing = "";
-    if (this.current === null || this.pending.size === 0) return;
+    if (this.current === null || this.pending.size() === 0) return;
     this.current.hold(true);
     this.current.channel.write(lines);
   }
@@ -172,8 +165,8 @@ class SigningProcess {
     const { channel } = launched;
     const markAlive = this.watch(launched);
     const kinds: Readonly<Record<string, (text: string) => void>> = {
-      "=": (text) => this.settle(text, (each, signed) => each.resolve(decodeSigned(signed))),
-      "!": (text) => this.settle(text, (each, failure) => each.reject(decodeFailure(failure))),
+      "=": (text) => this.pending.take(Number.parseInt(text, 10))?.resolve(decodeSigned(afterId(text))),
+      "!": (text) => this.pending.take(Number.parseInt(text, 10))?.reject(decodeFailure(afterId(text))),
       h: (text) => hello.resolve(JSON.parse(text) as Hello),
       f: (text) => hello.reject(decodeFailure(text)),
       w: (text) => (this.hasWarned ? undefined : this.options.warn?.(text)),
@@ -184,16 +177,8 @@ class SigningProcess {
     channel.on("data", (chunk: string) => {
       markAlive();
       for (const line of lines.take(chunk)) kinds[line.charAt(0)]?.(line.slice(1));
-      if (this.pending.size === 0 && this.away === null) launched.hold(false);
+      if (this.pending.size() === 0 && this.away === null) launched.hold(false);
     });
-  }
-
-  private settle(text: string, how: (pending: Pending, rest: string) => void): void {
-    const at = text.indexOf(" ");
-    const id = Number(text.slice(0, at));
-    const pending = this.pending.get(id);
-    this.pending.delete(id);
-    if (pending !== undefined) how(pending, text.slice(at + 1));
   }
 
   /**
@@ -204,7 +189,7 @@ class SigningProcess {
     const look = (): void => {
       if (this.current !== launched) return;
       if (!isAlive) launched.kill();
-      isAlive = this.pending.size === 0 && this.away === null;
+      isAlive = this.pending.size() === 0 && this.away === null;
       if (!isAlive && launched.channel.writable) launched.channel.write("?\n");
       cancel = this.options.clock.after(SILENT_MS, look);
     };
@@ -240,8 +225,9 @@ class SigningProcess {
     this.current = null;
     this.away = why;
     this.outgoing = "";
-    const owed = [...this.pending.values()];
-    this.pending.clear();
-    for (const { reject } of owed) reject(new SignerAway(`the signing process ${why}`));
+    this.pending.abandon(new SignerAway(`the signing process ${why}`));
   }
 }
+
+/** An answer begins with the request's id. */
+const afterId = (text: string): string => text.slice(text.indexOf(" ") + 1);

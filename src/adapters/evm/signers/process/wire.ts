@@ -38,9 +38,7 @@ export interface SignRequest {
 }
 
 /** JSON has no bigint and no set. */
-export function encodeBeginning(beginning: Beginning): string {
-  return serialize(beginning).toString("base64");
-}
+export const encodeBeginning = (beginning: Beginning): string => serialize(beginning).toString("base64");
 
 export function decodeBeginning(text: string): Beginning {
   const bytes = Buffer.from(text, "base64");
@@ -136,13 +134,11 @@ export function decodeSigned(text: string): readonly SignedTransaction[] {
   });
 }
 
-interface Failure {
+interface Failure
+  extends Partial<Pick<SigningRefused, "index" | "undeclared">>,
+    Partial<Pick<SignerAway, "lies" | "signed">> {
   readonly kind: "refused" | "away" | "badKey" | "failed";
   readonly message: string;
-  readonly index?: number;
-  readonly undeclared?: boolean;
-  readonly lies?: boolean;
-  readonly signed?: readonly SignedTransaction[];
 }
 
 /** An error that the other side can rebuild; `mask` hides secrets in its message. */

@@ -4,18 +4,19 @@
  * machine or pod.
  */
 import { createSign } from "node:crypto";
-import { SignerAway } from "../../../../ports/signer.ts";
-import { BadKey } from "../private-keys.ts";
-import { readSecretFile } from "../secret-file.ts";
-import { type KeyService, openKeys, refusal, renewed } from "./key-service.ts";
+import { BadKey, readSecretFile } from "../private-keys.ts";
 import {
   type Environment,
+  type KeyService,
   membersOf,
+  openKeys,
+  refusal,
+  renewed,
   type ServicePorts,
   type ServiceRequest,
   type SignerPorts,
   textOf,
-} from "./service-http.ts";
+} from "./key-service.ts";
 
 const KMS = "https://cloudkms.googleapis.com/";
 const SCOPE = "https://www.googleapis.com/auth/cloudkms";
@@ -23,10 +24,7 @@ const METADATA_HOST = "metadata.google.internal";
 
 export function openGcpKms(versions: readonly string[], ports: SignerPorts) {
   return openKeys(ports, (service) => {
-    const token = renewed(
-      () => fetchToken(service),
-      ({ untilMs }) => untilMs - ports.clock.monotonicMs(),
-    );
+    const token = renewed(ports.clock, () => fetchToken(service));
     return versions.map((each) => keyOf(service, token, each));
   });
 }
@@ -34,19 +32,18 @@ export function openGcpKms(versions: readonly string[], ports: SignerPorts) {
 function keyOf({ http, environment }: ServicePorts, token: () => Promise<Token>, version: string): KeyService {
   const name = `Google Cloud KMS key ${version}`;
   const base = environment.CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS || KMS;
-  const ask = async (request: Pick<ServiceRequest, "method" | "body">, path: string) => {
+  const ask = async (path: string, request: Pick<ServiceRequest, "method" | "body"> = {}) => {
     const headers = { authorization: `Bearer ${(await token()).value}`, "content-type": "application/json" };
-    const { status, text } = await http.ask({ ...request, url: `${base}v1/${version}${path}`, headers });
-    const answer = membersOf(text);
-    if (status === 200) return answer;
-    throw refusal(name, status, textOf((answer.error as { message?: unknown } | undefined)?.message));
+    const { status, members } = await http.ask({ ...request, url: `${base}v1/${version}${path}`, headers });
+    if (status === 200) return members;
+    throw refusal(name, status, textOf(Object(members.error).message));
   };
   return {
     name,
-    publicKey: async () => textOf((await ask({ method: "GET" }, "/publicKey")).pem),
+    publicKey: async () => textOf((await ask("/publicKey")).pem),
     signHash: async (hash) => {
       const body = JSON.stringify({ digest: { sha256: Buffer.from(hash).toString("base64") } });
-      const { signature } = await ask({ method: "POST", body }, ":asymmetricSign");
+      const { signature } = await ask(":asymmetricSign", { method: "POST", body });
       return Buffer.from(textOf(signature), "base64");
     },
   };
@@ -59,20 +56,19 @@ async function fetchToken(ports: ServicePorts) {
   const { http, clock, environment } = ports;
   const file = environment.GOOGLE_APPLICATION_CREDENTIALS;
   const askedAtMs = clock.monotonicMs();
-  const { status, text } = await http.ask(file ? await accountRequest(ports, file) : metadataRequest(environment));
-  const { access_token: value, expires_in: seconds } = membersOf(text);
+  const { status, members } = await http.ask(file ? await accountRequest(ports, file) : metadataRequest(environment));
+  const { access_token: value, expires_in: seconds } = members;
   if (status === 200 && typeof value === "string" && typeof seconds === "number") {
     return { value, untilMs: askedAtMs + seconds * 1_000 };
   }
-  throw new SignerAway(
-    `no access token for Google Cloud: ${file ? "the token endpoint" : "the metadata server"} answered ${status}`,
-  );
+  const from = file ? "the token endpoint" : "the metadata server";
+  throw refusal(`no access token for Google Cloud: ${from}`, status, "");
 }
 
 function metadataRequest({ GCE_METADATA_HOST }: Environment): ServiceRequest {
   const path = "computeMetadata/v1/instance/service-accounts/default/token";
   const url = `http://${GCE_METADATA_HOST || METADATA_HOST}/${path}`;
-  return { method: "GET", url, headers: { "metadata-flavor": "Google" }, timeoutMs: 2_000 };
+  return { url, headers: { "metadata-flavor": "Google" }, timeoutMs: 2_000 };
 }
 
 /** RFC 7523: a JWT signed with the account's key, exchanged for a token at the endpoint that the file names. */

@@ -1,16 +1,69 @@
 /**
- * Keys in a key management service. It signs a hash and returns an ECDSA signature in DER. Ethereum also needs a low s
- * (EIP-2) and the parity; they are computed here, which verifies the signature.
+ * Keys outside this process. A service signs each transaction, and the signature is checked here.
+ *
+ * A key management service signs a hash and returns an ECDSA signature in DER. Ethereum also needs a low s (EIP-2) and
+ * the parity; they are computed here, which verifies the signature.
  */
 import { createPublicKey } from "node:crypto";
+import { Agent, request } from "undici";
 import type { Address } from "../../../../domain/lane.ts";
-import { messageOf } from "../../../../domain/text/thrown.ts";
-import { SignerAway } from "../../../../ports/signer.ts";
-import { addressOf, BadKey } from "../private-keys.ts";
-import { type EncodedTransaction, encodeTransaction } from "../worker/serialise.js";
-import { signTransaction } from "../worker/sign.js";
-import { CURVE_ORDER, HALF_ORDER, isSignedBy, type RemoteKey, wrongAnswer } from "./remote-key.ts";
-import { openServiceHttp, type ServicePorts, type SignerPorts } from "./service-http.ts";
+import { codeOf, messageOf } from "../../../../domain/text/thrown.ts";
+import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
+import type { Clock } from "../../../../ports/clock.ts";
+import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
+import { addressOf, BadKey, type Warn } from "../private-keys.ts";
+import { type Curve, loadCurve } from "../worker/curve.js";
+import {
+  type EncodedTransaction,
+  type EthereumSignature,
+  encodeTransaction,
+  hashToSign,
+  signTransaction,
+} from "../worker/serialise.js";
+
+export type RemoteKey = ReturnType<typeof remoteKey>;
+
+/** Concurrent signatures: a key service takes tens of milliseconds for each, and limits the rate. */
+const AT_ONCE = 16;
+
+export function remoteKey(address: Address, signOne: (transaction: UnsignedTransaction) => Promise<SignedTransaction>) {
+  return {
+    address,
+    /** Signs in order. If one fails, the error contains the signatures before it. */
+    async sign(transactions: readonly UnsignedTransaction[]): Promise<readonly SignedTransaction[]> {
+      const signed: SignedTransaction[] = [];
+      for (let from = 0; from < transactions.length; from += AT_ONCE) {
+        const asked = await Promise.allSettled(transactions.slice(from, from + AT_ONCE).map(signOne));
+        for (const answer of asked) {
+          if (answer.status === "fulfilled") signed.push(answer.value);
+          else throw withSigned(answer.reason, signed);
+        }
+      }
+      return signed;
+    },
+  };
+}
+
+function withSigned(cause: unknown, signed: readonly SignedTransaction[]): SignerAway {
+  return new SignerAway(messageOf(cause), { signed, lies: cause instanceof SignerAway && cause.lies, cause });
+}
+
+/** Order of secp256k1, and half of it: nodes refuse a signature with a higher s (EIP-2). */
+const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+export const HALF_ORDER = CURVE_ORDER / 2n;
+
+let curve: Promise<Curve> | null = null;
+
+/** True if the address's key signed exactly this transaction. */
+export async function isSignedBy(address: Address, transaction: EncodedTransaction, signature: EthereumSignature) {
+  // Loaded once, and only for keys outside this process.
+  curve ??= loadCurve();
+  const key = await (await curve).recover(hashToSign(transaction), signature);
+  return key !== null && addressOf(key) === address;
+}
+
+/** The service answered, but not with the signature that was asked for. */
+export const wrongAnswer = (message: string): SignerAway => new SignerAway(message, { lies: true });
 
 export interface KeyService {
   /** Name for messages, such as "AWS KMS key alias/hot". */
@@ -21,41 +74,45 @@ export interface KeyService {
   signHash(hash: Uint8Array): Promise<Uint8Array>;
 }
 
-/** Opens every key of one service, or none: the connections are closed if one fails. */
-export async function openKeys(ports: SignerPorts, services: (ports: ServicePorts) => readonly KeyService[]) {
+/** Opens every key of one service, or none. */
+export function openKeys(ports: SignerPorts, services: (ports: ServicePorts) => readonly KeyService[]) {
   const http = openServiceHttp(ports.clock);
+  return openAll(http, () => Promise.all(services({ ...ports, http }).map(openKey)));
+}
+
+/** The connections are closed if a key cannot be opened. */
+export async function openAll(http: Pick<ServiceHttp, "close">, open: () => Promise<readonly RemoteKey[]>) {
   try {
-    return { keys: await Promise.all(services({ ...ports, http }).map(openKey)), close: () => http.close() };
+    return { keys: await open(), close: () => http.close() };
   } catch (error) {
     await http.close();
     throw error;
   }
 }
 
-/** Reuses a credential until five minutes before it ends, by `leftMs`; null: it does not end. A fetch that failed is repeated at the next use. */
-export function renewed<T>(fetch: () => Promise<T>, leftMs: (credential: T) => number | null): () => Promise<T> {
+const RENEW_AHEAD_MS = 5 * 60_000;
+
+/**
+ * Reuses a credential until five minutes before `untilMs`, the monotonic time at which it ends. A fetch that failed is
+ * repeated at the next use.
+ */
+export function renewed<T extends { readonly untilMs: number }>(clock: Clock, fetch: () => Promise<T>) {
   let known: Promise<T> | null = null;
-  return async () => {
+  return async (): Promise<T> => {
     const current = await known?.catch(() => null);
-    const left = current == null ? 0 : leftMs(current);
-    if (known === null || (left !== null && left < RENEW_AHEAD_MS)) known = fetch();
+    if (known === null || (current?.untilMs ?? 0) - clock.monotonicMs() < RENEW_AHEAD_MS) known = fetch();
     return known;
   };
 }
 
-const RENEW_AHEAD_MS = 5 * 60_000;
-
-async function openKey(service: KeyService): Promise<RemoteKey> {
-  const address = addressOf(pointOf(service.name, await service.publicKey()));
-  return {
-    address,
-    sign: async (transaction) => {
-      const encoded = encodeTransaction(transaction);
-      return signTransaction(encoded, async (hash) => {
-        return provenSignature(service.name, address, encoded, parseDer(service.name, await service.signHash(hash)));
-      });
-    },
-  };
+async function openKey({ name, publicKey, signHash }: KeyService): Promise<RemoteKey> {
+  const address = addressOf(pointOf(name, await publicKey()));
+  return remoteKey(address, (transaction) => {
+    const encoded = encodeTransaction(transaction);
+    return signTransaction(encoded, async (hash) => {
+      return provenSignature(name, address, encoded, parseDer(name, await signHash(hash)));
+    });
+  });
 }
 
 /** The public point, 65 bytes. A key on another curve than secp256k1 is a configuration error. */
@@ -71,38 +128,34 @@ function pointOf(name: string, key: Buffer | string): Buffer {
 }
 
 /** Both s and n − s are valid; nodes accept the lower one (EIP-2). The parity is found by trying both. */
-async function provenSignature(name: string, address: Address, encoded: EncodedTransaction, { r, s }: Scalars) {
-  const low = s > HALF_ORDER ? CURVE_ORDER - s : s;
-  const scalars = { r: r.toString(16).padStart(64, "0"), s: low.toString(16).padStart(64, "0") };
+async function provenSignature(name: string, address: Address, encoded: EncodedTransaction, [r, s]: Scalars) {
+  const [high, low] = [r, s > HALF_ORDER ? CURVE_ORDER - s : s].map((each) => each.toString(16).padStart(64, "0"));
   for (const yParity of [0, 1] as const) {
-    const signature = { ...scalars, yParity };
+    const signature = { r: high as string, s: low as string, yParity };
     if (await isSignedBy(address, encoded, signature)) return signature;
   }
   throw wrongAnswer(`${name} signed something else, or with another key than that of ${address}`);
 }
 
+type Scalars = readonly [r: bigint, s: bigint];
+
 /**
  * Parses SEQUENCE { INTEGER r, INTEGER s } (RFC 3279) without trailing bytes. Both integers are shorter than 128 bytes,
  * so lengths have one byte.
  */
-function parseDer(name: string, der: Uint8Array) {
+function parseDer(name: string, der: Uint8Array): Scalars {
   const rLength = der[3] ?? 0;
   const sAt = 4 + rLength;
   const sLength = der[sAt + 1] ?? 0;
   const isWhole = der[1] === der.length - 2 && sAt + 2 + sLength === der.length;
   const isSequence = der[0] === 0x30 && der[2] === 2 && der[sAt] === 2;
   if (!isSequence || !isWhole || rLength === 0 || sLength === 0) throw wrongAnswer(`${name} gave no ECDSA signature`);
-  const [r, s] = [integer(der.subarray(4, sAt)), integer(der.subarray(sAt + 2))];
-  const isScalar = (value: bigint) => value > 0n && value < CURVE_ORDER;
-  if (!isScalar(r) || !isScalar(s)) throw wrongAnswer(`${name} gave a signature that is none of secp256k1`);
-  return { r, s };
+  const scalars = [integer(der.subarray(4, sAt)), integer(der.subarray(sAt + 2))] as const;
+  if (scalars.every((each) => each > 0n && each < CURVE_ORDER)) return scalars;
+  throw wrongAnswer(`${name} gave a signature that is none of secp256k1`);
 }
 
-type Scalars = ReturnType<typeof parseDer>;
-
-function integer(bytes: Uint8Array): bigint {
-  return BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
-}
+const integer = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
 
 const LONGEST_WORDS = 300;
 
@@ -111,3 +164,65 @@ export function refusal(name: string, status: number, said: string): SignerAway 
   const words = said.replace(/\p{Cc}+/gu, " ").slice(0, LONGEST_WORDS);
   return new SignerAway(`${name} answered ${status}${words === "" ? "" : `: ${words}`}`);
 }
+
+export interface ServiceRequest {
+  readonly method?: "GET" | "POST" | "PUT";
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Shorter for a server that may not exist. */
+  readonly timeoutMs?: number;
+}
+
+type ServiceHttp = ReturnType<typeof openServiceHttp>;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface SignerPorts {
+  readonly clock: Clock;
+  /** Regions, credentials and addresses of key services, under the names that their own tools read. */
+  readonly environment: Environment;
+  readonly warn?: Warn | undefined;
+}
+
+export interface ServicePorts extends SignerPorts {
+  readonly http: ServiceHttp;
+}
+
+const TIMEOUT_MS = 10_000;
+const MAX_ANSWER_BYTES = 256 * 1024;
+
+/** HTTP for the REST interfaces of key services. Redirects are not followed: credentials must reach no other host. */
+export function openServiceHttp(clock: Clock) {
+  const agent = new Agent({ connections: 16, maxResponseSize: MAX_ANSWER_BYTES, headersTimeout: 0, bodyTimeout: 0 });
+  return {
+    /** Resolves with any status. Throws `SignerAway`, which names only the host, if there is no answer. */
+    async ask({ url, timeoutMs = TIMEOUT_MS, ...options }: ServiceRequest) {
+      const deadline = new AbortController();
+      const cancelTimer = clock.after(timeoutMs, () => deadline.abort());
+      try {
+        const { statusCode, body } = await request(url, { ...options, dispatcher: agent, signal: deadline.signal });
+        const text = await body.text();
+        return { status: statusCode, text, members: membersOf(text) };
+      } catch (cause) {
+        const failure = `is not reachable (${codeOf(cause) ?? "connection failed"})`;
+        const why = deadline.signal.aborted ? `gave no answer in ${timeoutMs} ms` : failure;
+        throw new SignerAway(`${new URL(url).origin} ${why}`, { cause });
+      } finally {
+        cancelTimer();
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Members of a JSON object; empty for any other text. */
+export function membersOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -3,8 +3,7 @@
  * engine could sign without giving the key out, but has no secp256k1.
  */
 import { BadKey } from "../private-keys.ts";
-import { refusal } from "./key-service.ts";
-import { membersOf, openServiceHttp, type SignerPorts, textOf } from "./service-http.ts";
+import { openServiceHttp, refusal, type SignerPorts, textOf } from "./key-service.ts";
 
 /** Hex keys, in the order of the paths. */
 export async function readVaultKeys(
@@ -18,10 +17,11 @@ export async function readVaultKeys(
   try {
     const keys: string[] = [];
     for (const path of paths) {
-      const { status, text } = await http.ask({ method: "GET", url: new URL(`/v1/${path}`, address).href, headers });
-      const { data, errors } = membersOf(text) as { data?: VaultSecret; errors?: readonly unknown[] };
-      if (status !== 200) throw refusal(`Vault's ${path}`, status, textOf(errors?.[0]));
-      const key = data?.data?.privateKey ?? data?.privateKey;
+      const { status, members } = await http.ask({ url: new URL(`/v1/${path}`, address).href, headers });
+      if (status !== 200) throw refusal(`Vault's ${path}`, status, textOf(Object(members.errors)[0]));
+      // Version 2 of the KV engine nests the secret one level deeper than version 1.
+      const secret = Object(members.data);
+      const key: unknown = Object(secret.data).privateKey ?? secret.privateKey;
       if (typeof key !== "string") throw new BadKey(`Vault's ${path} has no field privateKey`);
       keys.push(key);
     }
@@ -29,10 +29,4 @@ export async function readVaultKeys(
   } finally {
     await http.close();
   }
-}
-
-/** Version 2 of the KV engine nests the secret one level deeper than version 1. */
-interface VaultSecret {
-  readonly data?: { readonly privateKey?: unknown } | null;
-  readonly privateKey?: unknown;
 }

@@ -6,22 +6,16 @@
  * (EthTransaction.java), whatever the request contains. A compromised signer could sign any receiver. So the signed
  * bytes must match the request, and the signature the account.
  */
-import { parseTransaction } from "viem/utils";
 import type { Address, Hex } from "../../../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
 import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
-import { decodeTransaction } from "../../codec/decode-transaction.ts";
+import { amountsInHex, decodeTransaction, parsePayload, TYPES } from "../../codec/decode-transaction.ts";
 import { openHttp } from "../../rpc/http.ts";
 import { RpcUnreachable } from "../../rpc/rpc-errors.ts";
 import { encodeCall, parseBody, readSingle } from "../../rpc/wire.ts";
-import { amountsInHex } from "../../submit/submit-transactions.ts";
-import { keccak256 } from "../../threads/keccak.js";
-import { BadKey } from "../private-keys.ts";
-import { readSecretFile, readWhole } from "../secret-file.ts";
-import { toHex } from "../worker/hex.js";
-import { type EthereumSignature, encodeTransaction, serialiseSigned } from "../worker/serialise.js";
-import { HALF_ORDER, isSignedBy, type RemoteKey, wrongAnswer } from "./remote-key.ts";
-import type { SignerPorts } from "./service-http.ts";
+import { BadKey, readSecretFile, readWhole } from "../private-keys.ts";
+import { type EthereumSignature, encodeTransaction, signTransaction } from "../worker/serialise.js";
+import { HALF_ORDER, isSignedBy, openAll, remoteKey, type SignerPorts, wrongAnswer } from "./key-service.ts";
 
 export interface RemoteSignerSource {
   readonly url: string;
@@ -53,20 +47,15 @@ export async function openWeb3Signer(source: RemoteSignerSource, ports: Pick<Sig
     throw new SignerAway(`${said}${reply.error.message}`, { cause: reply.error });
   };
 
-  try {
+  return openAll(http, async () => {
     const addresses = chosen(source, http.label, await ask("eth_accounts", []));
-    const keys = addresses.map((address): RemoteKey => {
-      const sign = async (transaction: UnsignedTransaction) => {
+    return addresses.map((address) =>
+      remoteKey(address, async (transaction) => {
         const answer = await ask("eth_signTransaction", [requestOf(address, transaction)]);
         return checked(answer, address, transaction, http.label);
-      };
-      return { address, sign };
-    });
-    return { keys, close: () => http.close() };
-  } catch (error) {
-    await http.close();
-    throw error;
-  }
+      }),
+    );
+  });
 }
 
 async function readTls({ caFile, certFile, keyFile }: RemoteSignerSource, { warn }: Pick<SignerPorts, "warn">) {
@@ -93,8 +82,8 @@ function chosen({ addresses }: RemoteSignerSource, label: string, answer: unknow
  */
 function requestOf(from: Address, transaction: UnsignedTransaction) {
   const { to, data, fees, accessList } = transaction;
-  const type = { legacy: "0x0", eip2930: "0x1", eip1559: "0x2" }[fees.type];
-  return { from, to, data, ...amountsInHex(transaction), type, ...(fees.type === "legacy" ? {} : { accessList }) };
+  const list = fees.type === "legacy" ? {} : { accessList };
+  return { from, to, data, ...amountsInHex(transaction), type: TYPES[fees.type], ...list };
 }
 
 async function checked(
@@ -108,35 +97,32 @@ async function checked(
   const rawTransaction = answer.toLowerCase() as Hex;
   const encoded = encodeTransaction(transaction);
   const signature = signatureOf(rawTransaction);
-  if (signature === null || `0x${serialiseSigned(encoded, signature)}` !== rawTransaction) {
-    throw wrongAnswer(
-      `${label} signed another transaction than it was asked to: ${await difference(rawTransaction, transaction)}`,
-    );
+  const signed = signature && (await signTransaction(encoded, () => signature));
+  if (signature === null || signed?.rawTransaction !== rawTransaction) {
+    const how = await difference(rawTransaction, transaction);
+    throw wrongAnswer(`${label} signed another transaction than it was asked to: ${how}`);
   }
   if (BigInt(`0x${signature.s}`) > HALF_ORDER)
     throw wrongAnswer(`${label} made a signature that no node takes (EIP-2: its s is too high)`);
   if (!(await isSignedBy(address, encoded, signature)))
     throw wrongAnswer(`${label} signed with another key than that of ${address}`);
-  return { rawTransaction, txHash: toHex(keccak256(Buffer.from(rawTransaction.slice(2), "hex"))) };
+  return signed;
 }
 
 /** Null if the transaction is not signed. */
 function signatureOf(rawTransaction: Hex): EthereumSignature | null {
   try {
-    const parsed = parseTransaction(rawTransaction as Parameters<typeof parseTransaction>[0]);
-    const { r, s, v, yParity } = parsed as { r?: Hex; s?: Hex; v?: bigint; yParity?: number };
-    if (r === undefined || s === undefined) return null;
+    const { signature } = parsePayload(rawTransaction);
+    if (signature === null) return null;
     // Legacy v is 27 or 28, or 35 and above (EIP-155); odd and even give the parity.
-    const parity = yParity ?? Number(((v ?? 0n) + 1n) % 2n);
-    return { r: digits(r), s: digits(s), yParity: parity === 0 ? 0 : 1 };
+    const { r, s, v = 0n, yParity = Number((v + 1n) % 2n) } = signature;
+    return { r: digits(r), s: digits(s), yParity: yParity === 0 ? 0 : 1 };
   } catch {
     return null;
   }
 }
 
-function digits(hex: Hex): string {
-  return hex.slice(2).padStart(64, "0");
-}
+const digits = (hex: Hex): string => hex.slice(2).padStart(64, "0");
 
 const FIELDS = ["chainId", "nonce", "to", "value", "data", "gas", "fees", "accessList"] as const;
 

@@ -1,7 +1,7 @@
 // @ts-check
 // The package's entry point also loads a Bitcoin Cash virtual machine (170 ms and 18 MB more).
 import { instantiateSecp256k1 } from "@bitauth/libauth/build/lib/crypto/secp256k1.js";
-import { toHex } from "./hex.js";
+import { toHex } from "./serialise.js";
 
 /**
  * @typedef {import("./serialise.js").EthereumSignature} EthereumSignature

@@ -1,9 +1,11 @@
 // @ts-check
+import { keccak256 } from "../../threads/keccak.js";
 import { bytes, EMPTY, integer, integerFromHex, list } from "../../threads/rlp.js";
 
 /**
  * @typedef {import("../../../../domain/transaction/transaction.ts").UnsignedTransaction} UnsignedTransaction
  * @typedef {import("../../../../domain/transaction/transaction.ts").AccessListEntry} AccessListEntry
+ * @typedef {import("../../../../ports/signer.ts").SignedTransaction} SignedTransaction
  */
 
 /**
@@ -64,3 +66,19 @@ function accessListOf(entries) {
     entries.map(({ address, storageKeys }) => list(bytes(address) + list(storageKeys.map(bytes).join("")))).join(""),
   );
 }
+
+/**
+ * @param {EncodedTransaction} transaction
+ * @param {(hash: Uint8Array) => EthereumSignature | Promise<EthereumSignature>} sign of its hash
+ * @returns {Promise<SignedTransaction>}
+ */
+export async function signTransaction(transaction, sign) {
+  const raw = serialiseSigned(transaction, await sign(hashToSign(transaction)));
+  return { rawTransaction: `0x${raw}`, txHash: toHex(keccak256(Buffer.from(raw, "hex"))) };
+}
+
+/** @param {EncodedTransaction} transaction */
+export const hashToSign = (transaction) => keccak256(Buffer.from(serialiseUnsigned(transaction), "hex"));
+
+/** @param {Uint8Array} bytes @returns {`0x${string}`} */
+export const toHex = (bytes) => `0x${Buffer.from(bytes).toString("hex")}`;

@@ -1,6 +1,6 @@
 // @ts-check
 import { loadCurve } from "./curve.js";
-import { signTransaction } from "./sign.js";
+import { signTransaction } from "./serialise.js";
 
 /**
  * Signs with the keys given at start; requests name a key by its index.

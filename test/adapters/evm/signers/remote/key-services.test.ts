@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseTransaction } from "viem";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openSigner, type SignerSources } from "../../../../../src/adapters/evm/signers/open-signer.ts";
-import { signedHeaders } from "../../../../../src/adapters/evm/signers/remote/aws-sigv4.ts";
+import { signedHeaders } from "../../../../../src/adapters/evm/signers/remote/aws-kms.ts";
 import { systemClock } from "../../../../../src/adapters/system/clock.ts";
 import type { Hex } from "../../../../../src/domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../../src/domain/transaction/transaction.ts";

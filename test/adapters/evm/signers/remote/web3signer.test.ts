@@ -142,7 +142,7 @@ describe("a remote signer", () => {
   it.each<[string, Hex, (raw: Hex) => Hex, RegExp]>([
     ["of another key", `0x${"44".repeat(32)}`, (raw) => raw, /another key than that of/],
     ["with a high s", KEY, withHighS, /no node takes/],
-    // protects [Signers] src/adapters/evm/signers/remote/remote-key.ts
+    // protects [Signers] src/adapters/evm/signers/remote/key-service.ts
   ])("that gives a signature %s is not believed", async (_, key, change, words) => {
     const service = await serve();
     const signer = await open(service);
@@ -184,7 +184,7 @@ describe("a remote signer", () => {
     expect(await signer.sign(ADDRESS, [TRANSFER])).toHaveLength(1);
   });
 
-  // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/remote-key.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/adapters/evm/signers/remote/key-service.ts
   it("keeps the signatures before the one that failed", async () => {
     const service = await serve();
     const signer = await open(service);
