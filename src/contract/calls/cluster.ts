@@ -39,6 +39,7 @@ export const LaneLeases = named("LaneLeases", { items: Type.Array(LaneLease) });
 export type LaneLeases = Static<typeof LaneLeases>;
 
 export const Health = named("Health", { status: oneOf(["ok"]), version: Type.String() });
+export type Health = Static<typeof Health>;
 
 const ChainReadiness = Type.Object({
   chainId: ChainId,
