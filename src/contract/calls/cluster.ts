@@ -1,32 +1,32 @@
 import { type Static, Type } from "typebox";
 import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
-import { named, nullable, oneOf, query } from "../schemas/shapes.ts";
+import { count, list, named, nullable, object, oneOf, ordinal, query, text, truth } from "../schemas/shapes.ts";
 import { ADMIN, type CallScope, declared, READ } from "./call.ts";
 
 const identity = {
-  nodeId: Type.String({ description: "The node's name; it keeps it over restarts where it was given one." }),
-  instanceId: Type.String({ description: "One life of the node: new at each start." }),
+  nodeId: text("The node's name; it keeps it over restarts where it was given one."),
+  instanceId: text("One life of the node: new at each start."),
 };
 
 export const ClusterNode = named("ClusterNode", {
   ...identity,
-  url: Type.String({ description: "Where other nodes reach it; empty for one that is embedded and serves no HTTP." }),
-  version: Type.String(),
+  url: text("Where other nodes reach it; empty for one that is embedded and serves no HTTP."),
+  version: text(),
   mode: oneOf(["basic", "worker-queue"]),
   startedAt: Timestamp,
   heartbeatAt: Timestamp,
-  lanes: Type.Integer({ minimum: 0, description: "How many lanes it owns." }),
+  lanes: count("How many lanes it owns."),
 });
 export type ClusterNode = Static<typeof ClusterNode>;
 
-export const ClusterNodes = named("ClusterNodes", { items: Type.Array(ClusterNode) });
+export const ClusterNodes = named("ClusterNodes", { items: list(ClusterNode) });
 export type ClusterNodes = Static<typeof ClusterNodes>;
 
 export const LaneLease = named("LaneLease", {
   chainId: ChainId,
   signer: Address,
   ...identity,
-  fencingToken: Type.Integer({ minimum: 1, description: "Grows with every owner; the database refuses older ones." }),
+  fencingToken: ordinal("Grows with every owner; the database refuses older ones."),
   acquiredAt: Timestamp,
   expiresAt: Type.String({
     format: "date-time",
@@ -35,39 +35,33 @@ export const LaneLease = named("LaneLease", {
 });
 export type LaneLease = Static<typeof LaneLease>;
 
-export const LaneLeases = named("LaneLeases", { items: Type.Array(LaneLease) });
+export const LaneLeases = named("LaneLeases", { items: list(LaneLease) });
 export type LaneLeases = Static<typeof LaneLeases>;
 
-export const Health = named("Health", { status: oneOf(["ok"]), version: Type.String() });
+export const Health = named("Health", { status: oneOf(["ok"]), version: text() });
 export type Health = Static<typeof Health>;
 
-const ChainReadiness = Type.Object({
+const ChainReadiness = object({
   chainId: ChainId,
-  reachable: Type.Boolean(),
-  head: nullable(Type.Integer({ minimum: 0 })),
-  signersAway: Type.Integer({
-    minimum: 0,
-    description: "Lanes of this node whose signer does not sign now; GET /signers names them.",
-  }),
+  reachable: truth(),
+  head: nullable(count()),
+  signersAway: count("Lanes of this node whose signer does not sign now; GET /signers names them."),
 });
 
 export const Readiness = named(
   "Readiness",
   {
-    ready: Type.Boolean(),
-    database: Type.Boolean(),
-    chains: Type.Array(ChainReadiness),
-    draining: Type.Boolean({ description: "The node is on its way out; requests are still taken." }),
+    ready: truth(),
+    database: truth(),
+    chains: list(ChainReadiness),
+    draining: truth("The node is on its way out; requests are still taken."),
   },
-  { description: "Says which part is missing." },
+  "Says which part is missing.",
 );
 export type Readiness = Static<typeof Readiness>;
 
 export const ReadinessQuery = query({
-  chain: Type.Integer({
-    minimum: 1,
-    description: "Chain id: ready where this chain is served. Without it, where any of the configured chains is.",
-  }),
+  chain: ordinal("Chain id: ready where this chain is served. Without it, where any of the configured chains is."),
 });
 
 export const KillOrder = named("KillOrder", {
@@ -76,22 +70,20 @@ export const KillOrder = named("KillOrder", {
 export type KillOrder = Static<typeof KillOrder>;
 
 export const KillSwitchState = named("KillSwitchState", {
-  durable: Type.Boolean({
-    description: "Every order in force is written down and outlives the node. False: that is tried until it is.",
-  }),
-  kills: Type.Array(
-    Type.Object({
-      killId: Type.String(),
+  durable: truth("Every order in force is written down and outlives the node. False: that is tried until it is."),
+  kills: list(
+    object({
+      killId: text(),
       signer: nullable(Address),
-      actor: Type.String(),
-      reason: Type.String(),
+      actor: text(),
+      reason: text(),
     }),
-    { description: "The orders in force, as the node that was asked knows them; `signer` null is everything." },
+    "The orders in force, as the node that was asked knows them; `signer` null is everything.",
   ),
-  nodes: Type.Array(Type.Object({ nodeId: Type.String(), url: Type.String(), told: Type.Boolean() }), {
-    description:
-      "After an order: the other nodes, and whether each has said within the time of the answer that it holds to it.",
-  }),
+  nodes: list(
+    object({ nodeId: text(), url: text(), told: truth() }),
+    "After an order: the other nodes, and whether each has said within the time of the answer that it holds to it.",
+  ),
 });
 export type KillSwitchState = Static<typeof KillSwitchState>;
 

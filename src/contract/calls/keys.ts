@@ -1,13 +1,13 @@
 import { type Static, Type } from "typebox";
 import { MOST_PER_SECOND, SCOPES } from "../../domain/keys/principal.ts";
 import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
-import { closed, nullable, oneOf, optional, query } from "../schemas/shapes.ts";
+import { closed, list, nullable, object, oneOf, optional, query, text } from "../schemas/shapes.ts";
 import { ADMIN, declared } from "./call.ts";
 
 /** API keys that are managed while the nodes run. */
 
 const Name = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$", examples: ["checkout"] });
-const Scopes = Type.Array(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
+const Scopes = list(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
 const SecretId = Type.String({ pattern: "^[0-9a-f]{8,64}$", description: "The beginning of the secret's digest." });
 const CreatesPerSecond = Type.Integer({
   minimum: 1,
@@ -27,8 +27,8 @@ const QueueShare = Type.Number({
 const terms = {
   name: Name,
   scopes: Scopes,
-  signers: nullable(Type.Array(Address, { description: "The only ones that it may see and use; null: all." })),
-  chains: nullable(Type.Array(ChainId, { description: "As signers." })),
+  signers: nullable(list(Address, "The only ones that it may see and use; null: all.")),
+  chains: nullable(list(ChainId, "As signers.")),
   createsPerSecond: nullable(CreatesPerSecond),
   readsPerSecond: nullable(ReadsPerSecond),
   queueShare: nullable(QueueShare),
@@ -38,8 +38,8 @@ export const AddKey = closed("AddKey", {
   name: Name,
   ...optional({
     scopes: Scopes,
-    signers: Type.Array(Address, { minItems: 1 }),
-    chains: Type.Array(ChainId, { minItems: 1 }),
+    signers: list(Address, { minItems: 1 }),
+    chains: list(ChainId, { minItems: 1 }),
     createsPerSecond: CreatesPerSecond,
     readsPerSecond: ReadsPerSecond,
     queueShare: QueueShare,
@@ -49,17 +49,17 @@ export type AddKey = Static<typeof AddKey>;
 
 export const NewKey = closed("NewKey", {
   ...terms,
-  secret: Type.String({ description: "Told this once: the database has its digest alone." }),
+  secret: text("Told this once: the database has its digest alone."),
   secretId: SecretId,
 });
 export type NewKey = Static<typeof NewKey>;
 
 export const Keys = closed("Keys", {
-  items: Type.Array(
+  items: list(
     closed("Key", {
       ...terms,
       createdAt: Timestamp,
-      secrets: Type.Array(Type.Object({ secretId: SecretId, createdAt: Timestamp })),
+      secrets: list(object({ secretId: SecretId, createdAt: Timestamp })),
     }),
   ),
 });

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { CreateTransaction } from "../schemas/create.ts";
 import { Address, ChainId, Decimal, Timestamp } from "../schemas/scalars.ts";
-import { closed, named, nullable, optional, query } from "../schemas/shapes.ts";
+import { closed, count, list, named, nullable, object, optional, query, text, truth } from "../schemas/shapes.ts";
 import { ADMIN, declared, READ, TRANSACTION_BYTES } from "./call.ts";
 
 const KeyName = Type.String({
@@ -10,25 +10,22 @@ const KeyName = Type.String({
   description: "The name of an API key.",
   examples: ["payments"],
 });
-const Rule = Type.String({
-  description:
-    "Which rule does not allow it, or has it wait for approval: `signer` or `key`, and the name that it has in the policy.",
-  examples: ["signer.maxCost.perDay"],
-});
+const Rule = text(
+  "Which rule does not allow it, or has it wait for approval: `signer` or `key`, and the name that it has in the policy.",
+  "signer.maxCost.perDay",
+);
 
 export const PolicyCheck = closed("PolicyCheck", { ...CreateTransaction.properties, key: Type.Optional(KeyName) });
 export type PolicyCheck = Static<typeof PolicyCheck>;
 
 export const PolicyVerdict = named("PolicyVerdict", {
-  allowed: Type.Boolean(),
+  allowed: truth(),
   value: Decimal,
   cost: Decimal,
   ...optional({
-    awaitsApproval: Type.Boolean({
-      description: "It would wait until a second API key has approved it; `rule` says why.",
-    }),
+    awaitsApproval: truth("It would wait until a second API key has approved it; `rule` says why."),
     rule: Rule,
-    detail: Type.String({ description: "The same in words." }),
+    detail: text("The same in words."),
   }),
 });
 export type PolicyVerdict = Static<typeof PolicyVerdict>;
@@ -38,24 +35,15 @@ const Document = Type.Unsafe<Readonly<Record<string, unknown>>>({
   additionalProperties: true,
   description: "The policy document.",
 });
-const Version = Type.Integer({ minimum: 0, description: "Counts changes of the document." });
+const Version = count("Counts changes of the document.");
 
 export const PoliciesInForce = named("PoliciesInForce", {
   version: Version,
-  hash: nullable(
-    Type.String({
-      description: "SHA-256 of the policies; null where there are none.",
-      examples: ["0x00"],
-    }),
-  ),
+  hash: nullable(text("SHA-256 of the policies; null where there are none.", "0x00")),
   policies: nullable(Document),
   changedAt: nullable(Timestamp),
-  changedBy: nullable(
-    Type.String({
-      description: "`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.",
-    }),
-  ),
-  reason: nullable(Type.String()),
+  changedBy: nullable(text("`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.")),
+  reason: nullable(text()),
 });
 export type PoliciesInForce = Static<typeof PoliciesInForce>;
 
@@ -63,15 +51,12 @@ export const ApplyPolicies = closed("ApplyPolicies", {
   policies: Document,
   reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept for the audit." }),
   ...optional({
-    expectedVersion: Type.Integer({
-      minimum: 0,
-      description: "The version that was read before: 409 where another one is in force.",
-    }),
+    expectedVersion: count("The version that was read before: 409 where another one is in force."),
   }),
 });
 export type ApplyPolicies = Static<typeof ApplyPolicies>;
 
-const windows = Type.Object({
+const windows = object({
   value: Decimal,
   cost: Decimal,
   maxValue: nullable(Decimal),
@@ -81,8 +66,8 @@ const used = { since: Timestamp, hour: windows, day: windows };
 
 export const PolicyUsage = named("PolicyUsage", {
   at: Timestamp,
-  signers: Type.Array(Type.Object({ chainId: ChainId, signer: Address, ...used })),
-  keys: Type.Array(Type.Object({ chainId: ChainId, key: KeyName, ...used })),
+  signers: list(object({ chainId: ChainId, signer: Address, ...used })),
+  keys: list(object({ chainId: ChainId, key: KeyName, ...used })),
 });
 export type PolicyUsage = Static<typeof PolicyUsage>;
 

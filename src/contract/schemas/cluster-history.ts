@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Address, ChainId, Timestamp } from "./scalars.ts";
-import { named, nullable, oneOf, query } from "./shapes.ts";
+import { list, named, nullable, oneOf, ordinal, query, text, truth } from "./shapes.ts";
 
 const HISTORY_LIMIT = 500;
 
@@ -9,39 +9,39 @@ const Takeover = named(
   {
     chainId: ChainId,
     signer: Address,
-    from: nullable(Type.String({ description: "The node that acted before; null: none did." })),
-    to: Type.String({ description: "The node that acts since." }),
-    fencingToken: Type.Integer({ minimum: 1 }),
-    why: nullable(Type.String({ description: "What ended the one before, where that is known." })),
+    from: nullable(text("The node that acted before; null: none did.")),
+    to: text("The node that acts since."),
+    fencingToken: ordinal(),
+    why: nullable(text("What ended the one before, where that is known.")),
     at: Timestamp,
   },
-  { description: "A lane that came to another node." },
+  "A lane that came to another node.",
 );
 
 const PastNode = named("PastNode", {
-  nodeId: Type.String(),
-  instanceId: Type.String(),
-  version: Type.String(),
+  nodeId: text(),
+  instanceId: text(),
+  version: text(),
   startedAt: Timestamp,
   heartbeatAt: Timestamp,
-  state: oneOf(["alive", "draining", "expired", "gone"], {
-    description:
-      "expired: its heartbeat ran out, and no node has taken its lanes yet. gone: it ended, or was declared dead.",
-  }),
+  state: oneOf(
+    ["alive", "draining", "expired", "gone"],
+    "expired: its heartbeat ran out, and no node has taken its lanes yet. gone: it ended, or was declared dead.",
+  ),
 });
 
 const DatabasePast = named("DatabasePast", {
-  epoch: Type.Integer({ minimum: 1 }),
-  systemIdentifier: Type.String(),
-  timeline: Type.String(),
-  mayHaveLost: Type.Boolean({ description: "Commits may be missing: lanes waited for an operator." }),
+  epoch: ordinal(),
+  systemIdentifier: text(),
+  timeline: text(),
+  mayHaveLost: truth("Commits may be missing: lanes waited for an operator."),
   seenAt: Timestamp,
 });
 
 export const ClusterHistory = named("ClusterHistory", {
-  takeovers: Type.Array(Takeover, { description: "Newest first." }),
-  nodes: Type.Array(PastNode, { description: "Those that are and those that were, newest first." }),
-  database: Type.Array(DatabasePast, { description: "Which databases the nodes have worked on, newest first." }),
+  takeovers: list(Takeover, "Newest first."),
+  nodes: list(PastNode, "Those that are and those that were, newest first."),
+  database: list(DatabasePast, "Which databases the nodes have worked on, newest first."),
 });
 export type ClusterHistory = Static<typeof ClusterHistory>;
 

@@ -2,16 +2,14 @@ import { type Static, Type } from "typebox";
 import { STATES } from "../../domain/transaction/transitions.ts";
 import { Problem } from "./problem.ts";
 import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, TxId } from "./scalars.ts";
-import { closed, nullable, oneOf, optional } from "./shapes.ts";
+import { closed, described, list, nullable, object, oneOf, optional, record, truth } from "./shapes.ts";
 
 /** What POST /tx and POST /tx/batch take and answer. The create stage validates it in depth; this is its description and its type. */
 
 export const FeeType = oneOf(["legacy", "eip2930", "eip1559"]);
 
 const AccessList = Type.Unsafe<readonly { readonly address: string; readonly storageKeys: readonly string[] }[]>(
-  Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }), {
-    description: "EIP-2930 access list.",
-  }),
+  list(object({ address: Address, storageKeys: list(Hash) }), "EIP-2930 access list."),
 );
 
 const pricing = optional({
@@ -24,10 +22,8 @@ const pricing = optional({
   type: FeeType,
 });
 
-const Arguments = Type.Unsafe<readonly unknown[]>(Type.Array(Type.Unknown()));
-const Abi = Type.Unsafe<readonly unknown[]>(
-  Type.Array(Type.Unknown(), { description: "JSON, or human-readable lines." }),
-);
+const Arguments = Type.Unsafe<readonly unknown[]>(list(Type.Unknown()));
+const Abi = Type.Unsafe<readonly unknown[]>(list(Type.Unknown(), "JSON, or human-readable lines."));
 
 const transfer = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1000000000000000" };
 
@@ -73,9 +69,7 @@ export type DeployPayload = Static<typeof DeployPayload>;
 
 export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
 
-const Metadata = Type.Record(Type.String(), Type.Unknown(), {
-  description: "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.",
-});
+const Metadata = record(Type.Unknown(), "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.");
 
 const Pool = closed(
   "SignerPool",
@@ -96,10 +90,9 @@ const Pool = closed(
   },
 );
 
-export const AllowNoCode = Type.Boolean({
-  description:
-    "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
-});
+export const AllowNoCode = truth(
+  "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
+);
 
 const ValidUntil = Type.String({
   format: "date-time",
@@ -108,11 +101,10 @@ const ValidUntil = Type.String({
   examples: ["2026-11-02T09:45:00Z"],
 });
 
-const ExactNonce = Type.Unsafe<number>({
-  ...Nonce,
-  description:
-    "For callers whose guard against a double is a nonce of their own: given exactly, or refused as CONFLICT with `nextNonce`. Leave it out and Fencepost gives the next one. Not compared between repeats.",
-});
+const ExactNonce = described(
+  Nonce,
+  "For callers whose guard against a double is a nonce of their own: given exactly, or refused as CONFLICT with `nextNonce`. Leave it out and Fencepost gives the next one. Not compared between repeats.",
+);
 
 export const CreateTransaction = closed(
   "CreateTransaction",
@@ -135,9 +127,7 @@ const created = {
   chainId: ChainId,
   signer: Address,
   nonce: nullable(Nonce),
-  state: oneOf(STATES, {
-    description: "CREATED, without a nonce: it waits, for approval where a policy asks for that.",
-  }),
+  state: oneOf(STATES, "CREATED, without a nonce: it waits, for approval where a policy asks for that."),
   requestId: nullable(RequestId),
 };
 
@@ -156,13 +146,14 @@ const CreatedItem = closed("CreatedItem", {
 export const BATCH_ITEMS_LIMIT = 1_000;
 
 export const CreateBatch = closed("CreateBatch", {
-  transactions: Type.Array(CreateTransaction, { maxItems: BATCH_ITEMS_LIMIT }),
+  transactions: list(CreateTransaction, { maxItems: BATCH_ITEMS_LIMIT }),
 });
 export type CreateBatch = Static<typeof CreateBatch>;
 
 export const BatchResults = closed("BatchResults", {
-  results: Type.Array(Type.Union([CreatedItem, Problem]), {
-    description: "One per transaction, in order. Partial success is normal: look at each status.",
-  }),
+  results: list(
+    Type.Union([CreatedItem, Problem]),
+    "One per transaction, in order. Partial success is normal: look at each status.",
+  ),
 });
 export type BatchResults = Static<typeof BatchResults>;

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { POOL_NAME } from "../../domain/nonces/pool.ts";
+import { text } from "./shapes.ts";
 
 export const Address = Type.String({
   pattern: "^0x[0-9a-fA-F]{40}$",
@@ -60,10 +61,7 @@ export const TxId = Type.String({
   examples: ["019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d"],
 });
 
-export const Owner = Type.String({
-  description: "The name of the API key that asked for it; null where no key is asked for.",
-  examples: ["checkout"],
-});
+export const Owner = text("The name of the API key that asked for it; null where no key is asked for.", "checkout");
 
 export const RequestId = Type.String({
   minLength: 1,

@@ -27,14 +27,30 @@ import {
   Timestamp,
   TxId,
 } from "./scalars.ts";
-import { named, nullable, oneOf, optional, query } from "./shapes.ts";
+import {
+  count,
+  described,
+  limit,
+  list,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  ordinal,
+  query,
+  record,
+  text,
+  truth,
+} from "./shapes.ts";
 
 const LIST_LIMIT = 1_000;
 
 const State = oneOf(STATES);
-export const SubStateWord = oneOf(Object.values(SUB_STATES).flat() as SubState[], {
-  description: "How far it has come, or why it ended.",
-});
+export const SubStateWord = oneOf(
+  Object.values(SUB_STATES).flat() as SubState[],
+  "How far it has come, or why it ended.",
+);
 
 const fees = optional({ gasPrice: Decimal, maxFeePerGas: Decimal, maxPriorityFeePerGas: Decimal });
 
@@ -46,15 +62,15 @@ const NormalisedPayload = named(
     value: Decimal,
     ...optional({ gas: Decimal, type: FeeType }),
     ...fees,
-    accessList: Type.Optional(Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }))),
+    accessList: Type.Optional(list(object({ address: Address, storageKeys: list(Hash) }))),
   },
-  { description: "What the caller asked for, in one form. `to` is null for a deployment." },
+  "What the caller asked for, in one form. `to` is null for a deployment.",
 );
 
 const Attempt = named(
   "Attempt",
   {
-    ordinal: Type.Integer({ minimum: 1 }),
+    ordinal: ordinal(),
     kind: oneOf(ATTEMPT_KINDS),
     txHash: nullable(AnsweredHash),
     gas: Decimal,
@@ -62,27 +78,21 @@ const Attempt = named(
     ...fees,
     createdAt: Timestamp,
     firstSentAt: nullable(Timestamp),
-    private: Type.Optional(
-      Type.Boolean({ description: "Only private endpoints (`send: only`) were given it, and it is not disclosed." }),
-    ),
+    private: Type.Optional(truth("Only private endpoints (`send: only`) were given it, and it is not disclosed.")),
   },
-  {
-    description:
-      "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
-  },
+  "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
 );
 
 const Receipt = named("Receipt", {
   txHash: AnsweredHash,
-  blockNumber: Type.Integer({ minimum: 0 }),
+  blockNumber: count(),
   blockHash: AnsweredHash,
-  transactionIndex: Type.Integer({ minimum: 0 }),
+  transactionIndex: count(),
   status: oneOf(["success", "reverted"]),
   verified: Type.Optional(
-    Type.Boolean({
-      description:
-        "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
-    }),
+    truth(
+      "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
+    ),
   ),
   gasUsed: Decimal,
   effectiveGasPrice: nullable(Decimal),
@@ -95,46 +105,41 @@ const HistoryEntry = named("HistoryEntry", {
   fromState: nullable(State),
   state: State,
   subState: nullable(SubStateWord),
-  nodeId: nullable(Type.String()),
+  nodeId: nullable(text()),
   fencingToken: nullable(Type.Integer()),
-  reason: nullable(Type.String()),
+  reason: nullable(text()),
   actor: nullable(
-    Type.String({
-      description:
-        "Where this step was decided: `operator:<name of the API key>`, `hook`, `policy`, or `caller` for what its `validUntil` asked for.",
-    }),
+    text(
+      "Where this step was decided: `operator:<name of the API key>`, `hook`, `policy`, or `caller` for what its `validUntil` asked for.",
+    ),
   ),
   audit: nullable(
-    Type.Object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
+    object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
   ),
-  count: Type.Integer({ minimum: 1, description: "Repeats of one event are one entry." }),
+  count: ordinal("Repeats of one event are one entry."),
   firstAt: Timestamp,
   lastAt: Timestamp,
 });
 
 const Confirmation = named(
   "Confirmation",
-  { number: Type.Integer({ minimum: 0 }), hash: Hash },
-  { description: "A canonical block on top of the receipt's." },
+  { number: count(), hash: Hash },
+  "A canonical block on top of the receipt's.",
 );
 
 const AwaitedApproval = named(
   "AwaitedApproval",
   {
-    rule: Type.String({
-      description: "The bound of a policy that asked for it.",
-      examples: ["signers.*.maxValue.perTransaction"],
-    }),
+    rule: text("The bound of a policy that asked for it.", "signers.*.maxValue.perTransaction"),
     expiresAt: Timestamp,
     worstCost: nullable(
-      Type.Unsafe<string>({
-        ...Decimal,
-        description:
-          "The most that it can cost in wei under the ceilings of the node that answers, value included; null: that node does not serve the chain.",
-      }),
+      described(
+        Decimal,
+        "The most that it can cost in wei under the ceilings of the node that answers, value included; null: that node does not serve the chain.",
+      ),
     ),
   },
-  { description: "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`." },
+  "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`.",
 );
 
 export const Transaction = named(
@@ -151,13 +156,13 @@ export const Transaction = named(
     txHash: nullable(AnsweredHash),
     payload: NormalisedPayload,
     gas: nullable(Decimal),
-    metadata: nullable(Type.Object({}, { additionalProperties: true })),
+    metadata: nullable(object({}, { additionalProperties: true })),
     validUntil: nullable(Timestamp),
     heldSince: nullable(Timestamp),
-    attempts: Type.Array(Attempt),
+    attempts: list(Attempt),
     receipt: nullable(Receipt),
-    lastError: nullable(Type.String()),
-    submitAttempts: Type.Integer({ minimum: 0 }),
+    lastError: nullable(text()),
+    submitAttempts: count(),
     lastSubmittedAt: nullable(Timestamp),
     nextResubmitAt: nullable(Timestamp),
     createdAt: Timestamp,
@@ -165,21 +170,18 @@ export const Transaction = named(
     confirmedAt: nullable(Timestamp),
     ...optional({
       approval: AwaitedApproval,
-      history: Type.Array(HistoryEntry),
-      confirmations: Type.Array(Confirmation),
+      history: list(HistoryEntry),
+      confirmations: list(Confirmation),
       onChain: OnChain,
     }),
   },
-  {
-    description:
-      "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
-  },
+  "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
 );
 export type Transaction = Static<typeof Transaction>;
 
 export const TransactionPage = named("TransactionPage", {
-  items: Type.Array(Transaction),
-  next: nullable(Type.String({ description: "The `after` of the next page; null at the end." })),
+  items: list(Transaction),
+  next: nullable(text("The `after` of the next page; null at the end.")),
 });
 export type TransactionPage = Static<typeof TransactionPage>;
 
@@ -192,7 +194,7 @@ const include = Type.Unsafe<string>({
 
 export const TransactionQuery = query({ include });
 
-export const ByRequestQuery = Type.Object(
+export const ByRequestQuery = object(
   { requestId: RequestId, ...optional({ signer: Address, pool: PoolName, chainId: ChainId, include }) },
   { additionalProperties: false, description: "By the signer, or by the pool that was asked." },
 );
@@ -205,18 +207,16 @@ export const TransactionListQuery = query({
   txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
   order: oneOf(["newest", "oldest"], { default: "newest" }),
   after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
-  limit: Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 50 }),
+  limit: limit(LIST_LIMIT, 50),
 });
 export type TransactionListQuery = Static<typeof TransactionListQuery>;
 
-const Cause = Type.Object({
+const Cause = object({
   code: oneOf(CAUSE_CODES),
-  text: Type.String(),
+  text: text(),
   since: Type.Optional(Timestamp),
   data: Type.Optional(
-    Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Null()]), {
-      description: "The figures of the text; wei as decimal strings.",
-    }),
+    record(Type.Union([text(), Type.Number(), Type.Null()]), "The figures of the text; wei as decimal strings."),
   ),
 });
 
@@ -224,33 +224,29 @@ const OfferedAction = named(
   "OfferedAction",
   {
     action: oneOf(OFFERED_ACTIONS),
-    code: oneOf(HELP_CODES, { description: "The help that it is." }),
-    label: Type.String({ description: "For a button." }),
+    code: oneOf(HELP_CODES, "The help that it is."),
+    label: text("For a button."),
     method: oneOf(["POST", "DELETE"]),
-    path: Type.String(),
-    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-      description: "Complete; `reason` may be put in better words.",
-    }),
-    scope: oneOf(SCOPES, { description: "What the API key needs. Its own maker may cancel with `submit`." }),
+    path: text(),
+    body: record(Type.Union([text(), Type.Number(), truth()]), "Complete; `reason` may be put in better words."),
+    scope: oneOf(SCOPES, "What the API key needs. Its own maker may cancel with `submit`."),
   },
-  { description: "One request that helps, and would be accepted now." },
+  "One request that helps, and would be accepted now.",
 );
 
 export const Explanation = named("Explanation", {
-  summary: Type.String({ description: "What is wrong, what that holds up, and what helps: for a person in a hurry." }),
-  causes: Type.Array(Cause, { description: "What decides first." }),
+  summary: text("What is wrong, what that holds up, and what helps: for a person in a hurry."),
+  causes: list(Cause, "What decides first."),
   blockedBy: Type.Optional(
-    Type.Object(
+    object(
       { txId: Type.Optional(TxId), nonce: Nonce },
-      {
-        description:
-          "What it waits for. Without an id where no transaction holds that nonce, and for a key that is limited to signers or chains.",
-      },
+      "What it waits for. Without an id where no transaction holds that nonce, and for a key that is limited to signers or chains.",
     ),
   ),
-  help: Type.Array(Type.Object({ code: oneOf(HELP_CODES), text: Type.String() }), {
-    description: "What helps now, most useful first; nothing that would be refused, or would change nothing.",
-  }),
-  actions: Type.Array(OfferedAction, { description: "Of that, what a request does." }),
+  help: list(
+    object({ code: oneOf(HELP_CODES), text: text() }),
+    "What helps now, most useful first; nothing that would be refused, or would change nothing.",
+  ),
+  actions: list(OfferedAction, "Of that, what a request does."),
 });
 export type Explanation = Static<typeof Explanation>;
