@@ -23,8 +23,8 @@ export interface Answer {
   readonly schema?: TSchema;
   /** Instead of JSON. */
   readonly contentType?: string;
-  /** Name of its example in `examples.ts`; without it, the title of the schema. */
-  readonly example?: string;
+  /** Members of its example that differ from those of the schema. */
+  readonly example?: object;
   readonly location?: Location;
 }
 
@@ -67,6 +67,8 @@ export interface Call {
   readonly needs?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: TSchema;
+  /** Bodies by their names, if the schema's own example does not do. */
+  readonly examples?: Readonly<Record<string, unknown>>;
   /** The most that its body may have, if that is not the usual. */
   readonly bodyBytes?: number;
   /** Counts against the rate of the key. */

@@ -1,17 +1,29 @@
 import { type Static, Type } from "typebox";
-import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
-import { count, list, named, nullable, object, oneOf, ordinal, query, text, truth } from "../schemas/shapes.ts";
+import { Address, BlockNumber, ChainId, InstanceId, NodeId, Timestamp, Version } from "../schemas/scalars.ts";
+import {
+  count,
+  described,
+  list,
+  named,
+  nullable,
+  object,
+  oneOf,
+  ordinal,
+  query,
+  text,
+  truth,
+} from "../schemas/shapes.ts";
 import { ADMIN, type CallScope, declared, READ } from "./call.ts";
 
 const identity = {
-  nodeId: text("The node's name; it keeps it over restarts where it was given one."),
-  instanceId: text("One life of the node: new at each start."),
+  nodeId: described(NodeId, "The node's name; it keeps it over restarts if it was given one."),
+  instanceId: described(InstanceId, "One life of the node: new at each start."),
 };
 
 export const ClusterNode = named("ClusterNode", {
   ...identity,
-  url: text("Where other nodes reach it; empty for one that is embedded and serves no HTTP."),
-  version: text(),
+  url: text("Where other nodes reach it; empty for one that is embedded and serves no HTTP.", "http://10.0.0.7:3000"),
+  version: Version,
   mode: oneOf(["basic", "worker-queue"]),
   startedAt: Timestamp,
   heartbeatAt: Timestamp,
@@ -28,31 +40,28 @@ export const LaneLease = named("LaneLease", {
   ...identity,
   fencingToken: ordinal("Grows with every owner; the database refuses older ones."),
   acquiredAt: Timestamp,
-  expiresAt: Type.String({
-    format: "date-time",
-    description: "When the owner's heartbeat runs out unless it is renewed: one for all its lanes.",
-  }),
+  expiresAt: described(Timestamp, "When the owner's heartbeat runs out unless it is renewed: one for all its lanes."),
 });
 export type LaneLease = Static<typeof LaneLease>;
 
 export const LaneLeases = named("LaneLeases", { items: list(LaneLease) });
 export type LaneLeases = Static<typeof LaneLeases>;
 
-export const Health = named("Health", { status: oneOf(["ok"]), version: text() });
+export const Health = named("Health", { status: oneOf(["ok"]), version: Version });
 export type Health = Static<typeof Health>;
 
 const ChainReadiness = object({
   chainId: ChainId,
-  reachable: truth(),
-  head: nullable(count()),
+  reachable: truth("", true),
+  head: nullable(BlockNumber),
   signersAway: count("Lanes of this node whose signer does not sign now; GET /signers names them."),
 });
 
 export const Readiness = named(
   "Readiness",
   {
-    ready: truth(),
-    database: truth(),
+    ready: truth("", true),
+    database: truth("", true),
     chains: list(ChainReadiness),
     draining: truth("The node is on its way out; requests are still taken."),
   },
@@ -64,24 +73,28 @@ export const ReadinessQuery = query({
   chain: ordinal("Chain id: ready where this chain is served. Without it, where any of the configured chains is."),
 });
 
-export const KillOrder = named("KillOrder", {
-  reason: Type.Optional(Type.String({ maxLength: 1_000, description: "Why; kept for the audit." })),
-});
+const STOLEN = "the key may be stolen";
+
+export const KillOrder = named(
+  "KillOrder",
+  { reason: Type.Optional(Type.String({ maxLength: 1_000, description: "Why; kept for the audit." })) },
+  { examples: [{ reason: STOLEN }] },
+);
 export type KillOrder = Static<typeof KillOrder>;
 
 export const KillSwitchState = named("KillSwitchState", {
-  durable: truth("Every order in force is written down and outlives the node. False: that is tried until it is."),
+  durable: truth("Every order in force is written down and outlives the node. False: that is tried until it is.", true),
   kills: list(
     object({
-      killId: text(),
+      killId: text("", "019a4b7e-5d2c-7c3e-9f10-2b4d6f8a0c1e"),
       signer: nullable(Address),
-      actor: text(),
-      reason: text(),
+      actor: text("", "operator:on-call"),
+      reason: text("", STOLEN),
     }),
     "The orders in force, as the node that was asked knows them; `signer` null is everything.",
   ),
   nodes: list(
-    object({ nodeId: text(), url: text(), told: truth() }),
+    object({ nodeId: NodeId, url: text("", "http://10.0.0.7:3000"), told: truth("", true) }),
     "After an order: the other nodes, and whether each has said within the time of the answer that it holds to it.",
   ),
 });
@@ -120,6 +133,7 @@ const kill = {
     202: {
       description: "In force, not durable yet (`durable: false`): that is tried until it is.",
       schema: KillSwitchState,
+      example: { durable: false },
     },
   },
 } as const;
@@ -135,7 +149,7 @@ const endKill = {
     200: {
       description: "Ended; `kills` has what is still in force.",
       schema: KillSwitchState,
-      example: "unkilled",
+      example: { kills: [], nodes: [] },
     },
   },
 } as const;
@@ -169,7 +183,11 @@ export const operations = declared({
     query: ReadinessQuery,
     answers: {
       200: { description: "Ready.", schema: Readiness },
-      503: { description: "Not ready; says which part.", schema: Readiness, example: "notReady" },
+      503: {
+        description: "Not ready; says which part.",
+        schema: Readiness,
+        example: { ready: false, database: false },
+      },
     },
     errors: ["INVALID_REQUEST", "UNKNOWN_CHAIN"],
   },

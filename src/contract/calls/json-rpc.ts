@@ -1,20 +1,34 @@
 import { Type } from "typebox";
+import { STORY } from "../schemas/scalars.ts";
 import { list, named, object, query, text } from "../schemas/shapes.ts";
 import { declared } from "./call.ts";
 
-const Call = named("JsonRpcCall", {
-  jsonrpc: Type.String({ pattern: "^2\\.0$" }),
-  id: Type.Union([text(), Type.Integer()]),
-  method: text("As an Ethereum node has them; docs/rpc.md says which are answered here."),
-  params: Type.Optional(list(Type.Any())),
-});
+const SEND = {
+  ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
+  params: [{ from: STORY.signer, to: STORY.recipient, value: "0x1", fencepostRequestId: "order-42" }],
+};
 
-const Answer = named("JsonRpcAnswer", {
-  jsonrpc: Type.String({ pattern: "^2\\.0$" }),
-  id: Type.Union([text(), Type.Integer(), Type.Null()]),
-  result: Type.Optional(Type.Any()),
-  error: Type.Optional(object({ code: Type.Integer(), message: text(), data: Type.Optional(Type.Any()) })),
-});
+const Call = named(
+  "JsonRpcCall",
+  {
+    jsonrpc: Type.String({ pattern: "^2\\.0$" }),
+    id: Type.Union([text(), Type.Integer()]),
+    method: text("As an Ethereum node has them; docs/rpc.md says which are answered here."),
+    params: Type.Optional(list(Type.Any())),
+  },
+  { examples: [SEND] },
+);
+
+const Answer = named(
+  "JsonRpcAnswer",
+  {
+    jsonrpc: Type.String({ pattern: "^2\\.0$" }),
+    id: Type.Union([text(), Type.Integer(), Type.Null()]),
+    result: Type.Optional(Type.Any()),
+    error: Type.Optional(object({ code: Type.Integer(), message: text(), data: Type.Optional(Type.Any()) })),
+  },
+  { examples: [{ jsonrpc: "2.0", id: 1, result: STORY.txHash }] },
+);
 
 export const JsonRpcQuery = query({
   nonce: Type.String({ enum: ["ignore"], description: "Pass over the nonce that a transaction names." }),
@@ -38,6 +52,7 @@ const jsonRpc = {
   headers: { "Idempotency-Key": REQUEST_ID, "X-Fencepost-Request-Id": "The same, for clients that reserve the other." },
   query: JsonRpcQuery,
   body: Type.Union([Call, list(Call)]),
+  examples: { call: SEND, batch: [SEND, { jsonrpc: "2.0", id: 2, method: "eth_chainId", params: [] }] },
   answers: {
     200: { description: "An answer to each call, errors too.", schema: Type.Union([Answer, list(Answer)]) },
   },

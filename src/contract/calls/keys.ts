@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { MOST_PER_SECOND, SCOPES } from "../../domain/keys/principal.ts";
-import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
+import { Address, ChainId, STORY, Timestamp } from "../schemas/scalars.ts";
 import { closed, list, nullable, object, oneOf, optional, query, text } from "../schemas/shapes.ts";
 import { ADMIN, declared } from "./call.ts";
 
@@ -8,21 +8,28 @@ import { ADMIN, declared } from "./call.ts";
 
 const Name = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$", examples: ["checkout"] });
 const Scopes = list(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
-const SecretId = Type.String({ pattern: "^[0-9a-f]{8,64}$", description: "The beginning of the secret's digest." });
+const SecretId = Type.String({
+  pattern: "^[0-9a-f]{8,64}$",
+  description: "The beginning of the secret's digest.",
+  examples: ["5f1d7a84"],
+});
 const CreatesPerSecond = Type.Integer({
   minimum: 1,
   maximum: MOST_PER_SECOND,
   description: "On each node: creates, items of batches, reservations. Null: as the nodes are configured.",
+  examples: [50],
 });
 const ReadsPerSecond = Type.Integer({
   minimum: 1,
   maximum: MOST_PER_SECOND,
   description: "On each node: questions that /rpc puts to a chain. Null: as the nodes are configured.",
+  examples: [200],
 });
 const QueueShare = Type.Number({
   exclusiveMinimum: 0,
   maximum: 1,
   description: "The part of a lane's queue that it may fill. Null: as the nodes are configured.",
+  examples: [0.25],
 });
 const terms = {
   name: Name,
@@ -34,22 +41,26 @@ const terms = {
   queueShare: nullable(QueueShare),
 };
 
-export const AddKey = closed("AddKey", {
-  name: Name,
-  ...optional({
-    scopes: Scopes,
-    signers: list(Address, { minItems: 1 }),
-    chains: list(ChainId, { minItems: 1 }),
-    createsPerSecond: CreatesPerSecond,
-    readsPerSecond: ReadsPerSecond,
-    queueShare: QueueShare,
-  }),
-});
+export const AddKey = closed(
+  "AddKey",
+  {
+    name: Name,
+    ...optional({
+      scopes: Scopes,
+      signers: list(Address, { minItems: 1 }),
+      chains: list(ChainId, { minItems: 1 }),
+      createsPerSecond: CreatesPerSecond,
+      readsPerSecond: ReadsPerSecond,
+      queueShare: QueueShare,
+    }),
+  },
+  { examples: [{ name: "checkout", scopes: ["read", "submit"], signers: [STORY.signer] }] },
+);
 export type AddKey = Static<typeof AddKey>;
 
 export const NewKey = closed("NewKey", {
   ...terms,
-  secret: text("Told this once: the database has its digest alone."),
+  secret: text("Shown this once: the database has its digest alone.", "pZ3vX0c6JH2mSmVZ8kq1uYy4n7wE5rTb"),
   secretId: SecretId,
 });
 export type NewKey = Static<typeof NewKey>;

@@ -19,7 +19,7 @@ export const PolicyCheck = closed("PolicyCheck", { ...CreateTransaction.properti
 export type PolicyCheck = Static<typeof PolicyCheck>;
 
 export const PolicyVerdict = named("PolicyVerdict", {
-  allowed: truth(),
+  allowed: truth("", true),
   value: Decimal,
   cost: Decimal,
   ...optional({
@@ -34,22 +34,27 @@ const Document = Type.Unsafe<Readonly<Record<string, unknown>>>({
   type: "object",
   additionalProperties: true,
   description: "The policy document.",
+  examples: [{ signers: { "*": { maxCost: { perDay: "1000000000000000" } } } }],
 });
-const Version = count("Counts changes of the document.");
+const Version = count("Counts changes of the document.", 3);
+
+const LOWER = "a lower limit for the weekend";
 
 export const PoliciesInForce = named("PoliciesInForce", {
   version: Version,
   hash: nullable(text("SHA-256 of the policies; null where there are none.", "0x00")),
   policies: nullable(Document),
   changedAt: nullable(Timestamp),
-  changedBy: nullable(text("`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.")),
-  reason: nullable(text()),
+  changedBy: nullable(
+    text("`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.", "operator:alice"),
+  ),
+  reason: nullable(text("", LOWER)),
 });
 export type PoliciesInForce = Static<typeof PoliciesInForce>;
 
 export const ApplyPolicies = closed("ApplyPolicies", {
   policies: Document,
-  reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept for the audit." }),
+  reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept for the audit.", examples: [LOWER] }),
   ...optional({
     expectedVersion: count("The version that was read before: 409 where another one is in force."),
   }),

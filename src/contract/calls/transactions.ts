@@ -1,3 +1,4 @@
+import { exampleOf } from "../example-of.ts";
 import {
   ApprovalOrder,
   HoldOrder,
@@ -7,7 +8,15 @@ import {
   ResubmitOrder,
 } from "../schemas/actions.ts";
 import { CompletionsPage, CompletionsQuery } from "../schemas/completions.ts";
-import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "../schemas/create.ts";
+import {
+  BatchResults,
+  CallPayload,
+  CreateBatch,
+  CreatedTransaction,
+  CreateTransaction,
+  DeployPayload,
+} from "../schemas/create.ts";
+import { STORY } from "../schemas/scalars.ts";
 import {
   ByRequestQuery,
   Explanation,
@@ -40,6 +49,16 @@ export const transactions = declared({
       "Answers once the intent is durable and owns its nonce. Repeat it with the same requestId as often as you like: there will be one transaction. Up to 256 KiB.",
     headers: { "Idempotency-Key": "Alias of requestId; where both are given they must be equal." },
     body: CreateTransaction,
+    examples: {
+      transfer: exampleOf(CreateTransaction),
+      call: {
+        signer: STORY.signer,
+        requestId: "order-43",
+        payload: exampleOf(CallPayload),
+        metadata: { customer: "c-17" },
+      },
+      deploy: { signer: STORY.signer, chainId: 31337, payload: exampleOf(DeployPayload) },
+    },
     answers: {
       202: { description: "Accepted: durable, and on its way to finality.", ...created },
       200: { description: "The same request had been accepted before; this is its transaction.", ...created },
@@ -136,7 +155,7 @@ function action<const A extends string, const F extends string>(name: A, face: F
       202: {
         description: "Decided and durable; the transaction as it stands.",
         schema: Transaction,
-        example: "cancelling",
+        example: { state: "TRACKING", subState: "PENDING", receipt: null, confirmedAt: null },
         location: TRANSACTION_PLACE,
       },
     },

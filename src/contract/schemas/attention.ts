@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { SEVERITIES, TROUBLE_CODES } from "../../domain/troubles/table.ts";
-import { Address, ChainId, Nonce, Timestamp, TxId } from "./scalars.ts";
+import { Address, ChainId, Nonce, STORY, Timestamp, TxId } from "./scalars.ts";
 import { count, limit, list, named, nullable, object, oneOf, query, text } from "./shapes.ts";
 
 const ATTENTION_LIMIT = 500;
@@ -25,19 +25,26 @@ const AttentionAction = named(
   "AttentionAction",
   {
     action: text("", "reprice"),
-    label: text("For a button."),
+    label: text("For a button.", "Offer more"),
     method: oneOf(["POST", "DELETE", "GET"]),
-    path: text("", "/api/v1/tx/019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d/reprice"),
+    path: text("", `/api/v1/tx/${STORY.txId}/reprice`),
     body: nullable(object({}, { additionalProperties: true })),
   },
   "One request that helps; a `reason` is to be put into its body. With GET: where to look first.",
 );
 
 export const AttentionItem = named("AttentionItem", {
-  id: text("The same for as long as it is the same trouble."),
-  severity: oneOf(SEVERITIES),
-  code: oneOf(TROUBLE_CODES, "A cause of explain, the code of an alert, or one of this list alone."),
-  sentence: text("What is wrong and what it holds up, in plain words."),
+  id: text("The same for as long as it is the same trouble.", `tx:${STORY.txId}`),
+  severity: oneOf(SEVERITIES, "", "ERROR"),
+  code: oneOf(
+    TROUBLE_CODES,
+    "A cause of explain, the code of an alert, or one of this list alone.",
+    "FEE_BELOW_BASE_FEE",
+  ),
+  sentence: text(
+    "What is wrong and what it holds up, in plain words.",
+    "STUCK at nonce 7: its fee cap is below what blocks ask for; 12 transactions wait behind it.",
+  ),
   since: nullable(Timestamp),
   asOf: Type.Optional(Timestamp),
   chainId: nullable(ChainId),
@@ -46,7 +53,7 @@ export const AttentionItem = named("AttentionItem", {
   nonce: nullable(Nonce),
   nodeId: nullable(text()),
   endpoint: nullable(text("Masked: what may be a key in it is left out.")),
-  waiting: count("Transactions that wait behind it."),
+  waiting: count("Transactions that wait behind it.", 12),
   actions: list(AttentionAction),
 });
 export type AttentionItem = Static<typeof AttentionItem>;
@@ -58,7 +65,8 @@ export const Attention = named("Attention", {
   more: count("How many were left out."),
   past: list(
     AttentionItem,
-    "What alerts of the last quarter of an hour told of a moment, newest first: `since` is when. Nothing of it lasts.",
+    "Alerts of the last 15 minutes about something that is over, newest first: `since` is when it happened.",
+    [],
   ),
 });
 export type Attention = Static<typeof Attention>;

@@ -1,6 +1,6 @@
-import { type Static, Type } from "typebox";
-import { Address, ChainId, Timestamp } from "./scalars.ts";
-import { list, named, nullable, oneOf, ordinal, query, text, truth } from "./shapes.ts";
+import type { Static } from "typebox";
+import { Address, ChainId, InstanceId, NodeId, Timestamp, Version } from "./scalars.ts";
+import { described, limit, list, named, nullable, oneOf, ordinal, query, text, truth } from "./shapes.ts";
 
 const HISTORY_LIMIT = 500;
 
@@ -9,19 +9,19 @@ const Takeover = named(
   {
     chainId: ChainId,
     signer: Address,
-    from: nullable(text("The node that acted before; null: none did.")),
-    to: text("The node that acts since."),
+    from: nullable(described(NodeId, "The node that acted before; null: none did.")),
+    to: text("The node that acts since.", "node-b"),
     fencingToken: ordinal(),
-    why: nullable(text("What ended the one before, where that is known.")),
+    why: nullable(text("What ended the one before, if that is known.", "its heartbeat ran out")),
     at: Timestamp,
   },
   "A lane that came to another node.",
 );
 
 const PastNode = named("PastNode", {
-  nodeId: text(),
-  instanceId: text(),
-  version: text(),
+  nodeId: NodeId,
+  instanceId: InstanceId,
+  version: Version,
   startedAt: Timestamp,
   heartbeatAt: Timestamp,
   state: oneOf(
@@ -32,8 +32,8 @@ const PastNode = named("PastNode", {
 
 const DatabasePast = named("DatabasePast", {
   epoch: ordinal(),
-  systemIdentifier: text(),
-  timeline: text(),
+  systemIdentifier: text("", "7301234567890123456"),
+  timeline: text("", "1"),
   mayHaveLost: truth("Commits may be missing: lanes waited for an operator."),
   seenAt: Timestamp,
 });
@@ -46,6 +46,6 @@ export const ClusterHistory = named("ClusterHistory", {
 export type ClusterHistory = Static<typeof ClusterHistory>;
 
 export const ClusterHistoryQuery = query({
-  limit: Type.Integer({ minimum: 1, maximum: HISTORY_LIMIT, default: 100, description: "Of each of the lists." }),
+  limit: described(limit(HISTORY_LIMIT), "Of each of the lists."),
 });
 export type ClusterHistoryQuery = Static<typeof ClusterHistoryQuery>;

@@ -17,7 +17,7 @@ export const Completion = named("Completion", {
   nonce: nullable(Nonce),
   state: oneOf(COMPLETION_STATES),
   subState: nullable(SubStateWord),
-  settled: truth("False: the payload may still execute; do not pay again under another id."),
+  settled: truth("False: the payload may still execute; do not pay again under another id.", true),
   txHash: nullable(Hash),
   at: Timestamp,
 });
@@ -26,9 +26,10 @@ export type Completion = Static<typeof Completion>;
 export const CompletionsPage = named("CompletionsPage", {
   epoch: Type.Integer({
     description: "The feed's, for the next `epoch`. Changes only when the database's history did.",
+    examples: [1],
   }),
   items: list(Completion),
-  next: count("The value for the next `after`."),
+  next: count("The value for the next `after`.", 1),
   filtered: Type.Optional(
     Type.Literal(true, {
       description: "The key is limited to signers or chains: gaps in the numbers are others', and `next` is past them.",

@@ -1,12 +1,12 @@
 import { type Static, Type } from "typebox";
 import { STATES } from "../../domain/transaction/transitions.ts";
 import { Problem } from "./problem.ts";
-import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, TxId } from "./scalars.ts";
+import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, STORY, TxId } from "./scalars.ts";
 import { closed, described, list, nullable, object, oneOf, optional, record, truth } from "./shapes.ts";
 
 /** What POST /tx and POST /tx/batch take and answer. The create stage validates it in depth; this is its description and its type. */
 
-export const FeeType = oneOf(["legacy", "eip2930", "eip1559"]);
+export const FeeType = oneOf(["legacy", "eip2930", "eip1559"], "", "eip1559");
 
 const AccessList = Type.Unsafe<readonly { readonly address: string; readonly storageKeys: readonly string[] }[]>(
   list(object({ address: Address, storageKeys: list(Hash) }), "EIP-2930 access list."),
@@ -25,7 +25,7 @@ const pricing = optional({
 const Arguments = Type.Unsafe<readonly unknown[]>(list(Type.Unknown()));
 const Abi = Type.Unsafe<readonly unknown[]>(list(Type.Unknown(), "JSON, or human-readable lines."));
 
-const transfer = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1000000000000000" };
+const transfer = { to: STORY.recipient, value: "1000000000000000" };
 
 const RawPayload = closed(
   "RawPayload",
@@ -34,7 +34,7 @@ const RawPayload = closed(
 );
 export type RawPayload = Static<typeof RawPayload>;
 
-const CallPayload = closed(
+export const CallPayload = closed(
   "CallPayload",
   {
     to: Address,
@@ -60,7 +60,7 @@ const CallPayload = closed(
 );
 export type CallPayload = Static<typeof CallPayload>;
 
-const DeployPayload = closed(
+export const DeployPayload = closed(
   "DeployPayload",
   { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
   { description: "A contract creation.", examples: [{ bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" }] },
@@ -118,7 +118,7 @@ export const CreateTransaction = closed(
     validUntil: Type.Optional(ValidUntil),
     metadata: Type.Optional(Metadata),
   },
-  { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },
+  { examples: [{ signer: STORY.signer, requestId: "order-42", payload: transfer }] },
 );
 export type CreateTransaction = Static<typeof CreateTransaction>;
 
@@ -127,7 +127,7 @@ const created = {
   chainId: ChainId,
   signer: Address,
   nonce: nullable(Nonce),
-  state: oneOf(STATES, "CREATED, without a nonce: it waits, for approval where a policy asks for that."),
+  state: oneOf(STATES, "CREATED, without a nonce: it waits, for approval if a policy requires that.", "ALLOCATED"),
   requestId: nullable(RequestId),
 };
 

@@ -22,10 +22,10 @@ export const NonceRuler = named("NonceRuler", {
   chainId: ChainId,
   signer: Address,
   from: Nonce,
-  to: count("The last nonce that is shown."),
-  cursor: nullable(count("The next nonce to be given; null while the lane is unused.")),
-  mined: nullable(count("How many the chain counts as mined, as this node was last told; null: it has not asked.")),
-  final: count("Every nonce below this one is over, or was not ours."),
+  to: count("The last nonce that is shown.", 9),
+  cursor: nullable(count("The next nonce to be given; null while the lane is unused.", 10)),
+  mined: nullable(count("How many the chain counts as mined, as this node was last told; null: it has not asked.", 7)),
+  final: count("Every nonce below this one is over, or was not ours.", 6),
   spans: list(Span, "Ascending; nonces from the cursor on are in none."),
 });
 export type NonceRuler = Static<typeof NonceRuler>;

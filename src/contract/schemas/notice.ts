@@ -8,10 +8,12 @@ import {
   flag,
   limit,
   list,
+  MOSTLY_NULL,
   named,
   nullable,
   object,
   oneOf,
+  optional,
   ordinal,
   query,
   text,
@@ -23,16 +25,20 @@ const Evidence = named(
   "NoticeEvidence",
   {
     at: Timestamp,
-    nonce: Type.Optional(Nonce),
-    through: Type.Optional(Nonce),
-    txHash: Type.Optional(nullable(Hash)),
-    txId: Type.Optional(nullable(TxId)),
-    instanceId: Type.Optional(text()),
-    why: Type.Optional(text("How the end of the instance was noticed.")),
-    lanes: Type.Optional(count("Lanes that the node held then.")),
+    ...optional({
+      nonce: Nonce,
+      through: Nonce,
+      txHash: nullable(Hash),
+      txId: nullable(TxId),
+      instanceId: text(),
+      why: text("How the end of the instance was noticed."),
+      lanes: count("Lanes that the node held then."),
+    }),
   },
   "One occurrence. EXTERNAL_KEY_USE: the nonce, or nonces, that a foreign transaction took, its hash where it was seen, and our transaction that lost the nonce. NODE_VANISHED: the instance that ended.",
 );
+
+const OWN_WALLET = "the finance team's own wallet, ticket 4711";
 
 export const Notice = named("Notice", {
   noticeId: NoticeId,
@@ -44,8 +50,8 @@ export const Notice = named("Notice", {
   lastSeenAt: Timestamp,
   times: ordinal("How often it happened before it was acknowledged."),
   evidence: list(Evidence, `Newest first, the last ${MOST_EVIDENCE}.`),
-  overAt: nullable(described(Timestamp, "Of a node that vanished: when it was back.")),
-  acknowledged: nullable(object({ by: text("", "operator:ada"), at: Timestamp, why: text() })),
+  overAt: nullable(described(Timestamp, "Of a node that vanished: when it was back."), MOSTLY_NULL),
+  acknowledged: nullable(object({ by: text("", "operator:ada"), at: Timestamp, why: text("", OWN_WALLET) })),
 });
 export type Notice = Static<typeof Notice>;
 
@@ -61,7 +67,12 @@ export const NoticesQuery = query({
 export type NoticesQuery = Static<typeof NoticesQuery>;
 
 export const AcknowledgeOrder = closed("AcknowledgeOrder", {
-  reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why nobody has to look at it any more; kept." }),
+  reason: Type.String({
+    minLength: 1,
+    maxLength: 1_000,
+    description: "Why nobody has to look at it any more; kept.",
+    examples: [OWN_WALLET],
+  }),
   times: Type.Optional(
     ordinal("How often it had happened when you looked. Where it has happened again since, nothing is done (409)."),
   ),

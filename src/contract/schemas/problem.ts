@@ -1,4 +1,4 @@
-import { type Static, Type } from "typebox";
+import { type Static, type TObject, Type } from "typebox";
 import { ERROR_CATALOGUE, type ErrorCode, REJECTION_REASONS } from "../../domain/errors.ts";
 import { Hex, TxId } from "./scalars.ts";
 import { amount, closed, count, list, nullable, object, oneOf, optional, text, truth } from "./shapes.ts";
@@ -50,11 +50,14 @@ const members = {
 };
 
 /** RFC 9457, `application/problem+json`. */
-export const Problem = closed("Problem", members, "RFC 9457 problem document.");
+export const Problem = closed("Problem", members, {
+  description: "RFC 9457 problem document.",
+  examples: [problemDocument("INVALID_REQUEST", "payload.to: the checksum of the address is wrong")],
+});
 export type Problem = Static<typeof Problem>;
 
 /** As a node answers: `type` leads to its own reference, which has an anchor for each code. */
-export function problemDocument(code: ErrorCode, detail: string): Problem {
+export function problemDocument(code: ErrorCode, detail: string): Static<TObject<typeof members>> {
   const { status, title } = ERROR_CATALOGUE[code];
   return { type: `/docs#${code}`, title, status, code, detail };
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Address, ChainId, Nonce, TxId } from "./scalars.ts";
+import { Address, ChainId, Nonce, STORY, TxId } from "./scalars.ts";
 import { limit, list, named, object, oneOf, optional, query, text } from "./shapes.ts";
 
 const SEARCH_LIMIT = 50;
@@ -20,7 +20,10 @@ const Found = named(
       nodeId: text(),
     }),
   },
-  "With the ids that name it.",
+  {
+    description: "With the ids that name it.",
+    examples: [{ kind: "transaction", label: "order-42: CONFIRMED at nonce 7", txId: STORY.txId, chainId: 31337 }],
+  },
 );
 
 export const SearchResults = named("SearchResults", { items: list(Found) });

@@ -18,8 +18,8 @@ export const ordinal = (about: About = "", example?: number) =>
 /** The most items of a page. */
 export const limit = (maximum: number, usual = 100) => Type.Integer({ minimum: 1, maximum, default: usual });
 
-export function list<T extends TSchema>(items: T, about: About = "") {
-  return Type.Array(items, keywords(about));
+export function list<T extends TSchema>(items: T, about: About = "", example?: readonly unknown[]) {
+  return Type.Array(items, keywords(about, example));
 }
 
 export function object<T extends TProperties>(members: T, about: About = "") {
@@ -27,8 +27,8 @@ export function object<T extends TProperties>(members: T, about: About = "") {
 }
 
 /** An object with any members of one kind. */
-export function record<T extends TSchema>(values: T, about: About) {
-  return Type.Record(Type.String(), values, keywords(about));
+export function record<T extends TSchema>(values: T, about: About, example?: object) {
+  return Type.Record(Type.String(), values, keywords(about, example));
 }
 
 /** An object that the reference shows under a name of its own. */
@@ -68,8 +68,8 @@ export function nullable<T extends TSchema>(schema: T, options: object = {}) {
 export const MOSTLY_NULL = { examples: [null] };
 
 /** A closed list of words. */
-export function oneOf<const T extends readonly string[]>(words: T, about: About = "") {
-  return Type.Unsafe<T[number]>({ type: "string", enum: [...words], ...keywords(about) });
+export function oneOf<const T extends readonly string[]>(words: T, about: About = "", example?: T[number]) {
+  return Type.Unsafe<T[number]>({ type: "string", enum: [...words], ...keywords(about, example) });
 }
 
 /** A query parameter that is read as true or false. */

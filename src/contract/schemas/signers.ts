@@ -2,13 +2,14 @@ import { type Static, Type } from "typebox";
 import { HOLE_CAUSES } from "../../domain/nonces/holes.ts";
 import { WINDOW_LIMITS } from "../../domain/pace/window-limits.ts";
 import { STATES } from "../../domain/transaction/transitions.ts";
-import { Address, ChainId, Decimal, Nonce, Timestamp, TxId } from "./scalars.ts";
+import { Address, After, ChainId, Decimal, InstanceId, NodeId, Nonce, Timestamp, TxId } from "./scalars.ts";
 import {
   amount,
   count,
   flag,
   limit,
   list,
+  MOSTLY_NULL,
   named,
   nullable,
   object,
@@ -31,21 +32,22 @@ const LaneDecision = named("LaneDecision", {
 export const SignerLane = named("SignerLane", {
   chainId: ChainId,
   signer: Address,
-  cursor: nullable(count("The next nonce; null while the lane is unused.")),
+  cursor: nullable(count("The next nonce; null while the lane is unused.", 8)),
   chainCounts: nullable(
     object(
-      { latest: count(), pending: nullable(count()) },
+      { latest: count("", 8), pending: nullable(count("", 8)) },
       "As the chain last told the node that answers; null where it has not asked.",
     ),
   ),
   pending: count(),
-  confirmed: count(),
+  confirmed: count("", 8),
   failed: count(),
   stuck: count(),
   reserved: count(),
   holes: list(
     object({ nonce: Nonce, why: oneOf(HOLE_CAUSES), detail: text(), since: Timestamp }),
     "Nonces below the cursor that nothing holds: everything above the lowest waits.",
+    [],
   ),
   oldestPendingAgeSeconds: nullable(amount()),
   headOfLine: nullable(
@@ -59,6 +61,7 @@ export const SignerLane = named("SignerLane", {
       },
       "What everything behind it waits for.",
     ),
+    MOSTLY_NULL,
   ),
   balance: nullable(Decimal),
   signerAway: nullable(
@@ -66,13 +69,15 @@ export const SignerLane = named("SignerLane", {
       { since: Timestamp, reason: text() },
       "Nothing is signed for the lane now, as the node that answers knows it; null: it signs, or another node acts.",
     ),
+    MOSTLY_NULL,
   ),
   window: nullable(
     object(
       {
-        configured: ordinal("FENCEPOST_IN_FLIGHT_WINDOW."),
+        configured: ordinal("FENCEPOST_IN_FLIGHT_WINDOW.", 64),
         open: ordinal(
           "How many may be on their way now: fewer where the chain's node takes no nonce ahead of the next one.",
+          64,
         ),
         inFlight: count("Signed, and not mined."),
         limitedBy: nullable(
@@ -89,8 +94,10 @@ export const SignerLane = named("SignerLane", {
       "HISTORY: the database may lack commits. No nonce is given either, until an operator resumes.",
     ),
   ),
-  owner: nullable(object({ nodeId: text(), instanceId: text(), url: text() })),
-  lease: nullable(object({ fencingToken: Type.Integer(), acquiredAt: nullable(Timestamp), expiresAt: Timestamp })),
+  owner: nullable(object({ nodeId: NodeId, instanceId: InstanceId, url: text("", "http://10.0.0.7:3000") })),
+  lease: nullable(
+    object({ fencingToken: Type.Integer({ examples: [3] }), acquiredAt: nullable(Timestamp), expiresAt: Timestamp }),
+  ),
   decisions: Type.Optional(list(LaneDecision, "What people decided about the lane, newest first; of one signer only.")),
 });
 export type SignerLane = Static<typeof SignerLane>;
@@ -101,7 +108,7 @@ export type SignerLanes = Static<typeof SignerLanes>;
 const SIGNERS_LIMIT = 500;
 
 export const SignersQuery = query({
-  after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
+  after: After,
   limit: limit(SIGNERS_LIMIT),
   chainId: ChainId,
   owner: Type.String({ minLength: 1, maxLength: 255, description: "The node that acts for them, by its name." }),

@@ -14,16 +14,21 @@ import { FeeType } from "./create.ts";
 import { OnChain } from "./on-chain.ts";
 import {
   Address,
+  After,
   AnsweredAddress,
   AnsweredHash,
+  BlockNumber,
   ChainId,
   Decimal,
+  Gas,
   Hash,
   Hex,
   Nonce,
   Owner,
   PoolName,
+  Price,
   RequestId,
+  STORY,
   Timestamp,
   TxId,
 } from "./scalars.ts";
@@ -32,6 +37,7 @@ import {
   described,
   limit,
   list,
+  MOSTLY_NULL,
   named,
   nullable,
   object,
@@ -46,21 +52,21 @@ import {
 
 const LIST_LIMIT = 1_000;
 
-const State = oneOf(STATES);
+const State = oneOf(STATES, "", "CONFIRMED");
 export const SubStateWord = oneOf(
   Object.values(SUB_STATES).flat() as SubState[],
   "How far it has come, or why it ended.",
 );
 
-const fees = optional({ gasPrice: Decimal, maxFeePerGas: Decimal, maxPriorityFeePerGas: Decimal });
+const fees = optional({ gasPrice: Price, maxFeePerGas: Price, maxPriorityFeePerGas: Price });
 
 const NormalisedPayload = named(
   "NormalisedPayload",
   {
-    to: nullable(Address),
+    to: nullable(Address, { examples: [STORY.recipient] }),
     data: Hex,
     value: Decimal,
-    ...optional({ gas: Decimal, type: FeeType }),
+    ...optional({ gas: Gas, type: FeeType }),
     ...fees,
     accessList: Type.Optional(list(object({ address: Address, storageKeys: list(Hash) }))),
   },
@@ -73,7 +79,7 @@ const Attempt = named(
     ordinal: ordinal(),
     kind: oneOf(ATTEMPT_KINDS),
     txHash: nullable(AnsweredHash),
-    gas: Decimal,
+    gas: Gas,
     type: FeeType,
     ...fees,
     createdAt: Timestamp,
@@ -85,7 +91,7 @@ const Attempt = named(
 
 const Receipt = named("Receipt", {
   txHash: AnsweredHash,
-  blockNumber: count(),
+  blockNumber: BlockNumber,
   blockHash: AnsweredHash,
   transactionIndex: count(),
   status: oneOf(["success", "reverted"]),
@@ -94,9 +100,9 @@ const Receipt = named("Receipt", {
       "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
     ),
   ),
-  gasUsed: Decimal,
-  effectiveGasPrice: nullable(Decimal),
-  contractAddress: nullable(AnsweredAddress),
+  gasUsed: Gas,
+  effectiveGasPrice: nullable(Price),
+  contractAddress: nullable(AnsweredAddress, MOSTLY_NULL),
 });
 
 const HistoryEntry = named("HistoryEntry", {
@@ -155,16 +161,16 @@ export const Transaction = named(
     subState: nullable(SubStateWord),
     txHash: nullable(AnsweredHash),
     payload: NormalisedPayload,
-    gas: nullable(Decimal),
-    metadata: nullable(object({}, { additionalProperties: true })),
-    validUntil: nullable(Timestamp),
-    heldSince: nullable(Timestamp),
+    gas: nullable(Gas),
+    metadata: nullable(object({}, { additionalProperties: true }), MOSTLY_NULL),
+    validUntil: nullable(Timestamp, MOSTLY_NULL),
+    heldSince: nullable(Timestamp, MOSTLY_NULL),
     attempts: list(Attempt),
     receipt: nullable(Receipt),
     lastError: nullable(text()),
-    submitAttempts: count(),
+    submitAttempts: count("", 1),
     lastSubmittedAt: nullable(Timestamp),
-    nextResubmitAt: nullable(Timestamp),
+    nextResubmitAt: nullable(Timestamp, MOSTLY_NULL),
     createdAt: Timestamp,
     updatedAt: Timestamp,
     confirmedAt: nullable(Timestamp),
@@ -206,14 +212,17 @@ export const TransactionListQuery = query({
   requestId: RequestId,
   txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
   order: oneOf(["newest", "oldest"], { default: "newest" }),
-  after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
+  after: After,
   limit: limit(LIST_LIMIT, 50),
 });
 export type TransactionListQuery = Static<typeof TransactionListQuery>;
 
+const BEHIND =
+  "waits behind nonce 7, which is STUCK: offers at most 20 gwei for gas that costs 31 gwei since block 9120";
+
 const Cause = object({
-  code: oneOf(CAUSE_CODES),
-  text: text(),
+  code: oneOf(CAUSE_CODES, "", "WAITING_BEHIND"),
+  text: text("", BEHIND),
   since: Type.Optional(Timestamp),
   data: Type.Optional(
     record(Type.Union([text(), Type.Number(), Type.Null()]), "The figures of the text; wei as decimal strings."),
@@ -223,19 +232,24 @@ const Cause = object({
 const OfferedAction = named(
   "OfferedAction",
   {
-    action: oneOf(OFFERED_ACTIONS),
-    code: oneOf(HELP_CODES, "The help that it is."),
-    label: text("For a button."),
+    action: oneOf(OFFERED_ACTIONS, "", "reprice"),
+    code: oneOf(HELP_CODES, "The help that it is.", "REPRICE"),
+    label: text("For a button.", "Offer more for nonce 7"),
     method: oneOf(["POST", "DELETE"]),
-    path: text(),
-    body: record(Type.Union([text(), Type.Number(), truth()]), "Complete; `reason` may be put in better words."),
-    scope: oneOf(SCOPES, "What the API key needs. Its own maker may cancel with `submit`."),
+    path: text("", `/api/v1/tx/${STORY.txId}/reprice`),
+    body: record(Type.Union([text(), Type.Number(), truth()]), "Complete; `reason` may be put in better words.", {
+      reason: "explain: FEE_BELOW_BASE_FEE",
+    }),
+    scope: oneOf(SCOPES, "What the API key needs. Its own maker may cancel with `submit`.", "operate"),
   },
   "One request that helps, and would be accepted now.",
 );
 
 export const Explanation = named("Explanation", {
-  summary: text("What is wrong, what that holds up, and what helps: for a person in a hurry."),
+  summary: text(
+    "What is wrong, what that holds up, and what helps: for a person in a hurry.",
+    `Nonce 8: ${BEHIND}. What helps: offer more for nonce 7.`,
+  ),
   causes: list(Cause, "What decides first."),
   blockedBy: Type.Optional(
     object(
@@ -244,7 +258,7 @@ export const Explanation = named("Explanation", {
     ),
   ),
   help: list(
-    object({ code: oneOf(HELP_CODES), text: text() }),
+    object({ code: oneOf(HELP_CODES, "", "REPRICE"), text: text("", "offer more for nonce 7") }),
     "What helps now, most useful first; nothing that would be refused, or would change nothing.",
   ),
   actions: list(OfferedAction, "Of that, what a request does."),
