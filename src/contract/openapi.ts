@@ -1,7 +1,7 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
 import type { Answer } from "./calls/call.ts";
-import { exampleOf } from "./example-of.ts";
 import { ROUTES, type Route } from "./routes.ts";
+import { exampleOf } from "./schemas/example-of.ts";
 import { NoticeId } from "./schemas/notice.ts";
 import { Problem, problemExamples } from "./schemas/problem.ts";
 import { Address, ChainId, TxId } from "./schemas/scalars.ts";

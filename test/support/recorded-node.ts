@@ -1,6 +1,6 @@
 import { createClient } from "../../src/client/index.ts";
-import { exampleOf } from "../../src/contract/example-of.ts";
 import { ROUTES, type Route } from "../../src/contract/routes.ts";
+import { exampleOf } from "../../src/contract/schemas/example-of.ts";
 import type { CommandWorld } from "./command.ts";
 
 interface Asked {

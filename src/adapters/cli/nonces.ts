@@ -15,21 +15,29 @@ export function addNonces(program: Command, ports: RemotePorts): void {
     .option("--ttl <duration>", "for how long, such as 5m; at most ten minutes")
     .option("--request-id <id>", "your own id: a repeat is the same reservation")
     .addOption(CHAIN_ID);
-  const onReservation = (name: string, description: string) =>
-    nonces.command(name).description(description).argument("<reservationId>", "as reserve printed it");
-  askNode(onReservation("show", "print a reservation"), ports, {
+  const onReservation = (command: Command, description: string) =>
+    command.description(description).argument("<reservationId>", "as reserve printed it");
+  askNode(onReservation(nonces.command("show"), "print a reservation"), ports, {
     ask: (client, _, id) => client.reservation(id),
     show: reservationLines,
   });
-  askNode(onReservation("submit", "submit the transaction that you signed: it is stored, sent and followed"), ports, {
-    ask: (client, _, id, rawTransaction) => client.submitReserved(id, rawTransaction),
-    show: (created) => `accepted: ${followed(created)}`,
-  }).argument("<rawTransaction>", "the signed bytes, 0x…");
-  askNode(onReservation("used", "report the transaction that you sent yourself: it is followed"), ports, {
-    ask: (client, _, id, txHash) => client.markUsed(id, txHash),
-    show: (created) => `followed: ${followed(created)}`,
-  }).argument("<txHash>", "its hash");
-  askNode(onReservation("release", "give it back: nothing was signed with it"), ports, {
+  askNode(
+    onReservation(nonces.command("submit"), "submit the transaction that you signed: it is stored, sent and followed"),
+    ports,
+    {
+      ask: (client, _, id, rawTransaction) => client.submitReserved(id, rawTransaction),
+      show: (created) => `accepted: ${followed(created)}`,
+    },
+  ).argument("<rawTransaction>", "the signed bytes, 0x…");
+  askNode(
+    onReservation(nonces.command("used"), "report the transaction that you sent yourself: it is followed"),
+    ports,
+    {
+      ask: (client, _, id, txHash) => client.markUsed(id, txHash),
+      show: (created) => `followed: ${followed(created)}`,
+    },
+  ).argument("<txHash>", "its hash");
+  askNode(onReservation(nonces.command("release"), "give it back: nothing was signed with it"), ports, {
     ask: (client, _, id) => client.releaseNonce(id),
     show: reservationLines,
   });

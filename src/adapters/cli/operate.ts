@@ -35,22 +35,26 @@ type Request = Partial<PricedOrder & ReplaceOrder & ResolveOrder & ResubmitOrder
 
 export function addOperating(program: Command, ports: RemotePorts): void {
   /** The options of the command are the request. */
-  const add = (name: Operation, description: string, options: readonly Option[] = []) => {
-    const command = program.command(name).description(description);
-    askNode(command, ports, {
+  const add = (command: Command, description: string, options: readonly Option[] = []) => {
+    const name = command.name() as Operation;
+    askNode(command.description(description), ports, {
       ask: (client, { idempotencyKey, ...request }: Request & OrderOptions, txId) =>
         act(client, name)(txId, request as Request & ReplaceOrder, given({ idempotencyKey })),
       show: (transaction, paint) => actionReport(name, transaction, paint),
     }).argument("<txId>", "its id");
     for (const option of [REASON, AUDIT, IDEMPOTENCY_KEY, ...options]) command.addOption(option);
   };
-  add("cancel", "use a transaction's nonce up with nothing; whichever payload is mined decides", FEES);
-  add("replace", "put another payload at a transaction's nonce", [payload().makeOptionMandatory()]);
-  add("resubmit", "send a transaction's stored bytes again, now", [
+  add(program.command("cancel"), "use a transaction's nonce up with nothing; whichever payload is mined decides", FEES);
+  add(program.command("replace"), "put another payload at a transaction's nonce", [payload().makeOptionMandatory()]);
+  add(program.command("resubmit"), "send a transaction's stored bytes again, now", [
     new Option("--disclose", "to public endpoints too, if it was private so far; it stays public"),
   ]);
-  add("reprice", "sign a transaction's payload again for more: the market's price, or the one given", FEES);
-  add("resolve", "ask the hook about a stuck transaction now, or apply the action given", [
+  add(
+    program.command("reprice"),
+    "sign a transaction's payload again for more: the market's price, or the one given",
+    FEES,
+  );
+  add(program.command("resolve"), "ask the hook about a stuck transaction now, or apply the action given", [
     new Option("--action <what>", "without it, the hook decides").choices(["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"]),
     new Option("--then <what>", "what it is afterwards").choices(["track", "stuck", "manual"]),
     new Option("--nonce <number>", "with PLACEHOLDER: refuse if another nonce is to be filled now").argParser(count),
@@ -58,10 +62,10 @@ export function addOperating(program: Command, ports: RemotePorts): void {
     new Option("--raw-transaction <hex>", "signed bytes for REPLACE, instead of a payload"),
     ...FEES,
   ]);
-  add("approve", "approve a transaction that waits for approval; requires a second API key");
-  add("reject", "reject a transaction that waits for approval; requires a second API key");
-  add("hold", "stop sending one transaction until it is released; those after it wait");
-  add("unhold", "release a held transaction");
+  add(program.command("approve"), "approve a transaction that waits for approval; requires a second API key");
+  add(program.command("reject"), "reject a transaction that waits for approval; requires a second API key");
+  add(program.command("hold"), "stop sending one transaction until it is released; those after it wait");
+  add(program.command("unhold"), "release a held transaction");
 }
 
 type Act = (txId: string, request: Request & ReplaceOrder, options: OrderOptions) => Promise<Transaction>;

@@ -33,10 +33,14 @@ export function addSigners(program: Command, ports: RemotePorts): void {
     .option("--owner <node>", "only those that this node owns")
     .option("--needs-attention", "only those that a person should look at")
     .addOption(CHAIN_ID);
-  const add = (name: "suspend" | "resume" | "realign", description: string) =>
-    askNode(program.command(name).description(description), ports, {
+  const add = (command: Command, description: string) =>
+    askNode(command.description(description), ports, {
       ask: async (client, { idempotencyKey, ...request }: RealignOrder & OrderOptions, signer) => ({
-        items: await client[name](signer, request, given({ idempotencyKey })),
+        items: await client[command.name() as "suspend" | "resume" | "realign"](
+          signer,
+          request,
+          given({ idempotencyKey }),
+        ),
       }),
       show: wholeLanes,
     })
@@ -44,9 +48,9 @@ export function addSigners(program: Command, ports: RemotePorts): void {
       .addOption(REASON)
       .addOption(IDEMPOTENCY_KEY)
       .addOption(CHAIN_ID);
-  add("suspend", "send nothing more from a signer; creates are accepted and wait");
-  add("resume", "send again from a signer that was suspended");
-  add("realign", "lower a signer's next nonce after a lying endpoint raised it").option(
+  add(program.command("suspend"), "send nothing more from a signer; creates are accepted and wait");
+  add(program.command("resume"), "send again from a signer that was suspended");
+  add(program.command("realign"), "lower a signer's next nonce after a lying endpoint raised it").option(
     "--nonce <number>",
     "the new next nonce; by default, the lowest possible one",
     count,

@@ -36,6 +36,9 @@ export interface Location {
 
 export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", description: "Path of the transaction." };
 
+/** The answers of most calls: one. */
+export const ok = (description: string, schema: TSchema) => ({ 200: { description, schema } });
+
 /**
  * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the paths
  * of the SDK are loops over the declarations. The method `does` of the application's record performs it, and gets the

@@ -13,7 +13,7 @@ import {
   text,
   truth,
 } from "../schemas/shapes.ts";
-import { ADMIN, type CallScope, declared, READ } from "./call.ts";
+import { ADMIN, type CallScope, declared, ok, READ } from "./call.ts";
 
 const identity = {
   nodeId: described(NodeId, "The node's name; it keeps it over restarts if it was given one."),
@@ -57,16 +57,12 @@ const ChainReadiness = object({
   signersAway: count("Lanes of this node whose signer does not sign now; GET /signers names them."),
 });
 
-export const Readiness = named(
-  "Readiness",
-  {
-    ready: truth("", true),
-    database: truth("", true),
-    chains: list(ChainReadiness),
-    draining: truth("The node is on its way out; requests are still taken."),
-  },
-  "Says which part is missing.",
-);
+export const Readiness = named("Readiness", "Says which part is missing.", {
+  ready: truth("", true),
+  database: truth("", true),
+  chains: list(ChainReadiness),
+  draining: truth("The node is on its way out; requests are still taken."),
+});
 export type Readiness = Static<typeof Readiness>;
 
 export const ReadinessQuery = query({
@@ -77,8 +73,8 @@ const STOLEN = "the key may be stolen";
 
 export const KillOrder = named(
   "KillOrder",
-  { reason: Type.Optional(Type.String({ maxLength: 1_000, description: "Why; kept for the audit." })) },
   { examples: [{ reason: STOLEN }] },
+  { reason: Type.Optional(Type.String({ maxLength: 1_000, description: "Why; kept for the audit." })) },
 );
 export type KillOrder = Static<typeof KillOrder>;
 
@@ -106,14 +102,14 @@ export const cluster = declared({
     scope: READ,
     face: "nodes",
     summary: "List the nodes that are alive",
-    answers: { 200: { description: "Oldest first.", schema: ClusterNodes } },
+    answers: ok("Oldest first.", ClusterNodes),
   },
   listLeases: {
     at: "get /api/v1/leases",
     scope: READ,
     face: "leases",
     summary: "List who acts for which lane",
-    answers: { 200: { description: "Lanes that have an owner.", schema: LaneLeases } },
+    answers: ok("Lanes that have an owner.", LaneLeases),
   },
 });
 
@@ -174,7 +170,7 @@ export const operations = declared({
     at: "get /healthz",
     scope: "open",
     summary: "Is the process alive",
-    answers: { 200: { description: "It is.", schema: Health } },
+    answers: ok("It is.", Health),
   },
   getReadiness: {
     at: "get /readyz",

@@ -10,24 +10,24 @@ const SEND = {
 
 const Call = named(
   "JsonRpcCall",
+  { examples: [SEND] },
   {
     jsonrpc: Type.String({ pattern: "^2\\.0$" }),
     id: Type.Union([text(), Type.Integer()]),
     method: text("As an Ethereum node has them; docs/rpc.md says which are answered here."),
     params: Type.Optional(list(Type.Any())),
   },
-  { examples: [SEND] },
 );
 
 const Answer = named(
   "JsonRpcAnswer",
+  { examples: [{ jsonrpc: "2.0", id: 1, result: STORY.txHash }] },
   {
     jsonrpc: Type.String({ pattern: "^2\\.0$" }),
     id: Type.Union([text(), Type.Integer(), Type.Null()]),
     result: Type.Optional(Type.Any()),
     error: Type.Optional(object({ code: Type.Integer(), message: text(), data: Type.Optional(Type.Any()) })),
   },
-  { examples: [{ jsonrpc: "2.0", id: 1, result: STORY.txHash }] },
 );
 
 export const JsonRpcQuery = query({

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { MOST_PER_SECOND, SCOPES } from "../../domain/keys/principal.ts";
 import { Address, ChainId, STORY, Timestamp } from "../schemas/scalars.ts";
 import { closed, list, nullable, object, oneOf, optional, query, text } from "../schemas/shapes.ts";
-import { ADMIN, declared } from "./call.ts";
+import { ADMIN, declared, ok } from "./call.ts";
 
 /** API keys that are managed while the nodes run. */
 
@@ -43,6 +43,7 @@ const terms = {
 
 export const AddKey = closed(
   "AddKey",
+  { examples: [{ name: "checkout", scopes: ["read", "submit"], signers: [STORY.signer] }] },
   {
     name: Name,
     ...optional({
@@ -54,7 +55,6 @@ export const AddKey = closed(
       queueShare: QueueShare,
     }),
   },
-  { examples: [{ name: "checkout", scopes: ["read", "submit"], signers: [STORY.signer] }] },
 );
 export type AddKey = Static<typeof AddKey>;
 
@@ -87,7 +87,7 @@ export const keys = declared({
     scope: ADMIN,
     face: "keys",
     summary: "List the API keys of the database",
-    answers: { 200: { description: "Without their secrets.", schema: Keys } },
+    answers: ok("Without their secrets.", Keys),
   },
   addKey: {
     at: "post /api/v1/keys",
@@ -110,7 +110,7 @@ export const keys = declared({
     summary: "Revoke an API key, or one of its secrets",
     description: "Refused by every node within a second. Keys of the configuration are not among these.",
     query: RevokeQuery,
-    answers: { 200: { description: "Revoked: the secret, or all of it.", schema: RevokedKey } },
+    answers: ok("Revoked: the secret, or all of it.", RevokedKey),
     errors: ["NOT_FOUND"],
   },
 });

@@ -3,7 +3,7 @@ import { RESERVATION_STATES } from "../../domain/transaction/reservations.ts";
 import { CreatedTransaction } from "../schemas/create.ts";
 import { Address, ChainId, Hash, Nonce, Owner, RequestId, STORY, Timestamp, TxId } from "../schemas/scalars.ts";
 import { closed, described, MOSTLY_NULL, nullable, oneOf } from "../schemas/shapes.ts";
-import { type CallScope, declared, READ, TRANSACTION_PLACE } from "./call.ts";
+import { type CallScope, declared, ok, READ, TRANSACTION_PLACE } from "./call.ts";
 
 /** Nonces for callers that sign themselves. */
 
@@ -17,13 +17,13 @@ const TimeToLive = Type.Unsafe<number | string>({
 
 export const ReserveNonce = closed(
   "ReserveNonce",
+  { examples: [{ signer: STORY.signer, ttl: "60s", requestId: "payout-7" }] },
   {
     chainId: Type.Optional(ChainId),
     signer: Address,
     ttl: Type.Optional(TimeToLive),
     requestId: Type.Optional(RequestId),
   },
-  { examples: [{ signer: STORY.signer, ttl: "60s", requestId: "payout-7" }] },
 );
 export type ReserveNonce = Static<typeof ReserveNonce>;
 
@@ -89,7 +89,7 @@ export const nonces = declared({
     scope: READ,
     face: "reservation",
     summary: "Read a reservation",
-    answers: { 200: { description: "It.", schema: NonceReservation } },
+    answers: ok("It.", NonceReservation),
     errors: ["NOT_FOUND"],
   },
   submitReserved: {

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { CreateTransaction } from "../schemas/create.ts";
 import { Address, ChainId, Decimal, Timestamp } from "../schemas/scalars.ts";
 import { closed, count, list, named, nullable, object, optional, query, text, truth } from "../schemas/shapes.ts";
-import { ADMIN, declared, READ, TRANSACTION_BYTES } from "./call.ts";
+import { ADMIN, declared, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
 const KeyName = Type.String({
   minLength: 1,
@@ -93,7 +93,7 @@ export const policies = declared({
     body: PolicyCheck,
     bodyBytes: TRANSACTION_BYTES,
     metered: true,
-    answers: { 200: { description: "Allowed or not.", schema: PolicyVerdict } },
+    answers: ok("Allowed or not.", PolicyVerdict),
     errors: ["QUOTA_EXCEEDED", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
   },
   getPolicies: {
@@ -101,7 +101,7 @@ export const policies = declared({
     scope: READ,
     face: "policies",
     summary: "Read the policies in force",
-    answers: { 200: { description: "On every node.", schema: PoliciesInForce } },
+    answers: ok("On every node.", PoliciesInForce),
   },
   applyPolicies: {
     at: "put /api/v1/policy",
@@ -113,7 +113,7 @@ export const policies = declared({
       "In force on every node when this is answered: whatever gets a nonce or a further payload from then on is judged by it. The same document again changes nothing. Up to 1 MiB.",
     body: ApplyPolicies,
     bodyBytes: DOCUMENT_BYTES,
-    answers: { 200: { description: "In force.", schema: PoliciesInForce } },
+    answers: ok("In force.", PoliciesInForce),
     errors: ["CONFLICT"],
   },
   getPolicyUsage: {
@@ -123,6 +123,6 @@ export const policies = declared({
     summary: "Read what is used of the limits",
     description: "In the present hour and day, UTC, by the database's clock.",
     query: PolicyUsageQuery,
-    answers: { 200: { description: "By signer and by key.", schema: PolicyUsage } },
+    answers: ok("By signer and by key.", PolicyUsage),
   },
 });

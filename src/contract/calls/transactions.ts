@@ -1,4 +1,3 @@
-import { exampleOf } from "../example-of.ts";
 import {
   ApprovalOrder,
   HoldOrder,
@@ -16,6 +15,7 @@ import {
   CreateTransaction,
   DeployPayload,
 } from "../schemas/create.ts";
+import { exampleOf } from "../schemas/example-of.ts";
 import { STORY } from "../schemas/scalars.ts";
 import {
   ByRequestQuery,
@@ -31,6 +31,7 @@ import {
   type CallScope,
   declared,
   OPERATE,
+  ok,
   READ,
   SUBMIT,
   TRANSACTION_BYTES,
@@ -80,7 +81,7 @@ export const transactions = declared({
     description:
       "Every item has an answer of its own; a bad one does not fail the others. Up to 256 KiB an item, 8 MiB in all.",
     body: CreateBatch,
-    answers: { 200: { description: "One result per item, in order.", schema: BatchResults } },
+    answers: ok("One result per item, in order.", BatchResults),
   },
   getTransaction: {
     at: "get /api/v1/tx/{txId}",
@@ -98,7 +99,7 @@ export const transactions = declared({
     scope: READ,
     face: "explain",
     summary: "Why it is not final yet, and what would help",
-    answers: { 200: { description: "In plain words.", schema: Explanation } },
+    answers: ok("In plain words.", Explanation),
     errors: ["NOT_FOUND"],
   },
   getTransactionByRequest: {
@@ -121,7 +122,7 @@ export const transactions = declared({
     summary: "List transactions",
     description: "Pages by an opaque cursor: hand `next` back as `after` until it is null.",
     query: TransactionListQuery,
-    answers: { 200: { description: "One page.", schema: TransactionPage } },
+    answers: ok("One page.", TransactionPage),
   },
 });
 
@@ -135,7 +136,7 @@ export const completions = declared({
     description:
       "Ask with `after` = the last `next`; with `wait` the answer is held until there is something. Never misses one, never reorders.",
     query: CompletionsQuery,
-    answers: { 200: { description: "One page.", schema: CompletionsPage } },
+    answers: ok("One page.", CompletionsPage),
     errors: ["EPOCH_CHANGED", "FEED_TRUNCATED"],
   },
 });

@@ -36,16 +36,16 @@ export type ResubmitOrder = Static<typeof ResubmitOrder>;
 
 export const PricedOrder = closed(
   "PricedOrder",
-  { ...said, ...fees },
   "Without fees, the market's, and at least a tenth more than stands. Given, they may be more than the market's, up to the ceilings of the chain.",
+  { ...said, ...fees },
 );
 export type PricedOrder = Static<typeof PricedOrder>;
 
-export const ReplaceOrder = closed(
-  "ReplaceOrder",
-  { ...said, payload: Payload, allowNoCode: Type.Optional(AllowNoCode) },
-  "The payload is as in POST /tx, fees included.",
-);
+export const ReplaceOrder = closed("ReplaceOrder", "The payload is as in POST /tx, fees included.", {
+  ...said,
+  payload: Payload,
+  allowNoCode: Type.Optional(AllowNoCode),
+});
 export type ReplaceOrder = Static<typeof ReplaceOrder>;
 
 export const ResolveOrder = closed("ResolveOrder", {
@@ -74,7 +74,7 @@ export const ResolveOrder = closed("ResolveOrder", {
 });
 export type ResolveOrder = Static<typeof ResolveOrder>;
 
-export const LaneOrder = closed("LaneOrder", lane, "`chainId` where several chains are configured.");
+export const LaneOrder = closed("LaneOrder", "`chainId` where several chains are configured.", lane);
 export type LaneOrder = Static<typeof LaneOrder>;
 
 export const RealignOrder = closed("RealignOrder", {

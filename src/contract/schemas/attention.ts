@@ -23,6 +23,7 @@ export const Wait = Type.Number({
 
 const AttentionAction = named(
   "AttentionAction",
+  "One request that helps; a `reason` is to be put into its body. With GET: where to look first.",
   {
     action: text("", "reprice"),
     label: text("For a button.", "Offer more"),
@@ -30,7 +31,6 @@ const AttentionAction = named(
     path: text("", `/api/v1/tx/${STORY.txId}/reprice`),
     body: nullable(object({}, { additionalProperties: true })),
   },
-  "One request that helps; a `reason` is to be put into its body. With GET: where to look first.",
 );
 
 export const AttentionItem = named("AttentionItem", {

@@ -4,19 +4,15 @@ import { described, limit, list, named, nullable, oneOf, ordinal, query, text, t
 
 const HISTORY_LIMIT = 500;
 
-const Takeover = named(
-  "Takeover",
-  {
-    chainId: ChainId,
-    signer: Address,
-    from: nullable(described(NodeId, "The node that acted before; null: none did.")),
-    to: text("The node that acts since.", "node-b"),
-    fencingToken: ordinal(),
-    why: nullable(text("What ended the one before, if that is known.", "its heartbeat ran out")),
-    at: Timestamp,
-  },
-  "A lane that came to another node.",
-);
+const Takeover = named("Takeover", "A lane that came to another node.", {
+  chainId: ChainId,
+  signer: Address,
+  from: nullable(described(NodeId, "The node that acted before; null: none did.")),
+  to: text("The node that acts since.", "node-b"),
+  fencingToken: ordinal(),
+  why: nullable(text("What ended the one before, if that is known.", "its heartbeat ran out")),
+  at: Timestamp,
+});
 
 const PastNode = named("PastNode", {
   nodeId: NodeId,

@@ -29,13 +29,23 @@ const transfer = { to: STORY.recipient, value: "1000000000000000" };
 
 const RawPayload = closed(
   "RawPayload",
-  { to: Address, data: Type.Optional(HexInput), ...pricing },
   { description: "A transfer, or a call whose data is already encoded.", examples: [transfer] },
+  { to: Address, data: Type.Optional(HexInput), ...pricing },
 );
 export type RawPayload = Static<typeof RawPayload>;
 
 export const CallPayload = closed(
   "CallPayload",
+  {
+    description: "A contract call that Fencepost encodes.",
+    examples: [
+      {
+        to: "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+        function: "transfer(address,uint256)",
+        args: [transfer.to, "250"],
+      },
+    ],
+  },
   {
     to: Address,
     function: Type.Unsafe<string | readonly unknown[]>({
@@ -47,23 +57,13 @@ export const CallPayload = closed(
     args: Arguments,
     ...pricing,
   },
-  {
-    description: "A contract call that Fencepost encodes.",
-    examples: [
-      {
-        to: "0x5FbDB2315678afecb367f032d93F642f64180aa3",
-        function: "transfer(address,uint256)",
-        args: [transfer.to, "250"],
-      },
-    ],
-  },
 );
 export type CallPayload = Static<typeof CallPayload>;
 
 export const DeployPayload = closed(
   "DeployPayload",
-  { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
   { description: "A contract creation.", examples: [{ bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" }] },
+  { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
 );
 export type DeployPayload = Static<typeof DeployPayload>;
 
@@ -74,6 +74,11 @@ const Metadata = record(Type.Unknown(), "The caller's own notes, up to 8 KiB of 
 const Pool = closed(
   "SignerPool",
   {
+    description:
+      "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
+    examples: [{ pool: "payouts" }],
+  },
+  {
     pool: PoolName,
     stickyKey: Type.Optional(
       Type.String({
@@ -82,11 +87,6 @@ const Pool = closed(
         description: "Transactions with the same one get the same signer of the pool, always, and so keep their order.",
       }),
     ),
-  },
-  {
-    description:
-      "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
-    examples: [{ pool: "payouts" }],
   },
 );
 
@@ -108,6 +108,7 @@ const ExactNonce = described(
 
 export const CreateTransaction = closed(
   "CreateTransaction",
+  { examples: [{ signer: STORY.signer, requestId: "order-42", payload: transfer }] },
   {
     chainId: Type.Optional(ChainId),
     signer: Type.Union([Address, Pool]),
@@ -118,7 +119,6 @@ export const CreateTransaction = closed(
     validUntil: Type.Optional(ValidUntil),
     metadata: Type.Optional(Metadata),
   },
-  { examples: [{ signer: STORY.signer, requestId: "order-42", payload: transfer }] },
 );
 export type CreateTransaction = Static<typeof CreateTransaction>;
 

@@ -5,6 +5,7 @@ import { count, list, named, nullable, oneOf, optional, query, text } from "./sh
 
 const Span = named(
   "NonceSpan",
+  "Neighbours of one kind are one span, both ends included; those that somebody may have to look at stand alone, with their id.",
   {
     from: Nonce,
     to: Nonce,
@@ -15,7 +16,6 @@ const Span = named(
       detail: text(),
     }),
   },
-  "Neighbours of one kind are one span, both ends included; those that somebody may have to look at stand alone, with their id.",
 );
 
 export const NonceRuler = named("NonceRuler", {

@@ -23,6 +23,7 @@ export const NoticeId = Type.String({ format: "uuid", examples: ["5c1f9a70-1e6f-
 
 const Evidence = named(
   "NoticeEvidence",
+  "One occurrence. EXTERNAL_KEY_USE: the nonce, or nonces, that a foreign transaction took, its hash where it was seen, and our transaction that lost the nonce. NODE_VANISHED: the instance that ended.",
   {
     at: Timestamp,
     ...optional({
@@ -35,7 +36,6 @@ const Evidence = named(
       lanes: count("Lanes that the node held then."),
     }),
   },
-  "One occurrence. EXTERNAL_KEY_USE: the nonce, or nonces, that a foreign transaction took, its hash where it was seen, and our transaction that lost the nonce. NODE_VANISHED: the instance that ended.",
 );
 
 const OWN_WALLET = "the finance team's own wallet, ticket 4711";

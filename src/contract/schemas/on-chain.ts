@@ -28,6 +28,7 @@ const OnChainRevert = object(
 
 export const OnChain = named(
   "OnChain",
+  "With `include=logs` alone: what one endpoint shows of a mined transaction now. Contracts wrote it; nothing is decided by it, and nothing of it is kept.",
   {
     kind: oneOf(
       LOOK_KINDS,
@@ -39,5 +40,4 @@ export const OnChain = named(
     more: count("Logs that were left out."),
     revert: nullable(OnChainRevert),
   },
-  "With `include=logs` alone: what one endpoint shows of a mined transaction now. Contracts wrote it; nothing is decided by it, and nothing of it is kept.",
 );

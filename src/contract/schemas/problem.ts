@@ -50,10 +50,14 @@ const members = {
 };
 
 /** RFC 9457, `application/problem+json`. */
-export const Problem = closed("Problem", members, {
-  description: "RFC 9457 problem document.",
-  examples: [problemDocument("INVALID_REQUEST", "payload.to: the checksum of the address is wrong")],
-});
+export const Problem = closed(
+  "Problem",
+  {
+    description: "RFC 9457 problem document.",
+    examples: [problemDocument("INVALID_REQUEST", "payload.to: the checksum of the address is wrong")],
+  },
+  members,
+);
 export type Problem = Static<typeof Problem>;
 
 /** As a node answers: `type` leads to its own reference, which has an anchor for each code. */

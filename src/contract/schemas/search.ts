@@ -9,6 +9,10 @@ export const FOUND_KINDS = ["transaction", "signer", "reservation", "node"] as c
 const Found = named(
   "Found",
   {
+    description: "With the ids that name it.",
+    examples: [{ kind: "transaction", label: "order-42: CONFIRMED at nonce 7", txId: STORY.txId, chainId: 31337 }],
+  },
+  {
     kind: oneOf(FOUND_KINDS),
     label: text("For a list: what it is, and how it was found."),
     ...optional({
@@ -19,10 +23,6 @@ const Found = named(
       reservationId: Type.String({ format: "uuid" }),
       nodeId: text(),
     }),
-  },
-  {
-    description: "With the ids that name it.",
-    examples: [{ kind: "transaction", label: "order-42: CONFIRMED at nonce 7", txId: STORY.txId, chainId: 31337 }],
   },
 );
 

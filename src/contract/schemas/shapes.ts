@@ -31,14 +31,19 @@ export function record<T extends TSchema>(values: T, about: About, example?: obj
   return Type.Record(Type.String(), values, keywords(about, example));
 }
 
+/** Members of an object, after what is said of it, if anything is. */
+type Members<T> = readonly [members: T] | readonly [about: About, members: T];
+
 /** An object that the reference shows under a name of its own. */
-export function named<T extends TProperties>(title: string, members: T, about: About = "") {
+export function named<T extends TProperties>(title: string, ...given: Members<T>) {
+  const [about, members] = given.length === 1 ? ["", given[0]] : given;
   return object(members, { title, ...keywords(about) });
 }
 
 /** The same, without room for members that are not named. */
-export function closed<T extends TProperties>(title: string, members: T, about: About = "") {
-  return named(title, members, { additionalProperties: false, ...keywords(about) });
+export function closed<T extends TProperties>(title: string, ...given: Members<T>) {
+  const [about, members] = given.length === 1 ? ["", given[0]] : given;
+  return named(title, { additionalProperties: false, ...keywords(about) }, members);
 }
 
 /** The same schema with a description of its own. */

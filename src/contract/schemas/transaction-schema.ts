@@ -62,6 +62,7 @@ const fees = optional({ gasPrice: Price, maxFeePerGas: Price, maxPriorityFeePerG
 
 const NormalisedPayload = named(
   "NormalisedPayload",
+  "What the caller asked for, in one form. `to` is null for a deployment.",
   {
     to: nullable(Address, { examples: [STORY.recipient] }),
     data: Hex,
@@ -70,11 +71,11 @@ const NormalisedPayload = named(
     ...fees,
     accessList: Type.Optional(list(object({ address: Address, storageKeys: list(Hash) }))),
   },
-  "What the caller asked for, in one form. `to` is null for a deployment.",
 );
 
 const Attempt = named(
   "Attempt",
+  "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
   {
     ordinal: ordinal(),
     kind: oneOf(ATTEMPT_KINDS),
@@ -86,7 +87,6 @@ const Attempt = named(
     firstSentAt: nullable(Timestamp),
     private: Type.Optional(truth("Only private endpoints (`send: only`) were given it, and it is not disclosed.")),
   },
-  "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
 );
 
 const Receipt = named("Receipt", {
@@ -127,14 +127,14 @@ const HistoryEntry = named("HistoryEntry", {
   lastAt: Timestamp,
 });
 
-const Confirmation = named(
-  "Confirmation",
-  { number: count(), hash: Hash },
-  "A canonical block on top of the receipt's.",
-);
+const Confirmation = named("Confirmation", "A canonical block on top of the receipt's.", {
+  number: count(),
+  hash: Hash,
+});
 
 const AwaitedApproval = named(
   "AwaitedApproval",
+  "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`.",
   {
     rule: text("The bound of a policy that asked for it.", "signers.*.maxValue.perTransaction"),
     expiresAt: Timestamp,
@@ -145,11 +145,11 @@ const AwaitedApproval = named(
       ),
     ),
   },
-  "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`.",
 );
 
 export const Transaction = named(
   "Transaction",
+  "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
   {
     txId: TxId,
     chainId: ChainId,
@@ -181,7 +181,6 @@ export const Transaction = named(
       onChain: OnChain,
     }),
   },
-  "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
 );
 export type Transaction = Static<typeof Transaction>;
 
@@ -229,21 +228,17 @@ const Cause = object({
   ),
 });
 
-const OfferedAction = named(
-  "OfferedAction",
-  {
-    action: oneOf(OFFERED_ACTIONS, "", "reprice"),
-    code: oneOf(HELP_CODES, "The help that it is.", "REPRICE"),
-    label: text("For a button.", "Offer more for nonce 7"),
-    method: oneOf(["POST", "DELETE"]),
-    path: text("", `/api/v1/tx/${STORY.txId}/reprice`),
-    body: record(Type.Union([text(), Type.Number(), truth()]), "Complete; `reason` may be put in better words.", {
-      reason: "explain: FEE_BELOW_BASE_FEE",
-    }),
-    scope: oneOf(SCOPES, "What the API key needs. Its own maker may cancel with `submit`.", "operate"),
-  },
-  "One request that helps, and would be accepted now.",
-);
+const OfferedAction = named("OfferedAction", "One request that helps, and would be accepted now.", {
+  action: oneOf(OFFERED_ACTIONS, "", "reprice"),
+  code: oneOf(HELP_CODES, "The help that it is.", "REPRICE"),
+  label: text("For a button.", "Offer more for nonce 7"),
+  method: oneOf(["POST", "DELETE"]),
+  path: text("", `/api/v1/tx/${STORY.txId}/reprice`),
+  body: record(Type.Union([text(), Type.Number(), truth()]), "Complete; `reason` may be put in better words.", {
+    reason: "explain: FEE_BELOW_BASE_FEE",
+  }),
+  scope: oneOf(SCOPES, "What the API key needs. Its own maker may cancel with `submit`.", "operate"),
+});
 
 export const Explanation = named("Explanation", {
   summary: text(
