@@ -3,7 +3,6 @@ import { SEVERITIES, TROUBLE_CODES } from "../../domain/troubles/table.ts";
 import { Address, ChainId, Nonce, STORY, Timestamp, TxId } from "./scalars.ts";
 import { count, limit, list, named, nullable, object, oneOf, query, text } from "./shapes.ts";
 
-const ATTENTION_LIMIT = 500;
 export const HELD_AT_MOST_SECONDS = 30;
 
 /** Of an answer that may be held open until it would be another one. */
@@ -71,10 +70,5 @@ export const Attention = named("Attention", {
 });
 export type Attention = Static<typeof Attention>;
 
-export const AttentionQuery = query({
-  chainId: ChainId,
-  limit: limit(ATTENTION_LIMIT),
-  revision: Revision,
-  wait: Wait,
-});
+export const AttentionQuery = query({ chainId: ChainId, limit: limit(500), revision: Revision, wait: Wait });
 export type AttentionQuery = Static<typeof AttentionQuery>;

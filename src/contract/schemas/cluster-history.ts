@@ -2,8 +2,6 @@ import type { Static } from "typebox";
 import { Address, ChainId, InstanceId, NodeId, Timestamp, Version } from "./scalars.ts";
 import { described, limit, list, named, nullable, oneOf, ordinal, query, text, truth } from "./shapes.ts";
 
-const HISTORY_LIMIT = 500;
-
 const Takeover = named("Takeover", "A lane that came to another node.", {
   chainId: ChainId,
   signer: Address,
@@ -41,7 +39,5 @@ export const ClusterHistory = named("ClusterHistory", {
 });
 export type ClusterHistory = Static<typeof ClusterHistory>;
 
-export const ClusterHistoryQuery = query({
-  limit: described(limit(HISTORY_LIMIT), "Of each of the lists."),
-});
+export const ClusterHistoryQuery = query({ limit: described(limit(500), "Of each of the lists.") });
 export type ClusterHistoryQuery = Static<typeof ClusterHistoryQuery>;

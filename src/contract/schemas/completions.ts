@@ -4,9 +4,6 @@ import { Address, ChainId, Hash, Nonce, RequestId, Timestamp, TxId } from "./sca
 import { count, limit, list, named, nullable, oneOf, ordinal, query, truth } from "./shapes.ts";
 import { SubStateWord } from "./transaction-schema.ts";
 
-const COMPLETIONS_LIMIT = 1_000;
-const COMPLETIONS_WAIT_LIMIT_SECONDS = 30;
-
 export const Completion = named("Completion", {
   seq: ordinal("Gapless within an epoch, in commit order."),
   epoch: ordinal("The epoch it was written in: the page's, or an older one."),
@@ -43,10 +40,10 @@ const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 export const CompletionsQuery = query({
   after: Type.Integer({ ...position, default: 0, description: "0 is the beginning." }),
   epoch: Type.Integer(position),
-  limit: limit(COMPLETIONS_LIMIT),
+  limit: limit(1_000),
   wait: Type.Number({
     minimum: 0,
-    maximum: COMPLETIONS_WAIT_LIMIT_SECONDS,
+    maximum: 30,
     default: 0,
     description: "Seconds to wait for a first item where there is none yet.",
   }),

@@ -10,11 +10,7 @@ const Span = named(
     from: Nonce,
     to: Nonce,
     kind: oneOf(SPAN_KINDS),
-    ...optional({
-      txId: TxId,
-      reservationId: Type.String({ format: "uuid" }),
-      detail: text(),
-    }),
+    ...optional({ txId: TxId, reservationId: Type.String({ format: "uuid" }), detail: text() }),
   },
 );
 

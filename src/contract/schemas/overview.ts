@@ -50,13 +50,7 @@ export const Overview = named("Overview", {
     object({ p50: seconds, p95: seconds }, "From create to outcome, of the last completions."),
   ),
   oldestPending: nullable(
-    object({
-      txId: TxId,
-      chainId: ChainId,
-      signer: Address,
-      nonce: nullable(Nonce),
-      ageSeconds: seconds,
-    }),
+    object({ txId: TxId, chainId: ChainId, signer: Address, nonce: nullable(Nonce), ageSeconds: seconds }),
   ),
   chains: list(OverviewChain),
 });

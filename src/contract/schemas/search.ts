@@ -2,8 +2,6 @@ import { type Static, Type } from "typebox";
 import { Address, ChainId, Nonce, STORY, TxId } from "./scalars.ts";
 import { limit, list, named, object, oneOf, optional, query, text } from "./shapes.ts";
 
-const SEARCH_LIMIT = 50;
-
 export const FOUND_KINDS = ["transaction", "signer", "reservation", "node"] as const;
 
 const Found = named(
@@ -38,7 +36,7 @@ export const SearchQuery = object(
         "A transaction's id, a hash of any attempt, a request id, a signer, a nonce (`7`, or `0xf39F…:7` of one signer), a reservation's id, or a node; of ids, signers, request ids and nodes the beginning is enough.",
       examples: ["order-42"],
     }),
-    ...query({ limit: limit(SEARCH_LIMIT, 20) }).properties,
+    ...query({ limit: limit(50, 20) }).properties,
   },
   { additionalProperties: false },
 );

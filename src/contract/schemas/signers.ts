@@ -105,11 +105,9 @@ export type SignerLane = Static<typeof SignerLane>;
 export const SignerLanes = named("SignerLanes", { items: list(SignerLane) });
 export type SignerLanes = Static<typeof SignerLanes>;
 
-const SIGNERS_LIMIT = 500;
-
 export const SignersQuery = query({
   after: After,
-  limit: limit(SIGNERS_LIMIT),
+  limit: limit(500),
   chainId: ChainId,
   owner: Type.String({ minLength: 1, maxLength: 255, description: "The node that acts for them, by its name." }),
   needs: oneOf(

@@ -50,8 +50,6 @@ import {
   truth,
 } from "./shapes.ts";
 
-const LIST_LIMIT = 1_000;
-
 const State = oneOf(STATES, "", "CONFIRMED");
 export const SubStateWord = oneOf(
   Object.values(SUB_STATES).flat() as SubState[],
@@ -212,7 +210,7 @@ export const TransactionListQuery = query({
   txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
   order: oneOf(["newest", "oldest"], { default: "newest" }),
   after: After,
-  limit: limit(LIST_LIMIT, 50),
+  limit: limit(1_000, 50),
 });
 export type TransactionListQuery = Static<typeof TransactionListQuery>;
 
