@@ -109,5 +109,5 @@ export const TRANSACTION_BYTES = 256 * 1024;
 
 export const ACTION_HEADERS = {
   "Idempotency-Key":
-    "1 to 255 printable ASCII characters, of the caller's own. An order that was carried out under it is not carried out again: its repeat answers with what stands. With another body it is 409 REQUEST_ID_REUSED. Orders that were refused leave no key behind.",
+    "1 to 255 printable ASCII characters, of the caller's own. An action that was performed under it is not performed again: its repeat answers with the present state. With another body it is 409 REQUEST_ID_REUSED. A refused action leaves no key behind.",
 };

@@ -79,7 +79,7 @@ export const KillOrder = named(
 export type KillOrder = Static<typeof KillOrder>;
 
 export const KillSwitchState = named("KillSwitchState", {
-  durable: truth("Every order in force is written down and outlives the node. False: that is tried until it is.", true),
+  durable: truth("Every kill in force is stored and outlives the node. False: the node keeps trying.", true),
   kills: list(
     object({
       killId: text("", "019a4b7e-5d2c-7c3e-9f10-2b4d6f8a0c1e"),
@@ -87,11 +87,11 @@ export const KillSwitchState = named("KillSwitchState", {
       actor: text("", "operator:on-call"),
       reason: text("", STOLEN),
     }),
-    "The orders in force, as the node that was asked knows them; `signer` null is everything.",
+    "The kills in force, as the node that was asked knows them; `signer` null is everything.",
   ),
   nodes: list(
     object({ nodeId: NodeId, url: text("", "http://10.0.0.7:3000"), told: truth("", true) }),
-    "After an order: the other nodes, and whether each has said within the time of the answer that it holds to it.",
+    "After a kill or its end: the other nodes, and whether each confirmed it before the answer.",
   ),
 });
 export type KillSwitchState = Static<typeof KillSwitchState>;
@@ -122,7 +122,7 @@ const kill = {
   takes: ["action"],
   urgent: true,
   description:
-    "Needs `operate` or `admin`. Nothing is sent from any node until this is ended: no first send, no repeat, no new price; creates are accepted and wait. The node that is asked stops at once, writes the order down, and tells the others; each stops within a second that it or the database can be reached from. What a node is sending at that moment may still arrive.",
+    "Needs `operate` or `admin`. Nothing is sent from any node until this is ended: no first send, no repeat, no new price; creates are accepted and wait. The node that is asked stops at once, stores the kill, and notifies the others; each stops within a second if it or the database can be reached. What a node is sending at that moment may still arrive.",
   body: KillOrder,
   answers: {
     200: { description: "In force, and durable.", schema: KillSwitchState },
@@ -152,7 +152,7 @@ const endKill = {
 
 export const killSwitch = declared({
   killEverything: { at: "post /api/v1/kill", summary: "Stop everything, on all nodes", ...kill },
-  endKillOfEverything: { at: "delete /api/v1/kill", summary: "End the order to stop everything", ...endKill },
+  endKillOfEverything: { at: "delete /api/v1/kill", summary: "End the kill of everything", ...endKill },
   killSigner: {
     at: "post /api/v1/signers/{signer}/kill",
     summary: "Stop one signer, on all nodes and chains",
@@ -160,7 +160,7 @@ export const killSwitch = declared({
   },
   endKillOfSigner: {
     at: "delete /api/v1/signers/{signer}/kill",
-    summary: "End the order to stop one signer",
+    summary: "End the kill of one signer",
     ...endKill,
   },
 });

@@ -217,7 +217,7 @@ export const transactionActions = declared({
   suspendTransaction: action("suspend", "suspendTransaction", {
     summary: "Hold this one transaction back",
     description:
-      "Nothing of it is signed, sent again, repriced or cancelled by its `validUntil` until it is resumed; what is ordered about it meanwhile is carried out once. Without a nonce it gets none; with one, everything behind it in its lane waits (`GET /tx/{txId}/explain` says so). What a node has already may still be mined, and decides as ever. Twice is the same as once.",
+      "Nothing of it is signed, sent again, repriced or cancelled by its `validUntil` until it is resumed; actions on it meanwhile are performed once. Without a nonce it gets none; with one, everything behind it in its lane waits (`GET /tx/{txId}/explain` says so). What a node has already may still be mined, and decides as ever. Twice is the same as once.",
     body: HoldOrder,
   }),
   resumeTransaction: action("resume", "resumeTransaction", {
