@@ -1,5 +1,7 @@
 import { ERROR_CATALOGUE, type ErrorCode } from "../domain/errors.ts";
-import { ROUTES, type Route, type RouteResponse } from "./routes.ts";
+import type { Answer } from "./calls/call.ts";
+import { ROUTES, type Route } from "./routes.ts";
+import { exampleOf } from "./schemas/example-of.ts";
 import { NoticeId } from "./schemas/notice.ts";
 import { Problem, problemExamples } from "./schemas/problem.ts";
 import { Address, ChainId, TxId } from "./schemas/scalars.ts";
@@ -84,22 +86,31 @@ export function openApiDocument(version: string) {
   };
 }
 
-function operationOf({ body, open, description, ...route }: Route, lift: Lift) {
+function operationOf(route: Route, lift: Lift) {
+  const { operationId, tag, summary, description, open, body, action = operationId } = route;
   const parameters = parametersOf(route, lift);
-  const content = body && { schema: lift(body.schema), examples: mapValues(body.examples, (value) => ({ value })) };
+  const examples = body && (route.examples ?? { [action]: exampleOf(body) });
+  const content = body && { schema: lift(body), examples: mapValues(examples ?? {}, (value) => ({ value })) };
   return {
-    operationId: route.operationId,
-    tags: [route.tag],
-    summary: route.summary,
+    operationId,
+    tags: [tag],
+    summary,
     ...(description === undefined ? {} : { description }),
-    ...(open === true ? { security: [] } : {}),
+    ...(open ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content: { [JSON_TYPE]: content } } }),
     responses: {
-      ...mapValues(route.responses, (response) => responseOf(response, lift)),
-      ...failures(open === true ? route.errors : [...route.errors, ...COMMON_ERRORS], lift(Problem)),
+      ...mapValues(route.answers, (answer) => responseOf(answer, lift)),
+      ...failures(errorsOf(route), lift(Problem)),
     },
   };
+}
+
+/** Every route of the API refuses what it cannot read, and a body that is too long for it. Some routes beside the API take nothing that could be wrong. */
+function errorsOf({ path, body, open, errors = [] }: Route): readonly ErrorCode[] {
+  const ofBodies: readonly ErrorCode[] = body === undefined ? [] : ["PAYLOAD_TOO_LARGE"];
+  const always: readonly ErrorCode[] = path.startsWith("/api/") ? ["INVALID_REQUEST", ...ofBodies] : [];
+  return [...always, ...errors, ...(open ? [] : COMMON_ERRORS)];
 }
 
 function parametersOf({ path, query, headers = {} }: Pick<Route, "path" | "query" | "headers">, lift: Lift) {
@@ -123,14 +134,14 @@ function parameter(place: Place, schema: JsonSchema) {
 }
 
 /** An answer that is not described member by member is JSON, or text. */
-function responseOf({ description, schema, example, ...response }: RouteResponse, lift: Lift): ResponseObject {
-  const { contentType = JSON_TYPE } = response;
-  const media: MediaType = {
-    schema: schema === undefined ? { type: contentType === JSON_TYPE ? "object" : "string" } : lift(schema),
-    ...(example === undefined ? {} : { example }),
-  };
-  const headers = mapValues(response.headers ?? {}, (said) => ({ description: said, schema: { type: "string" } }));
-  return { description, ...(response.headers === undefined ? {} : { headers }), content: { [contentType]: media } };
+function responseOf(answer: Answer, lift: Lift): ResponseObject {
+  const { description, schema, location, contentType = JSON_TYPE } = answer;
+  const media: MediaType =
+    schema === undefined
+      ? { schema: { type: contentType === JSON_TYPE ? "object" : "string" } }
+      : { schema: lift(schema), example: exampleOf(schema, answer.example) };
+  const headers = location && { Location: { description: location.description, schema: { type: "string" } } };
+  return { description, ...(headers && { headers }), content: { [contentType]: media } };
 }
 
 /** Codes that share a status share a response, each with an example of its own. */

@@ -1,6 +1,6 @@
 import type { Scope } from "../domain/keys/principal.ts";
-import type { Call, CallScope } from "./calls/call.ts";
-import { GROUPS } from "./calls/index.ts";
+import type { CallScope } from "./calls/call.ts";
+import { ROUTES } from "./routes.ts";
 
 /** Of routes that none of these open, only those who run the nodes have any use. */
 const CALLERS_SCOPES: readonly Scope[] = ["read", "submit", "reserve", "sign"];
@@ -11,7 +11,5 @@ export function isOperators({ scope, or, own }: CallScope): boolean {
 
 /** Every route that is not open, by method and path. A route that is not here cannot be registered. */
 export const ROUTE_SCOPES: Readonly<Record<string, CallScope>> = Object.fromEntries(
-  GROUPS.flatMap(([, calls]) => Object.values<Call>(calls)).flatMap(({ at, scope }) =>
-    scope === "open" ? [] : [[at, scope]],
-  ),
+  ROUTES.flatMap(({ at, scope }) => (scope === "open" ? [] : [[at, scope]])),
 );

@@ -1,6 +1,6 @@
 import { createClient } from "../../src/client/index.ts";
-import * as examples from "../../src/contract/examples/examples.ts";
 import { ROUTES, type Route } from "../../src/contract/routes.ts";
+import { exampleOf } from "../../src/contract/schemas/example-of.ts";
 import type { CommandWorld } from "./command.ts";
 
 interface Asked {
@@ -16,9 +16,8 @@ export function recordedNode() {
     const { pathname, searchParams } = new URL(url);
     const route = routeOf(method, pathname);
     asked.push({ route, query: Object.fromEntries(searchParams), body });
-    const [status = "200", response] = Object.entries(route.responses)[0] ?? [];
-    const example = exampleOf(route) ?? response?.example ?? {};
-    return { status: Number(status), text: JSON.stringify(example) };
+    const [status = "200", { schema, example } = {}] = Object.entries(route.answers)[0] ?? [];
+    return { status: Number(status), text: JSON.stringify(schema === undefined ? {} : exampleOf(schema, example)) };
   };
   const fetch: typeof globalThis.fetch = async (url, init = {}) => {
     const body = init.body === undefined ? undefined : JSON.parse(String(init.body));
@@ -30,12 +29,6 @@ export function recordedNode() {
     look: async (_, path) => answer("GET", `http://node${path}`, undefined),
   };
   return { asked, actions };
-}
-
-/** A listing of one page that ends: the example of a first page would be asked for its next for ever. */
-function exampleOf({ operationId }: Route): unknown {
-  if (operationId === "listTransactions") return { items: [examples.transaction], next: null };
-  return operationId === "listSigners" ? { ...examples.lanesPage, next: null } : undefined;
 }
 
 function routeOf(method: string, pathname: string): Route {

@@ -9,28 +9,28 @@ export interface CommandOptions {
   readonly verbose?: boolean;
 }
 
-/** How a command obtains its result, and how people read it. */
-export interface Answer<From, T> {
-  readonly ask: (from: From) => Promise<T>;
+/** How people read a result. */
+export interface Shown<T> {
   readonly show: (answer: T, paint: Paint) => string;
   /** Throws if the result means failure. The result is printed before. */
   readonly judge?: (answer: T) => void;
 }
 
-export function answerWith<O extends CommandOptions, T>(command: Command, io: Output, how: Answer<O, T>): void {
-  command.action(async () => {
+/** A command that prints the result of `ask`, which gets its options and its arguments. */
+export function answerWith<O extends CommandOptions, T>(
+  command: Command,
+  io: Output,
+  { ask, ...how }: Shown<T> & { readonly ask: (options: O, ...args: string[]) => Promise<T> },
+): Command {
+  return command.action(async () => {
     const options = command.optsWithGlobals<O>();
-    print(await how.ask(options), io, { ...how, json: options.json === true });
+    print(await ask(options, ...command.args), io, { ...options, ...how });
   });
 }
 
 /** Prints a result, then judges it. */
-export function print<T>(
-  answer: T,
-  io: Output,
-  { show, judge, json }: Pick<Answer<never, T>, "show" | "judge"> & { readonly json: boolean },
-): void {
-  io.stdout(json ? `${JSON.stringify(answer, null, 2)}\n` : show(answer, painterFor(io.screen())));
+export function print<T>(answer: T, io: Output, { show, judge, json }: Shown<T> & Pick<CommandOptions, "json">): void {
+  io.stdout(json === true ? `${JSON.stringify(answer, null, 2)}\n` : show(answer, painterFor(io.screen())));
   judge?.(answer);
 }
 

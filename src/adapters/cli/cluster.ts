@@ -1,9 +1,9 @@
 /** `nodes`, `leases`, and the kill switch. */
 import type { Command } from "commander";
-import type { ClusterNode, KillSwitchState, LaneLease } from "../../client/index.ts";
+import type { ClusterNode, KillSwitchState, KillWish, LaneLease } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
-import { listing } from "./table.ts";
+import { listing, tableOf } from "./table.ts";
 import type { Paint } from "./terminal.ts";
 
 export function addClusterCommands(program: Command, ports: RemotePorts): void {
@@ -19,11 +19,7 @@ export function addClusterCommands(program: Command, ports: RemotePorts): void {
 export function addKillSwitch(program: Command, ports: RemotePorts): void {
   const add = (command: Command, name: "kill" | "endKill") =>
     askNode(command, ports, {
-      ask: (client) => {
-        const [signer] = command.args;
-        const { reason } = command.opts<{ readonly reason?: string }>();
-        return client[name](given({ signer, reason }));
-      },
+      ask: (client, options: KillWish, signer?: string) => client[name]({ ...given({ signer }), ...options }),
       show: killReport,
     })
       .argument("[signer]", "its address; without one, everything")
@@ -32,26 +28,37 @@ export function addKillSwitch(program: Command, ports: RemotePorts): void {
   add(program.command("unkill").description("end a kill; waiting transactions are sent"), "endKill");
 }
 
+const killsTable = tableOf<KillSwitchState["kills"][number]>("nothing is stopped", {
+  stopped: ({ signer }) => signer ?? "everything",
+  by: "actor",
+  reason: "reason",
+});
+
 function killReport({ durable, kills, nodes }: KillSwitchState, paint: Paint): string {
-  const inForce = kills.map(({ signer, actor, reason }) => [signer ?? "everything", actor, reason]);
-  const stopped = kills.length === 0 ? "nothing is stopped\n" : listing(["stopped", "by", "reason"], inForce, paint);
   const written = durable ? "" : "not stored in the database yet: the nodes that know of it keep trying\n";
-  const rows = nodes.map(({ nodeId, url, told }) => [nodeId, url, told ? "yes" : "not yet"]);
-  return `${stopped}${written}${rows.length === 0 ? "" : listing(["node", "url", "stopped"], rows, paint)}`;
+  const others = listing(nodes, paint, {
+    node: "nodeId",
+    url: "url",
+    stopped: ({ told }) => (told ? "yes" : "not yet"),
+  });
+  return `${killsTable({ items: kills }, paint)}${written}${nodes.length === 0 ? "" : others}`;
 }
 
-function nodesTable({ items }: { readonly items: readonly ClusterNode[] }, paint: Paint): string {
-  if (items.length === 0) return "no node is alive\n";
-  const rows = items.map(({ nodeId, url, version, mode, lanes, startedAt, heartbeatAt }) => {
-    return [nodeId, url === "" ? "(embedded)" : url, version, mode, String(lanes), startedAt, heartbeatAt];
-  });
-  return listing(["node", "url", "version", "mode", "lanes", "started", "last heartbeat"], rows, paint);
-}
+const nodesTable = tableOf<ClusterNode>("no node is alive", {
+  node: "nodeId",
+  url: ({ url }) => url || "(embedded)",
+  version: "version",
+  mode: "mode",
+  lanes: "lanes",
+  started: "startedAt",
+  "last heartbeat": "heartbeatAt",
+});
 
-function leasesTable({ items }: { readonly items: readonly LaneLease[] }, paint: Paint): string {
-  if (items.length === 0) return "no lane is owned\n";
-  const rows = items.map(({ chainId, signer, nodeId, fencingToken, acquiredAt, expiresAt }) => {
-    return [String(chainId), signer, nodeId, String(fencingToken), acquiredAt, expiresAt];
-  });
-  return listing(["chain", "signer", "node", "token", "acquired", "expires"], rows, paint);
-}
+const leasesTable = tableOf<LaneLease>("no lane is owned", {
+  chain: "chainId",
+  signer: "signer",
+  node: "nodeId",
+  token: "fencingToken",
+  acquired: "acquiredAt",
+  expires: "expiresAt",
+});

@@ -1,18 +1,13 @@
 /** `fencepost completions`: the feed of outcomes, one page or endlessly. */
 import type { Command } from "commander";
-import type { Completion, CompletionsPage, FencepostClient } from "../../client/index.ts";
+import type { Completion, CompletionsPage, CompletionsQuery, FencepostClient } from "../../client/index.ts";
 import { given, print } from "./answer.ts";
 import { count, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
-import { coloured, colourOf, short, statusOf } from "./show-transaction.ts";
-import { inert, listing } from "./table.ts";
+import { changeLine, colourOf, short, statusOf } from "./show-transaction.ts";
+import { listing } from "./table.ts";
 import { type CliIo, type Paint, painterFor } from "./terminal.ts";
 
-interface FeedOptions extends RemoteOptions {
-  readonly after?: number;
-  readonly epoch?: number;
-  readonly limit?: number;
-  readonly follow?: true;
-}
+type FeedOptions = RemoteOptions & Omit<CompletionsQuery, "wait"> & { readonly follow?: true };
 
 /** Below a node's limit of 30 s, and below the timeout of most proxies. */
 const WAIT_SECONDS = 20;
@@ -22,7 +17,7 @@ export function addCompletions(program: Command, ports: RemotePorts): void {
     .command("completions")
     .description("print the feed of outcomes in order, from the beginning or after a given one");
   onNode<FeedOptions>(command, ports, (client, options) =>
-    options.follow === true ? follow(client, options, ports.io) : printPage(client, options, ports.io),
+    (options.follow ? follow : printPage)(client, options, ports.io),
   )
     .option("--after <seq>", "start after this one", count)
     .option("--epoch <number>", "refuse a feed of another epoch than this", count)
@@ -33,18 +28,24 @@ export function addCompletions(program: Command, ports: RemotePorts): void {
 async function printPage(client: FencepostClient, options: FeedOptions, io: CliIo): Promise<void> {
   const { after, epoch, limit } = options;
   const page = await client.completionsPage(given({ after, epoch, limit }));
-  print(page, io, { json: options.json === true, show: pageTable });
+  print(page, io, { ...options, show: pageTable });
 }
+
+const COLUMNS = {
+  seq: "seq",
+  at: "at",
+  state: statusOf,
+  chain: "chainId",
+  signer: ({ signer }: Completion) => short(signer),
+  nonce: "nonce",
+  transaction: "txId",
+  "request id": "requestId",
+} as const;
 
 function pageTable({ items, next, epoch, filtered }: CompletionsPage, paint: Paint): string {
   if (items.length === 0) return `nothing after ${next} (epoch ${epoch})\n`;
-  const rows = items.map((item) => [
-    ...[String(item.seq), item.at, statusOf(item), String(item.chainId), short(item.signer)],
-    ...[String(item.nonce ?? "-"), item.txId, item.requestId ?? "-"],
-  ]);
-  const heads = ["seq", "at", "state", "chain", "signer", "nonce", "transaction", "request id"];
   const others = filtered === true ? "; the gaps are of signers that this key may not see" : "";
-  return `${listing(heads, rows, paint, colourOf)}next: --after ${next} --epoch ${epoch}${others}\n`;
+  return `${listing(items, paint, COLUMNS, colourOf)}next: --after ${next} --epoch ${epoch}${others}\n`;
 }
 
 async function follow(client: FencepostClient, options: FeedOptions, io: CliIo): Promise<void> {
@@ -54,15 +55,12 @@ async function follow(client: FencepostClient, options: FeedOptions, io: CliIo):
   while (!io.readerLeft()) {
     const page = await client.completionsPage({ wait: WAIT_SECONDS, ...given({ after, epoch, limit }) });
     for (const item of page.items) {
-      io.stdout(options.json === true ? `${JSON.stringify({ ...item, feedEpoch: page.epoch })}\n` : line(item, paint));
+      io.stdout(
+        options.json
+          ? `${JSON.stringify({ ...item, feedEpoch: page.epoch })}\n`
+          : changeLine(item, `${item.seq}  ${item.at}`, paint),
+      );
     }
     ({ epoch, next: after } = page);
   }
-}
-
-function line(item: Completion, paint: Paint): string {
-  const { seq, at, chainId, signer, nonce, txId, requestId } = item;
-  const who = `${short(signer)} nonce ${nonce ?? "-"} on chain ${chainId}`;
-  const named = requestId === null ? "" : ` (${inert(requestId)})`;
-  return `${seq}  ${at}  ${coloured(paint, statusOf(item))}  ${who}  ${txId}${named}\n`;
 }

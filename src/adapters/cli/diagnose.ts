@@ -60,7 +60,7 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
     .command("init")
     .description("write a fencepost.config.ts with comments; never over one that is there");
   answerWith(init, io, {
-    ask: (options) => actions.init(options),
+    ask: actions.init,
     show: ({ file }) => `wrote ${file}; fill it in, then check it with: fencepost doctor\n`,
   });
   const doctor = program
@@ -70,14 +70,16 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
     );
   answerWith(doctor, io, {
     ask: async (options) => ({ findings: await actions.doctor(options) }),
-    show: ({ findings }, paint) => findingLines(findings, paint),
-    judge: ({ findings }) => refuseMistakes(findings),
+    show: findingLines,
+    judge: ({ findings }) => {
+      if (findings.some(({ sign }) => sign === "mistake"))
+        throw new CommandFailed(["correct the mistakes above before you run a node here"]);
+    },
   });
   const bench = program
     .command("bench")
     .description("measure creates: of a node with a database and a chain of its own, or of the one that is named");
-  answerWith(bench, io, { ask: (options: BenchOptions) => actions.bench(options), show: benchTable });
-  addressed(bench)
+  addressed(answerWith(bench, io, { ask: actions.bench, show: benchTable }))
     .option("--transactions <number>", "how many creates", positive, 1_000)
     .option("--callers <number>", "how many at once", positive, 16)
     .option("--signer <address>", "of a node that is named: whose transactions; they cost gas")
@@ -86,21 +88,20 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
     .command("chaos")
     .description("kill and freeze nodes of a cluster of its own while it works, and count what was lost");
   answerWith(chaos, io, {
-    ask: (options: ChaosOptions) => actions.chaos(options),
-    show: chaosTable,
+    ask: actions.chaos,
+    show: ({ seconds, ...counts }) => figures({ ...counts, time: `${seconds.toFixed(1)} s` }),
     judge: ({ lost, duplicate, gaps }) => {
       if (lost + duplicate + gaps > 0)
         throw new CommandFailed(["the audit failed: a nonce or a transaction is not as it should be"]);
     },
-  });
-  chaos
+  })
     .option("--transactions <number>", "how many transfers", positive, 500)
     .option("--kills <number>", "how many nodes to end", positive, 4);
 }
 
 const SIGNS = { ok: ["ok", "green"], warning: ["warning", "yellow"], mistake: ["MISTAKE", "red"] } as const;
 
-function findingLines(findings: readonly Finding[], paint: Paint): string {
+function findingLines({ findings }: { readonly findings: readonly Finding[] }, paint: Paint): string {
   const lines = findings.map(({ sign, text, fix }) => {
     const [word, colour] = SIGNS[sign];
     const advice = fix === null ? "" : `${" ".repeat(9)}→ ${inert(fix)}\n`;
@@ -111,30 +112,19 @@ function findingLines(findings: readonly Finding[], paint: Paint): string {
   return `${lines.join("")}\n${summary}`;
 }
 
-function refuseMistakes(findings: readonly Finding[]): void {
-  if (findings.some(({ sign }) => sign === "mistake"))
-    throw new CommandFailed(["correct the mistakes above before you run a node here"]);
-}
-
 function benchTable(report: BenchReport): string {
   const { node, accepted, failed, seconds, createsPerSecond, latencyMs, confirmedSeconds } = report;
   const ms = (value: number) => `${value.toFixed(1)} ms`;
-  return figures([
-    ["node", node],
-    ["accepted", String(accepted)],
-    ["failed", String(failed)],
-    ["time", `${seconds.toFixed(2)} s`],
-    ["creates a second", createsPerSecond.toFixed(0)],
-    ["median", ms(latencyMs.p50)],
-    ["95th percentile", ms(latencyMs.p95)],
-    ["99th percentile", ms(latencyMs.p99)],
-    ["slowest", ms(latencyMs.max)],
-    ["until all were final", confirmedSeconds === null ? "not all were" : `${confirmedSeconds.toFixed(1)} s`],
-  ]);
-}
-
-function chaosTable(report: ChaosReport): string {
-  const { seconds, ...counts } = report;
-  const rows = Object.entries(counts).map(([name, value]): [string, string] => [name, String(value)]);
-  return figures([...rows, ["time", `${seconds.toFixed(1)} s`]]);
+  return figures({
+    node,
+    accepted,
+    failed,
+    time: `${seconds.toFixed(2)} s`,
+    "creates a second": createsPerSecond.toFixed(0),
+    median: ms(latencyMs.p50),
+    "95th percentile": ms(latencyMs.p95),
+    "99th percentile": ms(latencyMs.p99),
+    slowest: ms(latencyMs.max),
+    "until all were final": confirmedSeconds === null ? "not all were" : `${confirmedSeconds.toFixed(1)} s`,
+  });
 }

@@ -13,6 +13,11 @@ export class CommandFailed extends Error {
   }
 }
 
+/** A wrong command line or file. */
+export function misused(line: string): CommandFailed {
+  return new CommandFailed([line], EXIT_CODES.misused);
+}
+
 /** Advice for common errors, by Node's or PostgreSQL's code. */
 const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there: is it running, and is the URL right?",

@@ -1,11 +1,11 @@
 /** Builds the request of `fencepost send` from its options, an ABI signature, or a file. */
-import { InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CreateTransaction } from "../../client/index.ts";
 import { describedTypes, parameterTypes, toArguments } from "./abi-arguments.ts";
 import { wei } from "./amounts.ts";
 import { given } from "./answer.ts";
-import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { chainIdOption, count, json } from "./remote.ts";
+import { misused } from "./failure.ts";
+import { CHAIN_ID, count, json } from "./remote.ts";
 
 /** The fields of POST /tx that are options of their own, beside the payload and in it. */
 const BESIDE = ["nonce", "chainId", "requestId", "metadata", "validUntil", "allowNoCode"] as const;
@@ -18,27 +18,26 @@ export type IntentOptions = Partial<Pick<CreateTransaction, (typeof BESIDE)[numb
   readonly [File in "deploy" | "abi" | "file"]?: string;
 };
 
-export function intentOptions(): readonly Option[] {
-  return [
-    new Option("--signer <address>", "its sender"),
-    new Option("--pool <name>", "any signer of this pool, instead of --signer"),
-    new Option("--sticky <key>", "of the pool, always the same signer for the same key"),
-    new Option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one").argParser(count),
-    new Option("--to <address>", "its receiver"),
-    new Option("--value <amount>", "wei, or as in 1.5ether, 20gwei").argParser(wei),
-    new Option("--data <hex>", "an encoded call, instead of a signature"),
-    new Option("--abi <file>", "where the function is described, instead of in the signature"),
-    new Option("--deploy <file>", "a compiled contract to deploy, as Hardhat, Foundry or solc write it"),
-    new Option("--bytecode <hex>", "a contract to deploy"),
-    new Option("--file <file>", "the whole transaction, or several; - is standard input"),
-    new Option("--request-id <id>", "your own id: a repeat is the same transaction; without it, a new one is made up"),
-    new Option("--gas <number>", "gas limit, instead of an estimate"),
-    new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]),
-    new Option("--metadata <json>", "your own notes, kept with it").argParser(json),
-    new Option("--valid-until <instant>", "cancelled if it is not mined by then, such as 2026-01-31T12:00:00Z"),
-    new Option("--allow-no-code", "accept call data to an address without code, which does nothing"),
-    chainIdOption(),
-  ];
+export function addIntent(command: Command): Command {
+  return command
+    .option("--signer <address>", "its sender")
+    .option("--pool <name>", "any signer of this pool, instead of --signer")
+    .option("--sticky <key>", "of the pool, always the same signer for the same key")
+    .option("--nonce <number>", "exactly this nonce, or nothing is sent; without it, the next one", count)
+    .option("--to <address>", "its receiver")
+    .option("--value <amount>", "wei, or as in 1.5ether, 20gwei", wei)
+    .option("--data <hex>", "an encoded call, instead of a signature")
+    .option("--abi <file>", "where the function is described, instead of in the signature")
+    .option("--deploy <file>", "a compiled contract to deploy, as Hardhat, Foundry or solc write it")
+    .option("--bytecode <hex>", "a contract to deploy")
+    .option("--file <file>", "the whole transaction, or several; - is standard input")
+    .option("--request-id <id>", "your own id: a repeat is the same transaction; without it, a new one is made up")
+    .option("--gas <number>", "gas limit, instead of an estimate")
+    .addOption(new Option("--type <type>", "instead of what the chain has").choices(["legacy", "eip2930", "eip1559"]))
+    .option("--metadata <json>", "your own notes, kept with it", json)
+    .option("--valid-until <instant>", "cancelled if it is not mined by then, such as 2026-01-31T12:00:00Z")
+    .option("--allow-no-code", "accept call data to an address without code, which does nothing")
+    .addOption(CHAIN_ID);
 }
 
 type Read = (path: string) => Promise<string>;
@@ -51,26 +50,19 @@ export async function intentsOf(
 ): Promise<readonly CreateTransaction[]> {
   if (options.file === undefined) return [await intentOf(args, options, read)];
   if (args.length > 0) throw misused("--file has the whole transaction: give no signature beside it");
-  const content = document(await read(options.file), options.file);
-  const many = Array.isArray(content) ? content : transactionsIn(content);
+  const content = await document(options.file, read);
+  const { transactions: many } = Array.isArray(content)
+    ? { transactions: content }
+    : (content as { transactions?: unknown });
   // Each transaction of a file has its own metadata.
-  const {
-    requestId,
-    nonce,
-    metadata: _,
-    ...common
-  } = { ...picked(options, BESIDE), ...given({ signer: signerOf(options) }) };
-  if (many === null) return [{ ...(content as CreateTransaction), ...common, ...given({ requestId, nonce }) }];
+  const { requestId, nonce, metadata: _, ...beside } = picked(options, BESIDE);
+  const common = { ...beside, ...given({ signer: signerOf(options) }) };
+  if (!Array.isArray(many)) return [{ ...(content as CreateTransaction), ...common, ...given({ requestId, nonce }) }];
   if (nonce !== undefined) throw misused("--nonce is one transaction's: the file has several");
   return many.map((each, at) => {
     const named = requestId === undefined ? {} : { requestId: `${requestId}-${at + 1}` };
     return { ...(each as CreateTransaction), ...common, ...named };
   });
-}
-
-function transactionsIn(content: unknown): readonly unknown[] | null {
-  const { transactions } = content as { readonly transactions?: unknown };
-  return Array.isArray(transactions) ? transactions : null;
 }
 
 async function intentOf(args: readonly string[], options: IntentOptions, read: Read): Promise<CreateTransaction> {
@@ -106,8 +98,7 @@ async function bodyOf(args: readonly string[], options: IntentOptions, read: Rea
   const [signature, ...texts] = args;
   if (signature === undefined) return { to, ...given({ data }) };
   if (data !== undefined) throw misused("--data is the encoded call: give no signature beside it");
-  const abi =
-    options.abi === undefined ? undefined : abiIn(document(await read(options.abi), options.abi), options.abi);
+  const abi = options.abi === undefined ? undefined : await abiIn(options.abi, read);
   const types = parameterTypes(signature);
   if (types === null && abi === undefined) {
     throw misused(`${signature} is no signature: write it as 'transfer(address,uint256)', or give --abi`);
@@ -119,14 +110,14 @@ async function bodyOf(args: readonly string[], options: IntentOptions, read: Rea
 async function deployment(args: readonly string[], options: IntentOptions, read: Read): Promise<object> {
   const { to, data, deploy, abi: abiFile } = options;
   if (to !== undefined || data !== undefined) throw misused("a new contract has no --to and no --data");
-  const artifact = deploy === undefined ? {} : (document(await read(deploy), deploy) as Artifact);
+  const artifact: Artifact = deploy === undefined ? {} : await document(deploy, read);
   const bytecode = options.bytecode ?? bytecodeIn(artifact, deploy ?? "");
   // `'constructor(uint256)' 42`, or only the arguments if an ABI has their types.
   const [first = "", ...rest] = args;
   if (/^constructor\s*\(/.test(first)) {
     return { bytecode, abi: [first], args: argumentsOf(rest, parameterTypes(first)) };
   }
-  const abi = abiFile === undefined ? artifact.abi : abiIn(document(await read(abiFile), abiFile), abiFile);
+  const abi = abiFile === undefined ? artifact.abi : await abiIn(abiFile, read);
   if (args.length > 0 && abi === undefined) {
     throw misused("arguments of a constructor need its signature, 'constructor(uint256)', or --abi");
   }
@@ -146,7 +137,8 @@ function bytecodeIn({ bytecode }: Artifact, file: string): string {
   return text.startsWith("0x") ? text : `0x${text}`;
 }
 
-function abiIn(content: unknown, file: string): readonly unknown[] {
+async function abiIn(file: string, read: Read): Promise<readonly unknown[]> {
+  const content = await document(file, read);
   const abi = Array.isArray(content) ? content : (content as Artifact).abi;
   if (!Array.isArray(abi)) throw misused(`${file} has no ABI: a list, or an object with one under "abi"`);
   return abi;
@@ -160,7 +152,8 @@ function argumentsOf(texts: readonly string[], types: readonly string[] | null):
   }
 }
 
-function document(text: string, file: string): unknown {
+async function document(file: string, read: Read): Promise<object> {
+  const text = await read(file);
   try {
     const content = json(text);
     if (typeof content === "object" && content !== null) return content;
@@ -168,8 +161,4 @@ function document(text: string, file: string): unknown {
     // Reported below, with the file's name.
   }
   throw misused(`${file === "-" ? "standard input" : file} is not a JSON object`);
-}
-
-function misused(line: string): CommandFailed {
-  return new CommandFailed([line], EXIT_CODES.misused);
 }

@@ -2,11 +2,11 @@
  * `fencepost keys`: encrypted key files of the configured directory. `keys api`: API keys of the database, through a
  * node.
  */
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { AddKey, Keys, NewKey, RevokedKey } from "../../client/index.ts";
 import { answerWith, type CommandOptions, given } from "./answer.ts";
 import { askNode, type RemotePorts } from "./remote.ts";
-import { listing, table } from "./table.ts";
+import { table, tableOf } from "./table.ts";
 
 export interface ImportOptions extends CommandOptions {
   /** File of the key; `-` is standard input. */
@@ -29,19 +29,15 @@ export function addKeys(program: Command, { actions, io }: RemotePorts & { reado
     .command("keys")
     .description("create, import and list the encrypted keys of FENCEPOST_KEYSTORE_DIR; manage API keys");
   const stored = ({ address, file }: KeyRow): string => `${address} is in ${file}\n`;
-  answerWith(keys.command("new").description("create a key, and print its address"), io, {
-    ask: (options) => actions.newKey(options),
-    show: stored,
-  });
+  const making = keys.command("new").description("create a key, and print its address");
+  answerWith(making, io, { ask: actions.newKey, show: stored });
   const importing = keys
     .command("import")
     .description("import a private key, as hex from standard input, and print its address")
-    .addOption(new Option("--from <file>", "the file that holds it, instead of standard input").default("-"));
-  answerWith(importing, io, { ask: (options: ImportOptions) => actions.importKey(options), show: stored });
-  answerWith(keys.command("list").description("list the addresses of the keys"), io, {
-    ask: (options) => actions.listKeyFiles(options),
-    show: filesTable,
-  });
+    .option("--from <file>", "the file that holds it, instead of standard input", "-");
+  answerWith(importing, io, { ask: actions.importKey, show: stored });
+  const list = keys.command("list").description("list the addresses of the keys");
+  answerWith(list, io, { ask: actions.listKeyFiles, show: filesTable });
   addApiKeys(keys, { actions, io });
 }
 
@@ -54,32 +50,14 @@ function addApiKeys(keys: Command, ports: RemotePorts): void {
   const api = keys
     .command("api")
     .description("manage the API keys of the database; requires a key with the scope admin");
-  const list = api.command("list").description("list them, without their secrets");
-  askNode(list, ports, { ask: async (client) => ({ items: await client.keys() }), show: keysTable });
-  addNew(api.command("new"), ports);
-  const revoke = api
-    .command("revoke")
-    .description("revoke one, or one of its secrets; every node refuses it within a second");
-  askNode(revoke, ports, {
-    ask: (client) => {
-      const { secret: secretId } = revoke.opts<{ readonly secret?: string }>();
-      return client.revokeKey(revoke.args[0] ?? "", secretId === undefined ? {} : { secretId });
-    },
-    show: revokedLine,
-  })
-    .argument("<name>", "its name")
-    .option("--secret <id>", "only this one of its secrets, by its id");
-}
-
-function addNew(command: Command, ports: RemotePorts): void {
-  command.description("create one, or a second secret of one; the secret is shown once");
-  askNode(command, ports, {
-    ask: (client) => {
-      const { scopes, signers, chains, queueShare, ...rates } = command.opts<NewKeyOptions>();
-      const { rate: createsPerSecond, readRate: readsPerSecond } = rates;
-      const limits = given({ scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare });
-      return client.addKey({ name: command.args[0] ?? "", ...limits });
-    },
+  askNode(api.command("list").description("list them, without their secrets"), ports, {
+    ask: async (client) => ({ items: await client.keys() }),
+    show: keysTable,
+  });
+  const making = api.command("new").description("create one, or a second secret of one; the secret is shown once");
+  askNode(making, ports, {
+    ask: (client, { rate: createsPerSecond, readRate: readsPerSecond, ...limits }: NewKeyOptions, name) =>
+      client.addKey({ name, ...limits, ...given({ createsPerSecond, readsPerSecond }) }),
     show: newKeyLines,
   })
     .argument("<name>", "owner of the transactions that it creates")
@@ -89,9 +67,19 @@ function addNew(command: Command, ports: RemotePorts): void {
     .option("--rate <number>", "the most creates a second, on each node", number)
     .option("--read-rate <number>", "the most reads of a chain a second, on each node", number)
     .option("--queue-share <part>", "the part of a lane's queue that it may fill: 0.1", number);
+  const revoke = api
+    .command("revoke")
+    .description("revoke one, or one of its secrets; every node refuses it within a second");
+  askNode(revoke, ports, {
+    ask: (client, { secret: secretId }: { readonly secret?: string }, name) =>
+      client.revokeKey(name, given({ secretId })),
+    show: revokedLine,
+  })
+    .argument("<name>", "its name")
+    .option("--secret <id>", "only this one of its secrets, by its id");
 }
 
-type NewKeyOptions = Partial<AddKey> & { readonly rate?: number; readonly readRate?: number };
+type NewKeyOptions = Omit<AddKey, "name"> & { readonly rate?: number; readonly readRate?: number };
 
 /** The node checks its limits. */
 function number(text: string): number {
@@ -117,17 +105,14 @@ function revokedLine({ name, secretId }: RevokedKey): string {
   return secretId === null ? `revoked ${name}\n` : `revoked secret ${secretId} of ${name}\n`;
 }
 
-function keysTable({ items }: { readonly items: readonly Keys["items"][number][] }): string {
-  if (items.length === 0) return "there are no API keys in the database\n";
-  const rows = items.map(({ name, scopes, signers, chains, secrets, createdAt, ...own }) => {
-    const quotas = [own.createsPerSecond, own.readsPerSecond, own.queueShare].map((quota) =>
-      String(quota ?? "default"),
-    );
-    const limits = [signers?.join(" ") ?? "all", chains?.join(" ") ?? "all", ...quotas];
-    return [name, scopes.join("+"), ...limits, secrets.map(({ secretId }) => secretId).join(" "), createdAt];
-  });
-  return listing(
-    ["name", "scopes", "signers", "chains", "rate", "read rate", "queue share", "secrets", "created"],
-    rows,
-  );
-}
+const keysTable = tableOf<Keys["items"][number]>("there are no API keys in the database", {
+  name: "name",
+  scopes: ({ scopes }) => scopes.join("+"),
+  signers: ({ signers }) => signers?.join(" ") ?? "all",
+  chains: ({ chains }) => chains?.join(" ") ?? "all",
+  rate: ({ createsPerSecond }) => createsPerSecond ?? "default",
+  "read rate": ({ readsPerSecond }) => readsPerSecond ?? "default",
+  "queue share": ({ queueShare }) => queueShare ?? "default",
+  secrets: ({ secrets }) => secrets.map(({ secretId }) => secretId).join(" "),
+  created: "createdAt",
+});

@@ -1,10 +1,10 @@
 /** `fencepost policy`: shows, changes and checks the policy document, and shows its usage. */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import type { ApplyPolicies, PoliciesInForce, PolicyCheck, PolicyUsage, PolicyVerdict } from "../../client/index.ts";
-import { given } from "./answer.ts";
-import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { askNode, chainIdOption, count, json, type RemotePorts } from "./remote.ts";
-import { listing } from "./table.ts";
+import { misused } from "./failure.ts";
+import { askNode, CHAIN_ID, count, json, type RemotePorts } from "./remote.ts";
+import { tableOf } from "./table.ts";
+import type { Paint } from "./terminal.ts";
 
 export function addPolicy(program: Command, ports: RemotePorts): void {
   const policy = program.command("policy").description("what signers and API keys may do, and up to how much");
@@ -16,49 +16,37 @@ export function addPolicy(program: Command, ports: RemotePorts): void {
     .command("apply")
     .description("put another policy document in force on every node, without a restart")
     .argument("<file>", "the document, in JSON; - is standard input");
-  askNode(apply, ports, { ask: async (client) => client.applyPolicies(await applied(apply, ports)), show: inForce })
+  askNode(apply, ports, {
+    ask: async (client, change: Omit<ApplyPolicies, "policies">, file) =>
+      client.applyPolicies({ policies: readDocument(file, await ports.io.read(file)), ...change }),
+    show: inForce,
+  })
     .requiredOption("--reason <text>", "why, for the audit")
-    .addOption(
-      new Option("--expected-version <number>", "refuse if the version in force is another one").argParser(count),
-    );
+    .option("--expected-version <number>", "refuse if the version in force is another one", count);
   const check = policy
     .command("check")
     .description("check whether a transaction would be allowed now, and what it would be charged; nothing is sent");
   askNode(check, ports, {
-    ask: (client) => {
-      const { signer, payload, chainId, key } = check.opts<PolicyCheck>();
-      return client.checkPolicy({ signer, payload, ...given({ chainId, key }) });
-    },
+    ask: (client, request: PolicyCheck) => client.checkPolicy(request),
     show: verdictInWords,
   })
     .requiredOption("--signer <address>", "who would send it")
     .requiredOption("--payload <json>", 'as in POST /tx: {"to":"0x…","value":"1"}', json)
-    .addOption(chainIdOption())
+    .addOption(CHAIN_ID)
     .option("--key <name>", "ask for another API key");
-  const usage = policy.command("usage").description("print what is used of this hour and day");
-  askNode(usage, ports, {
-    ask: (client) => {
-      const { signer, key } = usage.opts<{ readonly signer?: string; readonly key?: string }>();
-      return client.policyUsage(given({ signer, key }));
-    },
+  askNode(policy.command("usage").description("print what is used of this hour and day"), ports, {
+    ask: (client, query: { readonly signer?: string; readonly key?: string }) => client.policyUsage(query),
     show: usageTable,
   })
     .option("--signer <address>", "of this signer alone")
     .option("--key <name>", "of this API key alone");
 }
 
-async function applied(command: Command, { io }: RemotePorts): Promise<ApplyPolicies> {
-  const [file = "-"] = command.args;
-  const { reason, expectedVersion } = command.opts<Omit<ApplyPolicies, "policies">>();
-  const document = readDocument(file, await io.read(file));
-  return { policies: document, reason, ...given({ expectedVersion }) };
-}
-
 function readDocument(file: string, text: string): ApplyPolicies["policies"] {
   try {
-    return JSON.parse(text) as ApplyPolicies["policies"];
+    return JSON.parse(text);
   } catch (error) {
-    throw new CommandFailed([`${file}: is not JSON: ${(error as Error).message}`], EXIT_CODES.misused);
+    throw misused(`${file}: is not JSON: ${(error as Error).message}`);
   }
 }
 
@@ -76,15 +64,17 @@ function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: 
     : `allowed: ${charged}\n`;
 }
 
-function usageTable({ at, signers, keys }: PolicyUsage): string {
-  const of = (used: number | bigint | string, most: string | null) => `${used} of ${most ?? "any"}`;
-  const rows = [
-    ...signers.map(({ signer, ...used }) => ({ who: signer, ...used })),
-    ...keys.map(({ key, ...used }) => ({ who: `key ${key}`, ...used })),
-  ].map(({ who, chainId, hour, day }) => [
-    ...[who, String(chainId), of(hour.value, hour.maxValue), of(hour.cost, hour.maxCost)],
-    ...[of(day.value, day.maxValue), of(day.cost, day.maxCost)],
-  ]);
-  if (rows.length === 0) return `nothing is used at ${at}\n`;
-  return listing(["who", "chain", "value, hour", "cost, hour", "value, day", "cost, day"], rows);
+function usageTable({ at, signers, keys }: PolicyUsage, paint: Paint): string {
+  const used = [
+    ...signers.map((each) => ({ who: each.signer, ...each })),
+    ...keys.map((each) => ({ who: `key ${each.key}`, ...each })),
+  ];
+  return tableOf<(typeof used)[number]>(`nothing is used at ${at}`, {
+    who: "who",
+    chain: "chainId",
+    "value, hour": ({ hour }) => `${hour.value} of ${hour.maxValue ?? "any"}`,
+    "cost, hour": ({ hour }) => `${hour.cost} of ${hour.maxCost ?? "any"}`,
+    "value, day": ({ day }) => `${day.value} of ${day.maxValue ?? "any"}`,
+    "cost, day": ({ day }) => `${day.cost} of ${day.maxCost ?? "any"}`,
+  })({ items: used }, paint);
 }

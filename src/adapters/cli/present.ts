@@ -62,19 +62,13 @@ export interface DemoReport {
   readonly seconds: number;
 }
 
-export function demoTable(report: DemoReport): string {
-  const seconds = (value: number | null) => (value === null ? "-" : `${value.toFixed(1)} s`);
-  return figures([
-    ["accepted", String(report.accepted)],
-    ["confirmed", String(report.confirmed)],
-    ["lost", String(report.lost)],
-    ["duplicate", String(report.duplicate)],
-    ["gaps", String(report.gaps)],
-    ["takeovers", String(report.takeovers)],
-    ["fenced writes", String(report.fencedWrites)],
-    ["time to take over", seconds(report.takeOverSeconds)],
-    ["time in all", seconds(report.seconds)],
-  ]);
+export function demoTable({ fencedWrites, takeOverSeconds, seconds, ...counts }: DemoReport): string {
+  return figures({
+    ...counts,
+    "fenced writes": fencedWrites,
+    "time to take over": takeOverSeconds === null ? "-" : `${takeOverSeconds.toFixed(1)} s`,
+    "time in all": `${seconds.toFixed(1)} s`,
+  });
 }
 
 export interface MigrationReport {
@@ -89,9 +83,6 @@ export function migrationReport({ applied, afterRestore = false }: MigrationRepo
 }
 
 export function configTable(rows: readonly ConfigRow[]): string {
-  return table(
-    rows.map(({ key, variable, value, origin }) => {
-      return [key, value, origin === "environment" ? (variable ?? origin) : origin];
-    }),
-  );
+  const from = ({ origin, variable }: ConfigRow) => (origin === "environment" ? (variable ?? origin) : origin);
+  return table(rows.map((row) => [row.key, row.value, from(row)]));
 }

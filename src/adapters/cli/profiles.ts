@@ -1,8 +1,8 @@
 /** `fencepost profile`: stores nodes and keys under names, so that commands need neither configuration nor flags. */
 import type { Command } from "commander";
 import { answerWith, type CommandOptions } from "./answer.ts";
-import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { listing } from "./table.ts";
+import { misused } from "./failure.ts";
+import { tableOf } from "./table.ts";
 import type { CliIo, Paint } from "./terminal.ts";
 
 export interface Profile {
@@ -24,12 +24,7 @@ export interface ProfileActions {
 
 export const PROFILE_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 
-interface ProfilePorts {
-  readonly actions: ProfileActions;
-  readonly io: CliIo;
-}
-
-export function addProfiles(program: Command, { actions, io }: ProfilePorts): void {
+export function addProfiles(program: Command, { actions, io }: { actions: ProfileActions; io: CliIo }): void {
   const profile = program
     .command("profile")
     .description("store nodes and keys under names, for --profile and as the default");
@@ -37,8 +32,8 @@ export function addProfiles(program: Command, { actions, io }: ProfilePorts): vo
     .command("add")
     .description("store a node's URL, and its key, under a name; the first one is the default");
   answerWith(add, io, {
-    ask: async (options: CommandOptions & { readonly url: string; readonly apiKey?: string }) => {
-      const name = nameIn(add);
+    ask: async (options: CommandOptions & Profile, given) => {
+      const name = checkedName(given);
       const apiKey = options.apiKey === "-" ? (await io.read("-")).trim() : options.apiKey;
       const kept = { url: checkedUrl(options.url), ...(apiKey === undefined ? {} : { apiKey }) };
       const { current, profiles } = await actions.readProfiles();
@@ -47,50 +42,43 @@ export function addProfiles(program: Command, { actions, io }: ProfilePorts): vo
     },
     show: ({ name, url, hasKey, isCurrent }) =>
       `${name} is ${url}, ${hasKey ? "with a key" : "without a key"}${isCurrent ? "; commands call it by default" : ""}\n`,
-  });
-  add
+  })
     .argument("<name>", "its name")
     .requiredOption("--url <url>", "the node's URL")
     .option("--api-key <secret>", "its API key; - reads it from standard input");
-  const list = profile.command("list").description("list them, without their keys");
-  answerWith(list, io, { ask: async () => shown(await actions.readProfiles()), show: profilesTable });
-  const use = profile.command("use").description("use this one by default");
-  answerWith(use, io, {
-    ask: async () => {
-      const { profiles, name } = await known(actions, use);
+  answerWith(profile.command("list").description("list them, without their keys"), io, {
+    ask: async () => shown(await actions.readProfiles()),
+    show: profilesTable,
+  });
+  answerWith(profile.command("use").description("use this one by default"), io, {
+    ask: async (_, name) => {
+      const { profiles } = await withKnown(actions, name);
       await actions.writeProfiles({ current: name, profiles });
       return { current: name };
     },
     show: ({ current }) => `commands call ${current} by default\n`,
-  });
-  use.argument("<name>", "its name");
-  const remove = profile.command("remove").description("delete one, and its key");
-  answerWith(remove, io, {
-    ask: async () => {
-      const { profiles, name, current } = await known(actions, remove);
-      const { [name]: _, ...others } = profiles;
+  }).argument("<name>", "its name");
+  answerWith(profile.command("remove").description("delete one, and its key"), io, {
+    ask: async (_, name) => {
+      const { profiles, current } = await withKnown(actions, name);
+      const { [name]: __, ...others } = profiles;
       await actions.writeProfiles({ current: current === name ? null : current, profiles: others });
       return { removed: name };
     },
     show: ({ removed }) => `deleted ${removed}\n`,
-  });
-  remove.argument("<name>", "its name");
+  }).argument("<name>", "its name");
 }
 
-function nameIn(command: Command): string {
-  const [name = ""] = command.args;
+function checkedName(name: string): string {
   if (PROFILE_NAME.test(name)) return name;
-  throw new CommandFailed(
-    [`${name} is no name for a profile: letters, digits and _ . - (at most 64)`],
-    EXIT_CODES.misused,
-  );
+  throw misused(`${name} is no name for a profile: letters, digits and _ . - (at most 64)`);
 }
 
-async function known(actions: ProfileActions, command: Command) {
-  const name = nameIn(command);
-  const { profiles, current } = await actions.readProfiles();
-  if (Object.hasOwn(profiles, name)) return { name, profiles, current };
-  throw new CommandFailed([unknownProfile(name, Object.keys(profiles))], EXIT_CODES.misused);
+async function withKnown(actions: ProfileActions, name: string): Promise<Profiles> {
+  checkedName(name);
+  const stored = await actions.readProfiles();
+  if (Object.hasOwn(stored.profiles, name)) return stored;
+  throw misused(unknownProfile(name, Object.keys(stored.profiles)));
 }
 
 export function unknownProfile(name: string, names: readonly string[]): string {
@@ -100,7 +88,7 @@ export function unknownProfile(name: string, names: readonly string[]): string {
 
 function checkedUrl(text: string): string {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text.replace(/\/+$/, "");
-  throw new CommandFailed([`--url ${text} is no URL of a node: http://127.0.0.1:3000`], EXIT_CODES.misused);
+  throw misused(`--url ${text} is no URL of a node: http://127.0.0.1:3000`);
 }
 
 function shown({ file, current, profiles }: Awaited<ReturnType<ProfileActions["readProfiles"]>>) {
@@ -111,12 +99,13 @@ function shown({ file, current, profiles }: Awaited<ReturnType<ProfileActions["r
 }
 
 function profilesTable({ file, items }: ReturnType<typeof shown>, paint: Paint): string {
-  if (items.length === 0) return `there is no profile in ${file}; make one: fencepost profile add NAME --url URL\n`;
-  const rows = items.map(({ name, url, hasKey, isCurrent }) => [
-    isCurrent ? "*" : "",
-    name,
-    url,
-    hasKey ? "yes" : "no",
-  ]);
-  return listing(["", "name", "url", "key"], rows, paint);
+  return tableOf<(typeof items)[number]>(
+    `there is no profile in ${file}; make one: fencepost profile add NAME --url URL`,
+    {
+      "": ({ isCurrent }) => (isCurrent ? "*" : ""),
+      name: "name",
+      url: "url",
+      key: ({ hasKey }) => (hasKey ? "yes" : "no"),
+    },
+  )({ items }, paint);
 }

@@ -1,7 +1,7 @@
 /** Shared by all commands that call a node: its address, its key, and the text of a refusal. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { FencepostApiError, type FencepostClient } from "../../client/index.ts";
-import { type Answer, type CommandOptions, print } from "./answer.ts";
+import { answerWith, type CommandOptions, type Shown } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
 import type { CliIo } from "./terminal.ts";
 
@@ -47,11 +47,23 @@ export function onNode<O extends RemoteOptions>(
   return addressed(command);
 }
 
-/** A command that prints the result of a call to a node. */
-export function askNode<T>(command: Command, ports: RemotePorts, { ask, ...how }: Answer<FencepostClient, T>): Command {
-  return onNode(command, ports, async (client, { json: inJson }) => {
-    print(await ask(client), ports.io, { ...how, json: inJson === true });
-  });
+/** A command that prints the result of a call to a node. `ask` gets the options that are the command's own. */
+export function askNode<O extends object, T>(
+  command: Command,
+  { actions, io }: RemotePorts,
+  {
+    ask,
+    ...how
+  }: Shown<T> & {
+    readonly ask: (client: FencepostClient, options: O, ...args: string[]) => Promise<T>;
+  },
+): Command {
+  const asking = async (options: RemoteOptions, ...args: string[]) => {
+    const client = await actions.connect(options);
+    const { url: _, apiKey: __, profile: ___, ...own } = command.opts();
+    return ask(client, own as O, ...args).catch(explainRefusal);
+  };
+  return addressed(answerWith(command, io, { ask: asking, ...how }));
 }
 
 /** Turns a refusal into one line with advice; its stack does not help. */
@@ -120,5 +132,4 @@ export function duration(text: string): number {
   return Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
 }
 
-export const chainIdOption = (): Option =>
-  new Option("--chain-id <number>", "where several chains are configured").argParser(count);
+export const CHAIN_ID = new Option("--chain-id <number>", "where several chains are configured").argParser(count);

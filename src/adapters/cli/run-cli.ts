@@ -1,5 +1,4 @@
 import { Command, CommanderError, Option } from "commander";
-import { addNotices } from "./acknowledge.ts";
 import { answerWith, type CommandOptions } from "./answer.ts";
 import { addClusterCommands, addKillSwitch } from "./cluster.ts";
 import { addCompletions } from "./completions.ts";
@@ -15,7 +14,7 @@ import { addProfiles, type ProfileActions } from "./profiles.ts";
 import { positive, type RemoteActions } from "./remote.ts";
 import { addSend } from "./send.ts";
 import { addCompletion } from "./shell-completion.ts";
-import { addSight } from "./sight.ts";
+import { addNotices, addSight } from "./sight.ts";
 import { addSigners } from "./signers.ts";
 import type { CliIo } from "./terminal.ts";
 import { addTransactions } from "./transactions.ts";
@@ -112,26 +111,23 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
 }
 
 function addServing(program: Command, actions: CliActions, io: CliIo): void {
-  program
+  const dev = program
     .command("dev")
     .description("run a node with its own PostgreSQL, chain and test accounts; nothing to install or configure")
     .option("--port <number>", "port to listen on")
     .addOption(new Option("--chain <kind>", "which chain").choices(["embedded", "anvil"]).default("embedded"))
-    .addOption(new Option("--data-dir <path>", "where its database lives").default(".fencepost"))
-    .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<DevOptions>();
-      await actions.dev(options, (node) =>
-        io.stdout(options.json === true ? present.readyLine(node) : present.devWelcome(node)),
-      );
+    .option("--data-dir <path>", "where its database lives", ".fencepost")
+    .action(() => {
+      const options = dev.optsWithGlobals<DevOptions>();
+      const shown = options.json ? present.readyLine : present.devWelcome;
+      return actions.dev(options, (node) => io.stdout(shown(node)));
     });
-  program
+  const start = program
     .command("start")
     .description("run a node on a given database, chain and signer; prints one JSON line when it is ready")
     .option("--port <number>", "port to listen on")
     .option("--workers <number>", "nodes on this machine behind one port", positive)
-    .action(async (_, command: Command) => {
-      await actions.start(command.optsWithGlobals<StartOptions>(), (node) => io.stdout(present.readyLine(node)));
-    });
+    .action(() => actions.start(start.optsWithGlobals(), (node) => io.stdout(present.readyLine(node))));
 }
 
 function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
@@ -139,33 +135,27 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
     .command("demo")
     .description(
       "run three nodes, kill one and freeze another in the middle of a thousand transfers, and count what was lost",
-    )
-    .option("--transactions <number>", "how many transfers", positive, 1_000);
+    );
   answerWith(demo, io, {
-    ask: (options: DemoOptions) => actions.demo(options),
+    ask: actions.demo,
     show: present.demoTable,
-    judge: refuseLosses,
-  });
-  const migrate = program
-    .command("migrate")
-    .description("bring the database's schema up to this version")
-    .option("--grant <role>", "let this role run nodes on it, without the right to change a table")
-    .option("--after-restore", "the database comes from a backup: every lane waits until an operator resumes it");
-  answerWith(migrate, io, {
+    judge: ({ lost, duplicate, gaps }) => {
+      if (lost + duplicate + gaps > 0) throw new CommandFailed(["the demonstration failed"]);
+    },
+  }).option("--transactions <number>", "how many transfers", positive, 1_000);
+  answerWith(program.command("migrate").description("bring the database's schema up to this version"), io, {
     ask: async (options: MigrateOptions) => {
       const { applied } = await actions.migrate(options);
-      return { applied, ...(options.afterRestore === true ? { afterRestore: true } : {}) };
+      return { applied, ...(options.afterRestore && { afterRestore: true }) };
     },
     show: present.migrationReport,
-  });
+  })
+    .option("--grant <role>", "let this role run nodes on it, without the right to change a table")
+    .option("--after-restore", "the database comes from a backup: every lane waits until an operator resumes it");
   const config = program
     .command("config")
     .description("print the effective configuration and where each value comes from; secrets are masked");
-  answerWith(config, io, { ask: (options) => actions.config(options), show: present.configTable });
-}
-
-function refuseLosses({ lost, duplicate, gaps }: present.DemoReport): void {
-  if (lost + duplicate + gaps > 0) throw new CommandFailed(["the demonstration failed"]);
+  answerWith(config, io, { ask: actions.config, show: present.configTable });
 }
 
 function report(error: unknown, io: CliIo, verbose: boolean): number {

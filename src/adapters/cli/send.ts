@@ -10,13 +10,13 @@ import {
 } from "../../client/index.ts";
 import { print } from "./answer.ts";
 import { CommandFailed, EXIT_CODES } from "./failure.ts";
-import { type IntentOptions, intentOptions, intentsOf } from "./intent.ts";
-import { feeOptions } from "./operate.ts";
+import { addIntent, type IntentOptions, intentsOf } from "./intent.ts";
+import { FEES } from "./operate.ts";
 import { isUnanswered, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
 import { wholeTransaction } from "./show-transaction.ts";
 import { inert } from "./table.ts";
 import type { CliIo } from "./terminal.ts";
-import { judgeOutcome, untilFinal, type WaitingOptions, waitingOptions } from "./until-final.ts";
+import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-final.ts";
 
 type SendOptions = RemoteOptions & IntentOptions & WaitingOptions;
 
@@ -27,14 +27,16 @@ export function addSend(program: Command, ports: RemotePorts): void {
     .argument("[signature]", "of the function, as in 'transfer(address,uint256)'")
     .argument("[args...]", "its arguments; lists and tuples as JSON")
     .addHelpText("after", EXAMPLES);
-  onNode<SendOptions>(command, ports, async (client, options) => {
-    const { io } = ports;
-    const intents = (await intentsOf(command.args, options, io.read)).map((intent) => withRequestId(intent, io));
-    const [first] = intents;
-    if (intents.length === 1 && first !== undefined) return sendOne(client, first, { io, options });
-    await sendMany(client, intents, { io, options });
-  });
-  for (const option of [...intentOptions(), ...feeOptions(), ...waitingOptions()]) command.addOption(option);
+  addIntent(
+    onNode<SendOptions>(command, ports, async (client, options) => {
+      const { io } = ports;
+      const intents = (await intentsOf(command.args, options, io.read)).map((intent) => withRequestId(intent, io));
+      const [first] = intents;
+      if (intents.length === 1 && first !== undefined) return sendOne(client, first, io, options);
+      await sendMany(client, intents, io, options);
+    }),
+  );
+  for (const option of [...FEES, ...WAITING]) command.addOption(option);
 }
 
 const EXAMPLES = `
@@ -46,31 +48,19 @@ Examples:
   fencepost send --file tx.json      (as in POST /tx, or a list of them; - is standard input)
 `;
 
+type Named = CreateTransaction & { readonly requestId: string };
+
 /** The request id is set before sending, so that a request without an answer can be repeated safely. */
-function withRequestId(intent: CreateTransaction, io: CliIo): CreateTransaction & { readonly requestId: string } {
+function withRequestId(intent: CreateTransaction, io: CliIo): Named {
   return { ...intent, requestId: intent.requestId ?? `cli-${io.newId()}` };
 }
 
-interface SendContext {
-  readonly io: CliIo;
-  readonly options: SendOptions;
-}
-
-async function sendOne(
-  client: FencepostClient,
-  intent: CreateTransaction & { readonly requestId: string },
-  { io, options }: SendContext,
-): Promise<void> {
+async function sendOne(client: FencepostClient, intent: Named, io: CliIo, options: SendOptions): Promise<void> {
   const created = await client.send(intent).catch((error: unknown) => explainRepeat(error, intent.requestId));
-  const inJson = options.json === true;
-  if (options.wait !== true) return print(plain(created), io, { json: inJson, show: acceptedLines });
-  if (!inJson) io.stderr(acceptedLine(created));
-  const transaction = await untilFinal(client, created.txId, { io, timeout: options.timeout });
-  print(transaction, io, { json: inJson, show: wholeTransaction, judge: judgeOutcome });
-}
-
-function plain({ txId, chainId, signer, nonce, state, requestId }: CreatedTransaction): CreatedTransaction {
-  return { txId, chainId, signer, nonce, state, requestId };
+  if (!options.wait) return print<CreatedTransaction>(created, io, { ...options, show: acceptedLines });
+  if (!options.json) io.stderr(acceptedLine(created));
+  const transaction = await untilFinal(client, created.txId, io, options);
+  print(transaction, io, { ...options, show: wholeTransaction, judge: judgeOutcome });
 }
 
 /** Without an answer the request may have been accepted: print how to repeat it. */
@@ -97,27 +87,26 @@ const MOST_AT_ONCE = 1_000;
 async function sendMany(
   client: FencepostClient,
   intents: readonly CreateTransaction[],
-  { io, options }: SendContext,
+  io: CliIo,
+  options: SendOptions,
 ): Promise<void> {
-  const results: BatchResults["results"][number][] = [];
+  const results: BatchResults["results"] = [];
   for (let from = 0; from < intents.length; from += MOST_AT_ONCE) {
     results.push(...(await client.sendBatch(intents.slice(from, from + MOST_AT_ONCE))));
   }
-  if (options.wait !== true)
-    return print({ results }, io, { json: options.json === true, show: resultLines, judge: judgeAll });
+  if (!options.wait) return print({ results }, io, { ...options, show: resultLines, judge: judgeAll });
   const settled: (Transaction | BatchResults["results"][number])[] = [];
   for (const result of results) {
-    const isAccepted = "txId" in result && !("code" in result);
-    settled.push(isAccepted ? await untilFinal(client, result.txId, { io, timeout: options.timeout }) : result);
+    settled.push("code" in result ? result : await untilFinal(client, result.txId, io, options));
   }
   const judge = () => {
     judgeAll({ results });
     for (const each of settled) if ("attempts" in each) judgeOutcome(each);
   };
-  print({ results: settled }, io, { json: options.json === true, show: () => resultLines({ results }), judge });
+  print({ results: settled }, io, { ...options, show: () => resultLines({ results }), judge });
 }
 
-function resultLines({ results }: { readonly results: BatchResults["results"] }): string {
+function resultLines({ results }: BatchResults): string {
   return results
     .map((result, at) =>
       "code" in result ? `refused: item ${at + 1}: ${result.code}: ${inert(result.detail)}\n` : acceptedLine(result),
@@ -125,7 +114,7 @@ function resultLines({ results }: { readonly results: BatchResults["results"] })
     .join("");
 }
 
-function judgeAll({ results }: { readonly results: BatchResults["results"] }): void {
+function judgeAll({ results }: BatchResults): void {
   const refused = results.filter((result) => "code" in result).length;
   if (refused === 0) return;
   throw new CommandFailed(

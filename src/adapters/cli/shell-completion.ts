@@ -3,19 +3,16 @@ import { Argument, type Command } from "commander";
 import { answerWith } from "./answer.ts";
 import type { Output } from "./terminal.ts";
 
-type Shell = keyof typeof SCRIPTS;
-
 export function addCompletion(program: Command, io: Output): void {
   const command = program
     .command("completion")
     .description("print a script that lets a shell complete commands and options")
     .addArgument(new Argument("<shell>", "which one").choices(Object.keys(SCRIPTS)))
     .addHelpText("after", HOW);
-  const ask = async () => {
-    const [shell] = command.processedArgs as [Shell];
-    return { shell, script: SCRIPTS[shell](wordsOf(program)) };
-  };
-  answerWith(command, io, { ask, show: ({ script }) => script });
+  answerWith(command, io, {
+    ask: async (_, shell) => ({ shell, script: SCRIPTS[shell as keyof typeof SCRIPTS](wordsOf(program)) }),
+    show: ({ script }) => script,
+  });
 }
 
 const HOW = `
@@ -56,10 +53,8 @@ function wordsOf(program: Command): readonly Place[] {
 const HELP = { name: "--help", description: "print the options", choices: [], takesFile: false };
 
 function optionsOf(command: Command): Place["options"] {
-  return command.options.flatMap(({ long, description, argChoices, flags }) =>
-    long === undefined || long === null
-      ? []
-      : [{ name: long, description, choices: argChoices ?? [], takesFile: /<(file|path)>/.test(flags) }],
+  return command.options.flatMap(({ long: name, description, argChoices: choices = [], flags }) =>
+    name ? [{ name, description, choices, takesFile: /<(file|path)>/.test(flags) }] : [],
   );
 }
 
@@ -70,7 +65,7 @@ const walkOver = (words: string, places: readonly Place[]): string => `  local w
   for word in "\${${words}}"; do
     try="\${place:+$place }$word"
     case "$try" in
-${placesOf(places)}
+      ${pathsOf(places, '"').join(" | ")}) place="$try" ;;
     esac
   done`;
 
@@ -95,18 +90,16 @@ complete -o default -F _fencepost fencepost
 `;
 }
 
-function placesOf(places: readonly Place[]): string {
-  const paths = places.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`);
-  return `      ${paths.join(" | ")}) place="$try" ;;`;
+/** Every command below the program, quoted. */
+function pathsOf(places: readonly Place[], quote: string): readonly string[] {
+  return places.flatMap(({ path }) => (path === "" ? [] : [`${quote}${path}${quote}`]));
 }
 
 function choiceCases(places: readonly Place[], offer: (choices: string) => string): string {
   const found = places.flatMap(({ path, options }) =>
     options
       .filter(({ choices }) => choices.length > 0)
-      .map(({ name, choices }) => {
-        return `    "${path} ${name}") ${offer(choices.join(" "))} ;;`;
-      }),
+      .map(({ name, choices }) => `    "${path} ${name}") ${offer(choices.join(" "))} ;;`),
   );
   return found.join("\n");
 }
@@ -147,13 +140,12 @@ function fishScript(places: readonly Place[]): string {
       }),
     ];
   });
-  const paths = places.filter(({ path }) => path !== "").map(({ path }) => `'${path}'`);
   return `# fish completion of fencepost
 function __fencepost_at
   set -l place ""
   for word in (commandline -opc)[2..-1]
     set -l try (string trim "$place $word")
-    contains -- "$try" ${paths.join(" ")}; and set place "$try"
+    contains -- "$try" ${pathsOf(places, "'").join(" ")}; and set place "$try"
   end
   test "$place" = "$argv[1]"
 end

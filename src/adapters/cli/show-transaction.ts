@@ -1,7 +1,7 @@
 /** A transaction for people: as a line, a table row, in full, and as prose. */
-import type { Explanation, Transaction } from "../../client/index.ts";
+import type { Completion, Explanation, Transaction } from "../../client/index.ts";
 import { inEther } from "./amounts.ts";
-import { factsTable, inert, listing } from "./table.ts";
+import { factsTable, inert, listing, tableOf } from "./table.ts";
 import type { Colour, Paint } from "./terminal.ts";
 
 export function statusOf({ state, subState }: { readonly state: string; readonly subState: string | null }): string {
@@ -25,6 +25,14 @@ export function short(hex: string | null): string {
   return hex === null ? "-" : hex.length <= 14 ? hex : `${hex.slice(0, 6)}…${hex.slice(-4)}`;
 }
 
+/** A change of a transaction, after the words that begin its line. */
+export function changeLine(change: Transaction | Completion, begins: string, paint: Paint): string {
+  const { signer, nonce, chainId, txId, requestId } = change;
+  const lane = `${short(signer)} nonce ${nonce ?? "-"} on chain ${chainId}`;
+  const named = requestId === null ? "" : ` (${inert(requestId)})`;
+  return `${begins}  ${coloured(paint, statusOf(change))}  ${lane}  ${txId}${named}\n`;
+}
+
 /** The transaction after an action. */
 export function actionReport(action: string, transaction: Transaction, paint: Paint): string {
   const { txId, nonce, attempts } = transaction;
@@ -33,25 +41,27 @@ export function actionReport(action: string, transaction: Transaction, paint: Pa
   return `${action}: transaction ${txId} (nonce ${nonce ?? "-"}) is ${status}\n${lines.join("")}`;
 }
 
-export function transactionsTable(items: readonly Transaction[], paint: Paint): string {
-  const rows = items.map((each) => [
-    ...[each.txId, String(each.chainId), short(each.signer), String(each.nonce ?? "-"), statusOf(each)],
-    ...[short(each.txHash), each.createdAt, each.requestId ?? "-"],
-  ]);
-  return listing(
-    ["transaction", "chain", "signer", "nonce", "state", "hash", "created", "request id"],
-    rows,
-    paint,
-    colourOf,
-  );
-}
+export const transactionsTable = tableOf<Transaction>(
+  "there is no such transaction",
+  {
+    transaction: "txId",
+    chain: "chainId",
+    signer: ({ signer }) => short(signer),
+    nonce: "nonce",
+    state: statusOf,
+    hash: ({ txHash }) => short(txHash),
+    created: "createdAt",
+    "request id": "requestId",
+  },
+  colourOf,
+);
 
 export function wholeTransaction(transaction: Transaction, paint: Paint): string {
   const { attempts, history, confirmations, onChain } = transaction;
   const parts = [
     factsTable(factsOf(transaction), paint, colourOf),
     attempts.length === 0 ? "" : `\n${attemptsTable(attempts, paint)}`,
-    history === undefined ? "" : `\n${historyTable(history, paint)}`,
+    history === undefined ? "" : `\n${listing(history, paint, HISTORY, colourOf)}`,
     confirmations === undefined
       ? ""
       : `\n${confirmations.map(({ number, hash }) => `block ${number}  ${hash}\n`).join("")}`,
@@ -70,20 +80,17 @@ const UNSHOWN: Readonly<Record<string, string>> = {
 /** Logs and revert as an endpoint reports them; their texts come from contracts. */
 function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, paint: Paint): string {
   if (kind !== "shown") return `on chain: ${UNSHOWN[kind] ?? kind}\n`;
-  const rows = logs.map(({ address, topics, data, dataLength, event }) => [
-    address,
-    event === null ? (topics[0] ?? "anonymous") : event.name,
-    event === null
-      ? `${dataLength} bytes ${short(data)}`
-      : event.args.map(({ name, value }) => `${name} ${value}`).join(", "),
-  ]);
-  const why =
-    revert === null
-      ? ""
-      : `reverted: ${[revert.name, revert.message, revert.data].filter((each) => each !== null).join(" ")}\n`;
-  const table = rows.length === 0 ? "no logs\n" : listing(["contract", "event", "what"], rows, paint);
-  return `${inert(why)}${table}${more === 0 ? "" : `and ${more} more\n`}`;
+  const reasons = [revert?.name, revert?.message, revert?.data].filter((each) => typeof each === "string");
+  const why = revert === null ? "" : `reverted: ${reasons.join(" ")}\n`;
+  return `${inert(why)}${logsTable({ items: logs }, paint)}${more === 0 ? "" : `and ${more} more\n`}`;
 }
+
+const logsTable = tableOf<NonNullable<Transaction["onChain"]>["logs"][number]>("no logs", {
+  contract: "address",
+  event: ({ event, topics }) => event?.name ?? topics[0] ?? "anonymous",
+  what: ({ event, data, dataLength }) =>
+    event?.args.map(({ name, value }) => `${name} ${value}`).join(", ") ?? `${dataLength} bytes ${short(data)}`,
+});
 
 function minedIn(receipt: Transaction["receipt"]): string | null {
   if (receipt === null) return null;
@@ -91,52 +98,52 @@ function minedIn(receipt: Transaction["receipt"]): string | null {
   return `block ${blockNumber}, ${status}, ${gasUsed} gas${verified === false ? " (reported by one endpoint until it is final)" : ""}`;
 }
 
-function factsOf(transaction: Transaction): readonly (readonly [string, string | null])[] {
-  const { txId, chainId, signer, nonce, requestId, owner, txHash, payload, receipt, lastError } = transaction;
-  const { submitAttempts, lastSubmittedAt, nextResubmitAt, createdAt, updatedAt, confirmedAt } = transaction;
-  return [
-    ["transaction", txId],
-    ["state", statusOf(transaction)],
-    ["chain", String(chainId)],
-    ["signer", signer],
-    ["nonce", nonce === null ? null : String(nonce)],
-    ["request id", requestId],
-    ["made by", owner],
-    ["to", payload.to ?? "(a new contract)"],
-    ["value", inEther(payload.value)],
-    ["data", payload.data === "0x" ? null : `${payload.data.slice(0, 10)}, ${payload.data.length / 2 - 1} bytes`],
-    ["hash", txHash],
-    ["mined", minedIn(receipt)],
-    ["new contract", receipt?.contractAddress ?? null],
-    ["last error", lastError],
-    [
-      "sent",
-      submitAttempts === 0 || lastSubmittedAt === null
-        ? null
-        : `${submitAttempts === 1 ? "once" : `${submitAttempts} times`}, last ${lastSubmittedAt}`,
-    ],
-    ["sent again", nextResubmitAt],
-    ["created", createdAt],
-    ["changed", updatedAt],
-    ["confirmed", confirmedAt],
-  ];
+function factsOf(transaction: Transaction) {
+  const { nonce, payload, receipt, submitAttempts, lastSubmittedAt } = transaction;
+  const times = submitAttempts === 1 ? "once" : `${submitAttempts} times`;
+  return {
+    transaction: transaction.txId,
+    state: statusOf(transaction),
+    chain: transaction.chainId,
+    signer: transaction.signer,
+    nonce,
+    "request id": transaction.requestId,
+    "made by": transaction.owner,
+    to: payload.to ?? "(a new contract)",
+    value: inEther(payload.value),
+    data: payload.data === "0x" ? null : `${payload.data.slice(0, 10)}, ${payload.data.length / 2 - 1} bytes`,
+    hash: transaction.txHash,
+    mined: minedIn(receipt),
+    "new contract": receipt?.contractAddress,
+    "last error": transaction.lastError,
+    sent: submitAttempts === 0 || lastSubmittedAt === null ? null : `${times}, last ${lastSubmittedAt}`,
+    "sent again": transaction.nextResubmitAt,
+    created: transaction.createdAt,
+    changed: transaction.updatedAt,
+    confirmed: transaction.confirmedAt,
+  };
 }
 
 function attemptsTable(attempts: Transaction["attempts"], paint: Paint): string {
-  const rows = attempts.map(({ ordinal, kind, txHash, gas, firstSentAt, ...fees }) => {
-    const price = fees.gasPrice ?? `${fees.maxFeePerGas ?? "-"}, tip ${fees.maxPriorityFeePerGas ?? "-"}`;
-    return [String(ordinal), kind, txHash ?? "(not known)", gas, price, firstSentAt ?? "not sent"];
+  return listing(attempts, paint, {
+    attempt: "ordinal",
+    kind: "kind",
+    hash: ({ txHash }) => txHash ?? "(not known)",
+    gas: "gas",
+    "price, wei": ({ gasPrice, maxFeePerGas, maxPriorityFeePerGas }) =>
+      gasPrice ?? `${maxFeePerGas ?? "-"}, tip ${maxPriorityFeePerGas ?? "-"}`,
+    "first sent": ({ firstSentAt }) => firstSentAt ?? "not sent",
   });
-  return listing(["attempt", "kind", "hash", "gas", "price, wei", "first sent"], rows, paint);
 }
 
-function historyTable(history: NonNullable<Transaction["history"]>, paint: Paint): string {
-  const rows = history.map(({ firstAt, event, count, actor, reason, nodeId, ...status }) => [
-    ...[firstAt, count === 1 ? event : `${event} ×${count}`, statusOf(status)],
-    ...[nodeId ?? "-", [actor, reason].filter((word) => word !== null).join(": ")],
-  ]);
-  return listing(["when", "event", "state", "node", "who and why"], rows, paint, colourOf);
-}
+const HISTORY = {
+  when: "firstAt",
+  event: ({ count, event }: HistoryEntry) => (count === 1 ? event : `${event} ×${count}`),
+  state: statusOf,
+  node: "nodeId",
+  "who and why": ({ actor, reason }: HistoryEntry) => [actor, reason].filter((word) => word !== null).join(": "),
+} as const;
+type HistoryEntry = NonNullable<Transaction["history"]>[number];
 
 /**
  * `explain` as prose: the state, its causes, and what would help. Causes that the summary mentions are not repeated.

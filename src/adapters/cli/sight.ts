@@ -1,22 +1,38 @@
-/** Commands that show the whole cluster: `attention`, `overview`, `search`, `ruler` and `history`. */
+/** Commands that show the whole cluster: `attention`, `overview`, `search`, `ruler`, `history` and its notices. */
 import { type Command, Option } from "commander";
 import type {
+  AcknowledgeOrder,
   Attention,
   AttentionItem,
+  AttentionQuery,
   ClusterHistory,
+  ClusterHistoryQuery,
   NonceRuler,
+  NonceRulerQuery,
+  Notice,
+  NoticesWish,
+  OrderOptions,
   Overview,
   SearchResults,
 } from "../../client/index.ts";
 import { given } from "./answer.ts";
-import { askNode, chainIdOption, count, type RemotePorts } from "./remote.ts";
-import { factsTable, listing } from "./table.ts";
+import { IDEMPOTENCY_KEY, REASON } from "./operate.ts";
+import { askNode, CHAIN_ID, count, type RemotePorts } from "./remote.ts";
+import { factsTable, listing, tableOf } from "./table.ts";
 import type { Colour, Paint } from "./terminal.ts";
 
-const limitOption = (): Option => new Option("--limit <number>", "at most this many").argParser(count);
+const LIMIT = new Option("--limit <number>", "at most this many").argParser(count);
 
 export function addSight(program: Command, ports: RemotePorts): void {
-  addAttention(program, ports);
+  const attention = program
+    .command("attention")
+    .description("what needs a person, worst first, and the commands that help");
+  askNode(attention, ports, {
+    ask: (client, query: AttentionQuery) => client.attention(query),
+    show: attentionTable,
+  })
+    .addOption(LIMIT)
+    .addOption(CHAIN_ID);
   const overview = program
     .command("overview")
     .description("everything in figures: states, rates, time to finality, chains and their endpoints");
@@ -24,71 +40,70 @@ export function addSight(program: Command, ports: RemotePorts): void {
   const search = program
     .command("search")
     .description("find by any id, hash, request id, signer, nonce or node, or by how it begins");
-  askNode<SearchResults>(search, ports, {
-    ask: async (client) => {
-      const { limit } = search.opts<{ readonly limit?: number }>();
-      return { items: await client.search({ q: search.args.join(" "), ...given({ limit }) }) };
-    },
+  askNode(search, ports, {
+    ask: async (client, query: ClusterHistoryQuery, q) => ({ items: await client.search({ q, ...query }) }),
     show: foundTable,
   })
     .argument("<text>", "what to look for")
-    .addOption(limitOption());
-  addRuler(program, ports);
-  const history = program
-    .command("history")
-    .description("history of nodes, lanes and the database: takeovers, nodes that came and went, epochs");
-  askNode(history, ports, {
-    ask: (client) => {
-      const { limit } = history.opts<{ readonly limit?: number }>();
-      return client.clusterHistory(given({ limit }));
-    },
-    show: historyTables,
-  }).addOption(limitOption());
-}
-
-function addAttention(program: Command, ports: RemotePorts): void {
-  const attention = program
-    .command("attention")
-    .description("what needs a person, worst first, and the commands that help");
-  askNode(attention, ports, {
-    ask: (client) => {
-      const { limit, chainId } = attention.opts<{ readonly limit?: number; readonly chainId?: number }>();
-      return client.attention(given({ limit, chainId }));
-    },
-    show: attentionTable,
-  })
-    .addOption(limitOption())
-    .addOption(chainIdOption());
-}
-
-function addRuler(program: Command, ports: RemotePorts): void {
-  const ruler = program.command("ruler").description("a signer's nonces, by what holds them");
-  askNode(ruler, ports, {
-    ask: (client) => {
-      const { from, to, chainId } = ruler.opts<{ from?: number; to?: number; chainId?: number }>();
-      return client.nonceRuler(ruler.args[0] ?? "", given({ from, to, chainId }));
-    },
+    .addOption(LIMIT);
+  askNode(program.command("ruler").description("a signer's nonces, by what holds them"), ports, {
+    ask: (client, query: NonceRulerQuery, signer) => client.nonceRuler(signer, query),
     show: rulerTable,
   })
     .argument("<signer>", "its address")
     .option("--from <nonce>", "the first; by default, a little below the first that is not final", count)
     .option("--to <nonce>", "the last; by default, the newest that was assigned", count)
-    .addOption(chainIdOption());
+    .addOption(CHAIN_ID);
+  const history = program
+    .command("history")
+    .description("history of nodes, lanes and the database: takeovers, nodes that came and went, epochs");
+  askNode(history, ports, {
+    ask: (client, query: ClusterHistoryQuery) => client.clusterHistory(query),
+    show: historyTables,
+  }).addOption(LIMIT);
+}
+
+/** `notices` and `acknowledge`: past events that a person must acknowledge. */
+export function addNotices(program: Command, ports: RemotePorts): void {
+  const notices = program
+    .command("notices")
+    .description("uses of keys that were not sent from here, and nodes that vanished, with who acknowledged each");
+  askNode(notices, ports, {
+    ask: async (client, query: NoticesWish) => ({ items: await client.notices(query) }),
+    show: noticesTable,
+  })
+    .option("--open", "only those that nobody has acknowledged")
+    .option("--signer <address>", "of this signer")
+    .addOption(CHAIN_ID)
+    .addOption(LIMIT);
+  const acknowledge = program
+    .command("acknowledge")
+    .description("acknowledge a notice; it needs no attention any more");
+  askNode(acknowledge, ports, {
+    ask: (client, { idempotencyKey, ...request }: AcknowledgeOrder & OrderOptions, noticeId) =>
+      client.acknowledge(noticeId, request, given({ idempotencyKey })),
+    show: (notice, paint) => noticesTable({ items: [notice] }, paint),
+  })
+    .argument("<notice>", "its id, as notices lists it")
+    .addOption(REASON)
+    .option("--times <number>", "refuse if it has happened more often than this", count)
+    .addOption(IDEMPOTENCY_KEY);
 }
 
 const SEVERITY_COLOURS: Readonly<Record<string, Colour>> = { CRITICAL: "red", ERROR: "red", WARNING: "yellow" };
+const TROUBLE = { severity: "severity", code: "code", where, since: "since", what: "sentence" } as const;
 
 function attentionTable({ items, more, past }: Attention, paint: Paint): string {
-  const over = past.map((item) => [item.since ?? "-", item.code, where(item), item.sentence]);
-  const ended = over.length === 0 ? "" : `\n${listing(["over", "code", "where", "what"], over, paint)}`;
+  const over = listing(past, paint, { over: "since", code: "code", where, what: "sentence" });
+  const ended = past.length === 0 ? "" : `\n${over}`;
   if (items.length === 0) return `nothing needs attention\n${ended}`;
-  const rows = items.map((item) => [item.severity, item.code, where(item), item.since ?? "-", item.sentence]);
-  const open = listing(["severity", "code", "where", "since", "what"], rows, paint, (cell, column) =>
+  const open = listing(items, paint, TROUBLE, (cell, column) =>
     column === 0 ? (SEVERITY_COLOURS[cell] ?? null) : null,
   );
-  const helps = items.flatMap(({ actions }) => actions.map(({ label, method, path }) => [label, `${method} ${path}`]));
-  const help = helps.length === 0 ? "" : `\n${listing(["what helps", "request"], helps, paint)}`;
-  return `${open}${more === 0 ? "" : `and ${more} more: fencepost attention --limit 500\n`}${help}${ended}`;
+  const helps = items.flatMap(({ actions }) => actions);
+  const help = listing(helps, paint, { "what helps": "label", request: ({ method, path }) => `${method} ${path}` });
+  const rest = more === 0 ? "" : `and ${more} more: fencepost attention --limit 500\n`;
+  return `${open}${rest}${helps.length === 0 ? "" : `\n${help}`}${ended}`;
 }
 
 function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem): string {
@@ -100,60 +115,97 @@ function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem): stri
 function overviewTable(view: Overview, paint: Paint): string {
   const { lanes, states, timeToFinalitySeconds: finality, oldestPending: oldest, chains } = view;
   const rate = (value: number | null) => (value === null ? null : `${value.toFixed(1)} a minute`);
-  const figures: readonly (readonly [string, string | null])[] = [
-    ["lanes", String(lanes)],
-    ...Object.entries(states).map(([state, many]) => [state, String(many)] as const),
-    ["created", rate(view.createdPerMinute)],
-    ["completed", rate(view.completedPerMinute)],
-    [
-      "to finality",
-      finality === null ? null : `${finality.p50.toFixed(1)} s, 95 of 100 in ${finality.p95.toFixed(1)} s`,
-    ],
-    ["oldest pending", oldest === null ? null : `${oldest.ageSeconds} s, nonce ${oldest.nonce ?? "-"}, ${oldest.txId}`],
-  ];
-  const rows = chains.flatMap(({ chainId, head, headSince, stalled, baseFee, endpoints }) =>
-    endpoints.map(({ url, status, behind }) => {
-      const seen = headSince === null ? "-" : `${headSince}${stalled ? ", stalled" : ""}`;
-      return [String(chainId), String(head ?? "-"), seen, baseFee ?? "-", url, status, String(behind ?? "-")];
-    }),
-  );
-  return `${factsTable(figures, paint)}\n${listing(["chain", "head", "since", "base fee (wei)", "endpoint", "status", "behind"], rows, paint)}`;
+  const figures = {
+    lanes,
+    ...states,
+    created: rate(view.createdPerMinute),
+    completed: rate(view.completedPerMinute),
+    "to finality": finality && `${finality.p50.toFixed(1)} s, 95 of 100 in ${finality.p95.toFixed(1)} s`,
+    "oldest pending": oldest && `${oldest.ageSeconds} s, nonce ${oldest.nonce ?? "-"}, ${oldest.txId}`,
+  };
+  const endpoints = chains.flatMap((chain) => chain.endpoints.map((endpoint) => ({ ...chain, ...endpoint })));
+  const table = listing(endpoints, paint, {
+    chain: "chainId",
+    head: "head",
+    since: ({ headSince, stalled }) => headSince && `${headSince}${stalled ? ", stalled" : ""}`,
+    "base fee (wei)": "baseFee",
+    endpoint: "url",
+    status: "status",
+    behind: "behind",
+  });
+  return `${factsTable(figures, paint)}\n${table}`;
 }
 
-function foundTable({ items }: SearchResults, paint: Paint): string {
-  if (items.length === 0) return "nothing was found\n";
-  const rows = items.map(({ kind, label, txId, reservationId, signer, nodeId }) => {
-    return [kind, txId ?? reservationId ?? signer ?? nodeId ?? "", label];
-  });
-  return listing(["kind", "id", "what"], rows, paint);
-}
+const foundTable = tableOf<SearchResults["items"][number]>("nothing was found", {
+  kind: "kind",
+  id: ({ txId, reservationId, signer, nodeId }) => txId ?? reservationId ?? signer ?? nodeId ?? "",
+  what: "label",
+});
 
 const KIND_COLOURS: Readonly<Record<string, Colour>> = { stuck: "red", hole: "red", failed: "red", held: "yellow" };
+const spansTable = tableOf<NonceRuler["spans"][number]>(
+  "no nonce was assigned here",
+  {
+    nonces: ({ from, to }) => (from === to ? from : `${from}-${to}`),
+    what: "kind",
+    id: ({ txId, reservationId }) => txId ?? reservationId ?? "",
+    "": ({ detail }) => detail ?? "",
+  },
+  (cell) => KIND_COLOURS[cell] ?? null,
+);
 
 function rulerTable({ spans, cursor, mined, final }: NonceRuler, paint: Paint): string {
   const ends = `next ${cursor ?? "-"}, ${mined ?? "-"} mined on the chain, final below ${final}\n`;
-  if (spans.length === 0) return `no nonce was assigned here\n${ends}`;
-  const rows = spans.map(({ from, to, kind, txId, reservationId, detail }) => {
-    return [from === to ? String(from) : `${from}-${to}`, kind, txId ?? reservationId ?? "", detail ?? ""];
-  });
-  return `${listing(["nonces", "what", "id", ""], rows, paint, (cell) => KIND_COLOURS[cell] ?? null)}${ends}`;
+  return `${spansTable({ items: spans }, paint)}${ends}`;
 }
 
+const takeoversTable = tableOf<ClusterHistory["takeovers"][number]>("no lane has changed its owner", {
+  at: "at",
+  chain: "chainId",
+  signer: "signer",
+  from: "from",
+  to: "to",
+  token: "fencingToken",
+  why: ({ why }) => why ?? "",
+});
+
 function historyTables({ takeovers, nodes, database }: ClusterHistory, paint: Paint): string {
-  const taken = takeovers.map(({ at, chainId, signer, from, to, fencingToken, why }) => {
-    return [at, String(chainId), signer, from ?? "-", to, String(fencingToken), why ?? ""];
-  });
-  const lived = nodes.map(({ nodeId, state, version, startedAt, heartbeatAt }) => {
-    return [nodeId, state, version, startedAt, heartbeatAt];
-  });
-  const epochs = database.map(({ epoch, systemIdentifier, timeline, mayHaveLost, seenAt }) => {
-    return [String(epoch), systemIdentifier, timeline, mayHaveLost ? "may lack commits" : "whole", seenAt];
-  });
+  const lived = { node: "nodeId", state: "state", version: "version" } as const;
   return [
-    taken.length === 0 ? "no lane has changed its owner\n" : listing(TAKEOVER_HEADS, taken, paint),
-    listing(["node", "state", "version", "started", "last heartbeat"], lived, paint),
-    listing(["epoch", "database", "timeline", "commits", "last seen"], epochs, paint),
+    takeoversTable({ items: takeovers }, paint),
+    listing(nodes, paint, { ...lived, started: "startedAt", "last heartbeat": "heartbeatAt" }),
+    listing(database, paint, {
+      epoch: "epoch",
+      database: "systemIdentifier",
+      timeline: "timeline",
+      commits: ({ mayHaveLost }) => (mayHaveLost ? "may lack commits" : "whole"),
+      "last seen": "seenAt",
+    }),
   ].join("\n");
 }
 
-const TAKEOVER_HEADS = ["at", "chain", "signer", "from", "to", "token", "why"];
+const noticesTable = tableOf<Notice>(
+  "there are no notices",
+  {
+    notice: "noticeId",
+    kind: "kind",
+    about: ({ nodeId, signer, chainId }) => (nodeId === null ? `${signer} on ${chainId}` : `node ${nodeId}`),
+    "last seen": "lastSeenAt",
+    times: "times",
+    evidence: evidenceOf,
+    acknowledged: stateOf,
+  },
+  (cell) => (cell === "not yet" ? "red" : null),
+);
+
+function evidenceOf({ evidence: [newest] }: Notice): string {
+  if (newest?.nonce === undefined) return newest?.why ?? "-";
+  const { nonce, through, txHash } = newest;
+  const nonces = through === undefined || through === nonce ? `nonce ${nonce}` : `nonces ${nonce}-${through}`;
+  return `${nonces}${txHash ? `, ${txHash}` : ""}`;
+}
+
+function stateOf({ acknowledged, overAt }: Notice): string {
+  if (acknowledged !== null) return `${acknowledged.by}, ${acknowledged.at}: ${acknowledged.why}`;
+  return overAt === null ? "not yet" : `back since ${overAt}`;
+}

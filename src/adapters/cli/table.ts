@@ -24,25 +24,45 @@ export function table(rows: readonly Row[], paint: Paint = plainly, colourOf: Ce
   return shown.map(line).join("");
 }
 
-/** A table with a headline. */
-export function listing(heads: Row, rows: readonly Row[], paint: Paint = plainly, colourOf?: CellColour): string {
-  const [headline = "", ...lines] = table([heads, ...rows], paint, colourOf).split("\n");
+type Cell = string | number | null | undefined;
+
+/** Columns by their heads: a member of the item, or a text about it. */
+type Columns<T> = Readonly<Record<string, keyof T | ((item: T) => Cell)>>;
+
+/** A table with a headline. A cell without a value is `-`. */
+export function listing<T>(
+  items: readonly T[],
+  paint: Paint,
+  columns: Columns<NoInfer<T>>,
+  colourOf?: CellColour,
+): string {
+  const rows = items.map((item) =>
+    Object.values(columns).map((of) => String((typeof of === "function" ? of(item) : item[of]) ?? "-")),
+  );
+  const [headline = "", ...lines] = table([Object.keys(columns), ...rows], paint, colourOf).split("\n");
   return [paint("bold", headline), ...lines].join("\n");
 }
 
-/** Names and values in two columns. Facts without a value are left out. */
+/** Shows a list as a table, or `none` if it is empty. */
+export function tableOf<T>(none: string, columns: Columns<T>, colourOf?: CellColour) {
+  return ({ items }: { readonly items: readonly T[] }, paint: Paint) =>
+    items.length === 0 ? `${none}\n` : listing(items, paint, columns, colourOf);
+}
+
+/** Names and values in two columns. A fact without a value is left out; one with several has a row for each. */
 export function factsTable(
-  facts: readonly (readonly [string, string | null])[],
+  facts: Readonly<Record<string, Cell | readonly string[]>>,
   paint: Paint,
   colourOf: (cell: string) => Colour | null = () => null,
 ): string {
-  const rows = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  const rows = Object.entries(facts).flatMap(([name, value]) => [value ?? []].flat().map((each) => [name, `${each}`]));
   return table(rows, paint, (cell, column) => (column === 0 ? "grey" : colourOf(cell)));
 }
 
 /** Names and right-aligned figures. */
-export function figures(rows: readonly (readonly [string, string])[]): string {
-  return `\n${rows.map(([name, value]) => `  ${name.padEnd(22)}${value.padStart(10)}\n`).join("")}\n`;
+export function figures(facts: Readonly<Record<string, string | number>>): string {
+  const lines = Object.entries(facts).map(([name, value]) => `  ${name.padEnd(22)}${`${value}`.padStart(10)}\n`);
+  return `\n${lines.join("")}\n`;
 }
 
 /** Removes control characters, which could move the terminal's cursor or overwrite its text. */

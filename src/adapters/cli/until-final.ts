@@ -12,7 +12,7 @@ export interface WaitingOptions {
   readonly timeout?: number;
 }
 
-export const waitingOptions = (): readonly Option[] => [
+export const WAITING: readonly Option[] = [
   new Option("--wait", "until it is final; the exit code says how it ended"),
   new Option("--timeout <duration>", "with --wait: no longer than this, such as 5m; exit code 6").argParser(duration),
 ];
@@ -31,7 +31,8 @@ export function isFinal({ state }: Pick<Transaction, "state">): boolean {
 export async function untilFinal(
   client: Pick<FencepostClient, "get">,
   txId: string,
-  { io, timeout }: { readonly io: CliIo; readonly timeout?: number | undefined },
+  io: CliIo,
+  { timeout }: WaitingOptions,
 ): Promise<Transaction> {
   const startedMs = io.now().getTime();
   const isLate = () => timeout !== undefined && io.now().getTime() - startedMs >= timeout;

@@ -6,9 +6,9 @@ import { type Command, Option } from "commander";
 import type { FencepostClient, Transaction } from "../../client/index.ts";
 import { given } from "./answer.ts";
 import { duration, onNode, type RemoteOptions, type RemotePorts } from "./remote.ts";
-import { coloured, short, statusOf } from "./show-transaction.ts";
-import { inert, listing } from "./table.ts";
-import { CLEARED, type CliIo, type Paint, painterFor, redrawn, type Screen } from "./terminal.ts";
+import { changeLine, coloured, short, statusOf } from "./show-transaction.ts";
+import { listing } from "./table.ts";
+import { CLEARED, type CliIo, type Paint, painterFor, plainly, redrawn, type Screen } from "./terminal.ts";
 
 interface WatchOptions extends RemoteOptions {
   readonly signer?: string;
@@ -20,6 +20,7 @@ interface WatchOptions extends RemoteOptions {
 const OPEN_STATES = ["STUCK", "TRACKING", "ALLOCATED", "CREATED"] as const;
 const MOST_OF_A_STATE = 200;
 const DEFAULT_INTERVAL_MS = 1_000;
+const NOTHING = "nothing: everything is final\n";
 
 export function addWatch(program: Command, ports: RemotePorts): void {
   const command = program.command("watch").description("show what is not final, live; Ctrl-C ends it");
@@ -33,11 +34,11 @@ export function addWatch(program: Command, ports: RemotePorts): void {
 
 async function watch(client: FencepostClient, options: WatchOptions, io: CliIo): Promise<void> {
   const screen = io.screen();
-  const isLive = screen !== null && options.json !== true && options.once !== true;
+  const isLive = screen !== null && !options.json && !options.once;
   const show = isLive ? drawTable(io, options) : printChanges(client, options, io);
   for (;;) {
     await show(await openTransactions(client, options.signer));
-    if (options.once === true || io.readerLeft()) return;
+    if (options.once || io.readerLeft()) return;
     await io.sleep(options.interval);
   }
 }
@@ -68,7 +69,7 @@ function drawTable(io: CliIo, { signer }: WatchOptions): Show {
 const LINES_AROUND = 5;
 
 function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { screen: Screen; paint: Paint }): string {
-  if (open.length === 0) return "nothing: everything is final\n";
+  if (open.length === 0) return NOTHING;
   const height = Math.max(1, screen.rows - LINES_AROUND);
   const hidden = open.length - height;
   const shown = open.slice(0, height);
@@ -83,12 +84,17 @@ function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { sc
 }
 
 function openTable(open: readonly Transaction[], io: CliIo): string {
-  const rows = open.map((each) => [
-    ...[age(each, io), statusOf(each), String(each.chainId), short(each.signer), String(each.nonce ?? "-")],
-    ...[String(each.attempts.length), short(each.txHash), each.txId, (each.requestId ?? "-").slice(0, 24)],
-  ]);
-  const heads = ["age", "state", "chain", "signer", "nonce", "attempts", "hash", "transaction", "request id"];
-  return listing(heads, rows);
+  return listing(open, plainly, {
+    age: (each) => age(each, io),
+    state: statusOf,
+    chain: "chainId",
+    signer: ({ signer }) => short(signer),
+    nonce: "nonce",
+    attempts: ({ attempts }) => attempts.length,
+    hash: ({ txHash }) => short(txHash),
+    transaction: "txId",
+    "request id": ({ requestId }) => requestId?.slice(0, 24),
+  });
 }
 
 function age({ createdAt }: Transaction, io: CliIo): string {
@@ -101,21 +107,14 @@ function age({ createdAt }: Transaction, io: CliIo): string {
 function printChanges(client: FencepostClient, options: WatchOptions, io: CliIo): Show {
   let known = new Map<string, string>();
   const paint = painterFor(io.screen());
-  const line = (each: Transaction): string => {
-    if (options.json === true) return JSON.stringify(each);
-    const named = each.requestId === null ? "" : ` (${inert(each.requestId)})`;
-    const where = `${short(each.signer)} nonce ${each.nonce ?? "-"} on chain ${each.chainId}`;
-    return `${each.updatedAt}  ${coloured(paint, statusOf(each))}  ${where}  ${each.txId}${named}`;
-  };
-  const print = (each: Transaction): void => io.stdout(`${line(each)}\n`);
+  const print = (each: Transaction) =>
+    io.stdout(options.json ? `${JSON.stringify(each)}\n` : changeLine(each, each.updatedAt, paint));
   return async (open) => {
     const seen = new Map(open.map((each) => [each.txId, `${statusOf(each)} ${each.txHash} ${each.submitAttempts}`]));
     for (const each of open) if (known.get(each.txId) !== seen.get(each.txId)) print(each);
     const gone = [...known.keys()].filter((txId) => !seen.has(txId));
     for (const txId of gone) print(await client.get(txId));
-    if (known.size + seen.size === 0 && options.once === true && options.json !== true) {
-      io.stdout("nothing: everything is final\n");
-    }
+    if (known.size + seen.size === 0 && options.once && !options.json) io.stdout(NOTHING);
     known = seen;
   };
 }

@@ -23,8 +23,8 @@ export interface Answer {
   readonly schema?: TSchema;
   /** Instead of JSON. */
   readonly contentType?: string;
-  /** Name of its example in `examples.ts`; without it, the title of the schema. */
-  readonly example?: string;
+  /** Members of its example that differ from those of the schema. */
+  readonly example?: object;
   readonly location?: Location;
 }
 
@@ -35,6 +35,9 @@ export interface Location {
 }
 
 export const TRANSACTION_PLACE: Location = { path: "/api/v1/tx/{txId}", description: "Path of the transaction." };
+
+/** The answers of most calls: one. */
+export const ok = (description: string, schema: TSchema) => ({ 200: { description, schema } });
 
 /**
  * A call of the API, declared once, under its operation id. HTTP routes, OpenAPI, scopes, the library's calls and the paths
@@ -67,6 +70,8 @@ export interface Call {
   readonly needs?: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: TSchema;
+  /** Bodies by their names, if the schema's own example does not do. */
+  readonly examples?: Readonly<Record<string, unknown>>;
   /** The most that its body may have, if that is not the usual. */
   readonly bodyBytes?: number;
   /** Counts against the rate of the key. */
@@ -104,5 +109,5 @@ export const TRANSACTION_BYTES = 256 * 1024;
 
 export const ACTION_HEADERS = {
   "Idempotency-Key":
-    "1 to 255 printable ASCII characters, of the caller's own. An order that was carried out under it is not carried out again: its repeat answers with what stands. With another body it is 409 REQUEST_ID_REUSED. Orders that were refused leave no key behind.",
+    "1 to 255 printable ASCII characters, of the caller's own. An action that was performed under it is not performed again: its repeat answers with the present state. With another body it is 409 REQUEST_ID_REUSED. A refused action leaves no key behind.",
 };

@@ -1,96 +1,98 @@
 import { type Static, Type } from "typebox";
-import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
-import { named, nullable, oneOf, query } from "../schemas/shapes.ts";
-import { ADMIN, type CallScope, declared, READ } from "./call.ts";
+import { Address, BlockNumber, ChainId, InstanceId, NodeId, Timestamp, Version } from "../schemas/scalars.ts";
+import {
+  count,
+  described,
+  list,
+  named,
+  nullable,
+  object,
+  oneOf,
+  ordinal,
+  query,
+  text,
+  truth,
+} from "../schemas/shapes.ts";
+import { ADMIN, type CallScope, declared, ok, READ } from "./call.ts";
 
 const identity = {
-  nodeId: Type.String({ description: "The node's name; it keeps it over restarts where it was given one." }),
-  instanceId: Type.String({ description: "One life of the node: new at each start." }),
+  nodeId: described(NodeId, "The node's name; it keeps it over restarts if it was given one."),
+  instanceId: described(InstanceId, "One life of the node: new at each start."),
 };
 
 export const ClusterNode = named("ClusterNode", {
   ...identity,
-  url: Type.String({ description: "Where other nodes reach it; empty for one that is embedded and serves no HTTP." }),
-  version: Type.String(),
+  url: text("Where other nodes reach it; empty for one that is embedded and serves no HTTP.", "http://10.0.0.7:3000"),
+  version: Version,
   mode: oneOf(["basic", "worker-queue"]),
   startedAt: Timestamp,
   heartbeatAt: Timestamp,
-  lanes: Type.Integer({ minimum: 0, description: "How many lanes it owns." }),
+  lanes: count("How many lanes it owns."),
 });
 export type ClusterNode = Static<typeof ClusterNode>;
 
-export const ClusterNodes = named("ClusterNodes", { items: Type.Array(ClusterNode) });
+export const ClusterNodes = named("ClusterNodes", { items: list(ClusterNode) });
 export type ClusterNodes = Static<typeof ClusterNodes>;
 
 export const LaneLease = named("LaneLease", {
   chainId: ChainId,
   signer: Address,
   ...identity,
-  fencingToken: Type.Integer({ minimum: 1, description: "Grows with every owner; the database refuses older ones." }),
+  fencingToken: ordinal("Grows with every owner; the database refuses older ones."),
   acquiredAt: Timestamp,
-  expiresAt: Type.String({
-    format: "date-time",
-    description: "When the owner's heartbeat runs out unless it is renewed: one for all its lanes.",
-  }),
+  expiresAt: described(Timestamp, "When the owner's heartbeat runs out unless it is renewed: one for all its lanes."),
 });
 export type LaneLease = Static<typeof LaneLease>;
 
-export const LaneLeases = named("LaneLeases", { items: Type.Array(LaneLease) });
+export const LaneLeases = named("LaneLeases", { items: list(LaneLease) });
 export type LaneLeases = Static<typeof LaneLeases>;
 
-export const Health = named("Health", { status: oneOf(["ok"]), version: Type.String() });
+export const Health = named("Health", { status: oneOf(["ok"]), version: Version });
+export type Health = Static<typeof Health>;
 
-const ChainReadiness = Type.Object({
+const ChainReadiness = object({
   chainId: ChainId,
-  reachable: Type.Boolean(),
-  head: nullable(Type.Integer({ minimum: 0 })),
-  signersAway: Type.Integer({
-    minimum: 0,
-    description: "Lanes of this node whose signer does not sign now; GET /signers names them.",
-  }),
+  reachable: truth("", true),
+  head: nullable(BlockNumber),
+  signersAway: count("Lanes of this node whose signer does not sign now; GET /signers names them."),
 });
 
-export const Readiness = named(
-  "Readiness",
-  {
-    ready: Type.Boolean(),
-    database: Type.Boolean(),
-    chains: Type.Array(ChainReadiness),
-    draining: Type.Boolean({ description: "The node is on its way out; requests are still taken." }),
-  },
-  { description: "Says which part is missing." },
-);
+export const Readiness = named("Readiness", "Says which part is missing.", {
+  ready: truth("", true),
+  database: truth("", true),
+  chains: list(ChainReadiness),
+  draining: truth("The node is on its way out; requests are still taken."),
+});
 export type Readiness = Static<typeof Readiness>;
 
 export const ReadinessQuery = query({
-  chain: Type.Integer({
-    minimum: 1,
-    description: "Chain id: ready where this chain is served. Without it, where any of the configured chains is.",
-  }),
+  chain: ordinal("Chain id: ready where this chain is served. Without it, where any of the configured chains is."),
 });
 
-export const KillOrder = named("KillOrder", {
-  reason: Type.Optional(Type.String({ maxLength: 1_000, description: "Why; kept for the audit." })),
-});
+const STOLEN = "the key may be stolen";
+
+export const KillOrder = named(
+  "KillOrder",
+  { examples: [{ reason: STOLEN }] },
+  { reason: Type.Optional(Type.String({ maxLength: 1_000, description: "Why; kept for the audit." })) },
+);
 export type KillOrder = Static<typeof KillOrder>;
 
 export const KillSwitchState = named("KillSwitchState", {
-  durable: Type.Boolean({
-    description: "Every order in force is written down and outlives the node. False: that is tried until it is.",
-  }),
-  kills: Type.Array(
-    Type.Object({
-      killId: Type.String(),
+  durable: truth("Every kill in force is stored and outlives the node. False: the node keeps trying.", true),
+  kills: list(
+    object({
+      killId: text("", "019a4b7e-5d2c-7c3e-9f10-2b4d6f8a0c1e"),
       signer: nullable(Address),
-      actor: Type.String(),
-      reason: Type.String(),
+      actor: text("", "operator:on-call"),
+      reason: text("", STOLEN),
     }),
-    { description: "The orders in force, as the node that was asked knows them; `signer` null is everything." },
+    "The kills in force, as the node that was asked knows them; `signer` null is everything.",
   ),
-  nodes: Type.Array(Type.Object({ nodeId: Type.String(), url: Type.String(), told: Type.Boolean() }), {
-    description:
-      "After an order: the other nodes, and whether each has said within the time of the answer that it holds to it.",
-  }),
+  nodes: list(
+    object({ nodeId: NodeId, url: text("", "http://10.0.0.7:3000"), told: truth("", true) }),
+    "After a kill or its end: the other nodes, and whether each confirmed it before the answer.",
+  ),
 });
 export type KillSwitchState = Static<typeof KillSwitchState>;
 
@@ -100,14 +102,14 @@ export const cluster = declared({
     scope: READ,
     face: "nodes",
     summary: "List the nodes that are alive",
-    answers: { 200: { description: "Oldest first.", schema: ClusterNodes } },
+    answers: ok("Oldest first.", ClusterNodes),
   },
   listLeases: {
     at: "get /api/v1/leases",
     scope: READ,
     face: "leases",
     summary: "List who acts for which lane",
-    answers: { 200: { description: "Lanes that have an owner.", schema: LaneLeases } },
+    answers: ok("Lanes that have an owner.", LaneLeases),
   },
 });
 
@@ -120,13 +122,14 @@ const kill = {
   takes: ["action"],
   urgent: true,
   description:
-    "Needs `operate` or `admin`. Nothing is sent from any node until this is ended: no first send, no repeat, no new price; creates are accepted and wait. The node that is asked stops at once, writes the order down, and tells the others; each stops within a second that it or the database can be reached from. What a node is sending at that moment may still arrive.",
+    "Needs `operate` or `admin`. Nothing is sent from any node until this is ended: no first send, no repeat, no new price; creates are accepted and wait. The node that is asked stops at once, stores the kill, and notifies the others; each stops within a second if it or the database can be reached. What a node is sending at that moment may still arrive.",
   body: KillOrder,
   answers: {
     200: { description: "In force, and durable.", schema: KillSwitchState },
     202: {
       description: "In force, not durable yet (`durable: false`): that is tried until it is.",
       schema: KillSwitchState,
+      example: { durable: false },
     },
   },
 } as const;
@@ -142,14 +145,14 @@ const endKill = {
     200: {
       description: "Ended; `kills` has what is still in force.",
       schema: KillSwitchState,
-      example: "unkilled",
+      example: { kills: [], nodes: [] },
     },
   },
 } as const;
 
 export const killSwitch = declared({
   killEverything: { at: "post /api/v1/kill", summary: "Stop everything, on all nodes", ...kill },
-  endKillOfEverything: { at: "delete /api/v1/kill", summary: "End the order to stop everything", ...endKill },
+  endKillOfEverything: { at: "delete /api/v1/kill", summary: "End the kill of everything", ...endKill },
   killSigner: {
     at: "post /api/v1/signers/{signer}/kill",
     summary: "Stop one signer, on all nodes and chains",
@@ -157,7 +160,7 @@ export const killSwitch = declared({
   },
   endKillOfSigner: {
     at: "delete /api/v1/signers/{signer}/kill",
-    summary: "End the order to stop one signer",
+    summary: "End the kill of one signer",
     ...endKill,
   },
 });
@@ -167,7 +170,7 @@ export const operations = declared({
     at: "get /healthz",
     scope: "open",
     summary: "Is the process alive",
-    answers: { 200: { description: "It is.", schema: Health } },
+    answers: ok("It is.", Health),
   },
   getReadiness: {
     at: "get /readyz",
@@ -176,7 +179,11 @@ export const operations = declared({
     query: ReadinessQuery,
     answers: {
       200: { description: "Ready.", schema: Readiness },
-      503: { description: "Not ready; says which part.", schema: Readiness, example: "notReady" },
+      503: {
+        description: "Not ready; says which part.",
+        schema: Readiness,
+        example: { ready: false, database: false },
+      },
     },
     errors: ["INVALID_REQUEST", "UNKNOWN_CHAIN"],
   },

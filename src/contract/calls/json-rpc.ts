@@ -1,20 +1,34 @@
 import { Type } from "typebox";
-import { named, query } from "../schemas/shapes.ts";
+import { STORY } from "../schemas/scalars.ts";
+import { list, named, object, query, text } from "../schemas/shapes.ts";
 import { declared } from "./call.ts";
 
-const Call = named("JsonRpcCall", {
-  jsonrpc: Type.String({ pattern: "^2\\.0$" }),
-  id: Type.Union([Type.String(), Type.Integer()]),
-  method: Type.String({ description: "As an Ethereum node has them; docs/rpc.md says which are answered here." }),
-  params: Type.Optional(Type.Array(Type.Any())),
-});
+const SEND = {
+  ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
+  params: [{ from: STORY.signer, to: STORY.recipient, value: "0x1", fencepostRequestId: "order-42" }],
+};
 
-const Answer = named("JsonRpcAnswer", {
-  jsonrpc: Type.String({ pattern: "^2\\.0$" }),
-  id: Type.Union([Type.String(), Type.Integer(), Type.Null()]),
-  result: Type.Optional(Type.Any()),
-  error: Type.Optional(Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Any()) })),
-});
+const Call = named(
+  "JsonRpcCall",
+  { examples: [SEND] },
+  {
+    jsonrpc: Type.String({ pattern: "^2\\.0$" }),
+    id: Type.Union([text(), Type.Integer()]),
+    method: text("As an Ethereum node has them; docs/rpc.md says which are answered here."),
+    params: Type.Optional(list(Type.Any())),
+  },
+);
+
+const Answer = named(
+  "JsonRpcAnswer",
+  { examples: [{ jsonrpc: "2.0", id: 1, result: STORY.txHash }] },
+  {
+    jsonrpc: Type.String({ pattern: "^2\\.0$" }),
+    id: Type.Union([text(), Type.Integer(), Type.Null()]),
+    result: Type.Optional(Type.Any()),
+    error: Type.Optional(object({ code: Type.Integer(), message: text(), data: Type.Optional(Type.Any()) })),
+  },
+);
 
 export const JsonRpcQuery = query({
   nonce: Type.String({ enum: ["ignore"], description: "Pass over the nonce that a transaction names." }),
@@ -37,9 +51,10 @@ const jsonRpc = {
     "For clients that speak Ethereum's JSON-RPC: viem, ethers, web3.py, web3.js, cast. Sends and accounts are answered here, all else by the chain's endpoints. One call, or a batch of up to 1,000. Up to 8 MiB.",
   headers: { "Idempotency-Key": REQUEST_ID, "X-Fencepost-Request-Id": "The same, for clients that reserve the other." },
   query: JsonRpcQuery,
-  body: Type.Union([Call, Type.Array(Call)]),
+  body: Type.Union([Call, list(Call)]),
+  examples: { call: SEND, batch: [SEND, { jsonrpc: "2.0", id: 2, method: "eth_chainId", params: [] }] },
   answers: {
-    200: { description: "An answer to each call, errors too.", schema: Type.Union([Answer, Type.Array(Answer)]) },
+    200: { description: "An answer to each call, errors too.", schema: Type.Union([Answer, list(Answer)]) },
   },
   errors: ["INVALID_REQUEST", "QUEUE_FULL"],
 } as const;

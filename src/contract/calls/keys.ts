@@ -1,65 +1,76 @@
 import { type Static, Type } from "typebox";
 import { MOST_PER_SECOND, SCOPES } from "../../domain/keys/principal.ts";
-import { Address, ChainId, Timestamp } from "../schemas/scalars.ts";
-import { closed, nullable, oneOf, optional, query } from "../schemas/shapes.ts";
-import { ADMIN, declared } from "./call.ts";
+import { Address, ChainId, STORY, Timestamp } from "../schemas/scalars.ts";
+import { closed, list, nullable, object, oneOf, optional, query, text } from "../schemas/shapes.ts";
+import { ADMIN, declared, ok } from "./call.ts";
 
 /** API keys that are managed while the nodes run. */
 
 const Name = Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$", examples: ["checkout"] });
-const Scopes = Type.Array(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
-const SecretId = Type.String({ pattern: "^[0-9a-f]{8,64}$", description: "The beginning of the secret's digest." });
+const Scopes = list(oneOf(SCOPES), { minItems: 1, description: "Without any: read and submit." });
+const SecretId = Type.String({
+  pattern: "^[0-9a-f]{8,64}$",
+  description: "The beginning of the secret's digest.",
+  examples: ["5f1d7a84"],
+});
 const CreatesPerSecond = Type.Integer({
   minimum: 1,
   maximum: MOST_PER_SECOND,
   description: "On each node: creates, items of batches, reservations. Null: as the nodes are configured.",
+  examples: [50],
 });
 const ReadsPerSecond = Type.Integer({
   minimum: 1,
   maximum: MOST_PER_SECOND,
   description: "On each node: questions that /rpc puts to a chain. Null: as the nodes are configured.",
+  examples: [200],
 });
 const QueueShare = Type.Number({
   exclusiveMinimum: 0,
   maximum: 1,
   description: "The part of a lane's queue that it may fill. Null: as the nodes are configured.",
+  examples: [0.25],
 });
 const terms = {
   name: Name,
   scopes: Scopes,
-  signers: nullable(Type.Array(Address, { description: "The only ones that it may see and use; null: all." })),
-  chains: nullable(Type.Array(ChainId, { description: "As signers." })),
+  signers: nullable(list(Address, "The only ones that it may see and use; null: all.")),
+  chains: nullable(list(ChainId, "As signers.")),
   createsPerSecond: nullable(CreatesPerSecond),
   readsPerSecond: nullable(ReadsPerSecond),
   queueShare: nullable(QueueShare),
 };
 
-export const AddKey = closed("AddKey", {
-  name: Name,
-  ...optional({
-    scopes: Scopes,
-    signers: Type.Array(Address, { minItems: 1 }),
-    chains: Type.Array(ChainId, { minItems: 1 }),
-    createsPerSecond: CreatesPerSecond,
-    readsPerSecond: ReadsPerSecond,
-    queueShare: QueueShare,
-  }),
-});
+export const AddKey = closed(
+  "AddKey",
+  { examples: [{ name: "checkout", scopes: ["read", "submit"], signers: [STORY.signer] }] },
+  {
+    name: Name,
+    ...optional({
+      scopes: Scopes,
+      signers: list(Address, { minItems: 1 }),
+      chains: list(ChainId, { minItems: 1 }),
+      createsPerSecond: CreatesPerSecond,
+      readsPerSecond: ReadsPerSecond,
+      queueShare: QueueShare,
+    }),
+  },
+);
 export type AddKey = Static<typeof AddKey>;
 
 export const NewKey = closed("NewKey", {
   ...terms,
-  secret: Type.String({ description: "Told this once: the database has its digest alone." }),
+  secret: text("Shown this once: the database has its digest alone.", "pZ3vX0c6JH2mSmVZ8kq1uYy4n7wE5rTb"),
   secretId: SecretId,
 });
 export type NewKey = Static<typeof NewKey>;
 
 export const Keys = closed("Keys", {
-  items: Type.Array(
+  items: list(
     closed("Key", {
       ...terms,
       createdAt: Timestamp,
-      secrets: Type.Array(Type.Object({ secretId: SecretId, createdAt: Timestamp })),
+      secrets: list(object({ secretId: SecretId, createdAt: Timestamp })),
     }),
   ),
 });
@@ -76,7 +87,7 @@ export const keys = declared({
     scope: ADMIN,
     face: "keys",
     summary: "List the API keys of the database",
-    answers: { 200: { description: "Without their secrets.", schema: Keys } },
+    answers: ok("Without their secrets.", Keys),
   },
   addKey: {
     at: "post /api/v1/keys",
@@ -99,7 +110,7 @@ export const keys = declared({
     summary: "Revoke an API key, or one of its secrets",
     description: "Refused by every node within a second. Keys of the configuration are not among these.",
     query: RevokeQuery,
-    answers: { 200: { description: "Revoked: the secret, or all of it.", schema: RevokedKey } },
+    answers: ok("Revoked: the secret, or all of it.", RevokedKey),
     errors: ["NOT_FOUND"],
   },
 });

@@ -1,6 +1,6 @@
 import { LaneOrder, RealignOrder } from "../schemas/actions.ts";
 import { SignerLanes, SignerQuery, SignersPage, SignersQuery } from "../schemas/signers.ts";
-import { ACTION_HEADERS, type ActionCall, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
+import { ACTION_HEADERS, type ActionCall, declared, OPERATE, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
 export const signers = declared({
   listSigners: {
@@ -10,7 +10,7 @@ export const signers = declared({
     does: "signers",
     summary: "List every signer's lanes",
     query: SignersQuery,
-    answers: { 200: { description: "Also those never used.", schema: SignersPage } },
+    answers: ok("Also those never used.", SignersPage),
   },
   getSigner: {
     at: "get /api/v1/signers/{signer}",
@@ -18,7 +18,7 @@ export const signers = declared({
     face: "signer",
     summary: "Read one signer's lanes",
     query: SignerQuery,
-    answers: { 200: { description: "One item per chain.", schema: SignerLanes } },
+    answers: ok("One item per chain.", SignerLanes),
     errors: ["UNKNOWN_SIGNER"],
   },
 });
@@ -34,7 +34,7 @@ function action<const A extends string>(name: A, { errors = [], ...own }: Action
     action: name,
     bodyBytes: TRANSACTION_BYTES,
     headers: ACTION_HEADERS,
-    answers: { 200: { description: "The lane.", schema: SignerLanes } },
+    answers: ok("The lane.", SignerLanes),
     errors: ["NOT_LEADER", "REQUEST_ID_REUSED", "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", ...errors],
     ...own,
   } as const;

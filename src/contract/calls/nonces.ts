@@ -1,13 +1,13 @@
 import { type Static, Type } from "typebox";
 import { RESERVATION_STATES } from "../../domain/transaction/reservations.ts";
 import { CreatedTransaction } from "../schemas/create.ts";
-import { Address, ChainId, Hash, Nonce, Owner, RequestId, Timestamp, TxId } from "../schemas/scalars.ts";
-import { closed, nullable, oneOf } from "../schemas/shapes.ts";
-import { type CallScope, declared, READ, TRANSACTION_PLACE } from "./call.ts";
+import { Address, ChainId, Hash, Nonce, Owner, RequestId, STORY, Timestamp, TxId } from "../schemas/scalars.ts";
+import { closed, described, MOSTLY_NULL, nullable, oneOf } from "../schemas/shapes.ts";
+import { type CallScope, declared, ok, READ, TRANSACTION_PLACE } from "./call.ts";
 
 /** Nonces for callers that sign themselves. */
 
-const ReservationId = Type.String({ format: "uuid", description: "Fencepost's own id of a reservation." });
+const ReservationId = described(TxId, "Fencepost's own id of a reservation.");
 
 const TimeToLive = Type.Unsafe<number | string>({
   anyOf: [{ type: "number" }, { type: "string" }],
@@ -15,12 +15,16 @@ const TimeToLive = Type.Unsafe<number | string>({
   examples: ["60s"],
 });
 
-export const ReserveNonce = closed("ReserveNonce", {
-  chainId: Type.Optional(ChainId),
-  signer: Address,
-  ttl: Type.Optional(TimeToLive),
-  requestId: Type.Optional(RequestId),
-});
+export const ReserveNonce = closed(
+  "ReserveNonce",
+  { examples: [{ signer: STORY.signer, ttl: "60s", requestId: "payout-7" }] },
+  {
+    chainId: Type.Optional(ChainId),
+    signer: Address,
+    ttl: Type.Optional(TimeToLive),
+    requestId: Type.Optional(RequestId),
+  },
+);
 export type ReserveNonce = Static<typeof ReserveNonce>;
 
 export const NonceReservation = closed("NonceReservation", {
@@ -32,7 +36,7 @@ export const NonceReservation = closed("NonceReservation", {
   owner: nullable(Owner),
   expiresAt: Timestamp,
   state: oneOf(RESERVATION_STATES),
-  txId: nullable(TxId),
+  txId: nullable(TxId, MOSTLY_NULL),
 });
 export type NonceReservation = Static<typeof NonceReservation>;
 
@@ -40,6 +44,7 @@ export const SubmitReserved = closed("SubmitReserved", {
   rawTransaction: Type.String({
     pattern: "^0x([0-9a-fA-F]{2})+$",
     description: "Signed for this signer, chain and nonce; any type, blob and delegation transactions too.",
+    examples: ["0x02f8730182a4b1"],
   }),
 });
 export type SubmitReserved = Static<typeof SubmitReserved>;
@@ -57,7 +62,7 @@ const reserved = {
   schema: NonceReservation,
   location: { path: "/api/v1/nonces/{reservationId}", description: "Path of the reservation." },
 };
-const tracked = { schema: CreatedTransaction, example: "trackedTransaction", location: TRANSACTION_PLACE };
+const tracked = { schema: CreatedTransaction, example: { state: "TRACKING" }, location: TRANSACTION_PLACE };
 
 export const nonces = declared({
   reserveNonce: {
@@ -84,7 +89,7 @@ export const nonces = declared({
     scope: READ,
     face: "reservation",
     summary: "Read a reservation",
-    answers: { 200: { description: "It.", schema: NonceReservation } },
+    answers: ok("It.", NonceReservation),
     errors: ["NOT_FOUND"],
   },
   submitReserved: {
@@ -116,7 +121,7 @@ export const nonces = declared({
     by: "owner",
     face: "releaseNonce",
     summary: "Give the nonce back: nothing was signed with it",
-    answers: { 200: { description: "Released.", schema: NonceReservation, example: "releasedNonce" } },
+    answers: { 200: { description: "Released.", schema: NonceReservation, example: { state: "RELEASED" } } },
     errors: ["NOT_FOUND", "NOT_LEADER", "CONFLICT"],
   },
 });

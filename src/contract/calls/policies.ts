@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
 import { CreateTransaction } from "../schemas/create.ts";
 import { Address, ChainId, Decimal, Timestamp } from "../schemas/scalars.ts";
-import { closed, named, nullable, optional, query } from "../schemas/shapes.ts";
-import { ADMIN, declared, READ, TRANSACTION_BYTES } from "./call.ts";
+import { closed, count, list, named, nullable, object, optional, query, text, truth } from "../schemas/shapes.ts";
+import { ADMIN, declared, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
 const KeyName = Type.String({
   minLength: 1,
@@ -10,25 +10,22 @@ const KeyName = Type.String({
   description: "The name of an API key.",
   examples: ["payments"],
 });
-const Rule = Type.String({
-  description:
-    "Which rule does not allow it, or has it wait for approval: `signer` or `key`, and the name that it has in the policy.",
-  examples: ["signer.maxCost.perDay"],
-});
+const Rule = text(
+  "Which rule does not allow it, or has it wait for approval: `signer` or `key`, and the name that it has in the policy.",
+  "signer.maxCost.perDay",
+);
 
 export const PolicyCheck = closed("PolicyCheck", { ...CreateTransaction.properties, key: Type.Optional(KeyName) });
 export type PolicyCheck = Static<typeof PolicyCheck>;
 
 export const PolicyVerdict = named("PolicyVerdict", {
-  allowed: Type.Boolean(),
+  allowed: truth("", true),
   value: Decimal,
   cost: Decimal,
   ...optional({
-    awaitsApproval: Type.Boolean({
-      description: "It would wait until a second API key has approved it; `rule` says why.",
-    }),
+    awaitsApproval: truth("It would wait until a second API key has approved it; `rule` says why."),
     rule: Rule,
-    detail: Type.String({ description: "The same in words." }),
+    detail: text("The same in words."),
   }),
 });
 export type PolicyVerdict = Static<typeof PolicyVerdict>;
@@ -37,41 +34,34 @@ const Document = Type.Unsafe<Readonly<Record<string, unknown>>>({
   type: "object",
   additionalProperties: true,
   description: "The policy document.",
+  examples: [{ signers: { "*": { maxCost: { perDay: "1000000000000000" } } } }],
 });
-const Version = Type.Integer({ minimum: 0, description: "Counts changes of the document." });
+const Version = count("Counts changes of the document.", 3);
+
+const LOWER = "a lower limit for the weekend";
 
 export const PoliciesInForce = named("PoliciesInForce", {
   version: Version,
-  hash: nullable(
-    Type.String({
-      description: "SHA-256 of the policies; null where there are none.",
-      examples: ["0x00"],
-    }),
-  ),
+  hash: nullable(text("SHA-256 of the policies; null where there are none.", "0x00")),
   policies: nullable(Document),
   changedAt: nullable(Timestamp),
   changedBy: nullable(
-    Type.String({
-      description: "`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.",
-    }),
+    text("`operator:<name of the API key>`, or `node:<node id>` for what a node's file seeded.", "operator:alice"),
   ),
-  reason: nullable(Type.String()),
+  reason: nullable(text("", LOWER)),
 });
 export type PoliciesInForce = Static<typeof PoliciesInForce>;
 
 export const ApplyPolicies = closed("ApplyPolicies", {
   policies: Document,
-  reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept for the audit." }),
+  reason: Type.String({ minLength: 1, maxLength: 1_000, description: "Why; kept for the audit.", examples: [LOWER] }),
   ...optional({
-    expectedVersion: Type.Integer({
-      minimum: 0,
-      description: "The version that was read before: 409 where another one is in force.",
-    }),
+    expectedVersion: count("The version that was read before: 409 where another one is in force."),
   }),
 });
 export type ApplyPolicies = Static<typeof ApplyPolicies>;
 
-const windows = Type.Object({
+const windows = object({
   value: Decimal,
   cost: Decimal,
   maxValue: nullable(Decimal),
@@ -81,8 +71,8 @@ const used = { since: Timestamp, hour: windows, day: windows };
 
 export const PolicyUsage = named("PolicyUsage", {
   at: Timestamp,
-  signers: Type.Array(Type.Object({ chainId: ChainId, signer: Address, ...used })),
-  keys: Type.Array(Type.Object({ chainId: ChainId, key: KeyName, ...used })),
+  signers: list(object({ chainId: ChainId, signer: Address, ...used })),
+  keys: list(object({ chainId: ChainId, key: KeyName, ...used })),
 });
 export type PolicyUsage = Static<typeof PolicyUsage>;
 
@@ -103,7 +93,7 @@ export const policies = declared({
     body: PolicyCheck,
     bodyBytes: TRANSACTION_BYTES,
     metered: true,
-    answers: { 200: { description: "Allowed or not.", schema: PolicyVerdict } },
+    answers: ok("Allowed or not.", PolicyVerdict),
     errors: ["QUOTA_EXCEEDED", "UNKNOWN_CHAIN", "SUBMISSION_REJECTED"],
   },
   getPolicies: {
@@ -111,7 +101,7 @@ export const policies = declared({
     scope: READ,
     face: "policies",
     summary: "Read the policies in force",
-    answers: { 200: { description: "On every node.", schema: PoliciesInForce } },
+    answers: ok("On every node.", PoliciesInForce),
   },
   applyPolicies: {
     at: "put /api/v1/policy",
@@ -123,7 +113,7 @@ export const policies = declared({
       "In force on every node when this is answered: whatever gets a nonce or a further payload from then on is judged by it. The same document again changes nothing. Up to 1 MiB.",
     body: ApplyPolicies,
     bodyBytes: DOCUMENT_BYTES,
-    answers: { 200: { description: "In force.", schema: PoliciesInForce } },
+    answers: ok("In force.", PoliciesInForce),
     errors: ["CONFLICT"],
   },
   getPolicyUsage: {
@@ -133,6 +123,6 @@ export const policies = declared({
     summary: "Read what is used of the limits",
     description: "In the present hour and day, UTC, by the database's clock.",
     query: PolicyUsageQuery,
-    answers: { 200: { description: "By signer and by key.", schema: PolicyUsage } },
+    answers: ok("By signer and by key.", PolicyUsage),
   },
 });

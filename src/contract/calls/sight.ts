@@ -4,7 +4,7 @@ import { NonceRuler, NonceRulerQuery } from "../schemas/nonce-ruler.ts";
 import { AcknowledgeOrder, Notice, Notices, NoticesQuery } from "../schemas/notice.ts";
 import { Overview, OverviewQuery } from "../schemas/overview.ts";
 import { SearchQuery, SearchResults } from "../schemas/search.ts";
-import { ACTION_HEADERS, declared, OPERATE, READ, TRANSACTION_BYTES } from "./call.ts";
+import { ACTION_HEADERS, declared, OPERATE, ok, READ, TRANSACTION_BYTES } from "./call.ts";
 
 /** Everything at once, for people. No call asks a chain anything. */
 export const sight = declared({
@@ -16,7 +16,7 @@ export const sight = declared({
     description:
       "Every trouble with one sentence and the requests that help. With `revision` of the answer before and `wait`, the answer is held until the list is another one. Of what only nodes know (endpoints, signers, balances) it shows what each has reported.",
     query: AttentionQuery,
-    answers: { 200: { description: "Now.", schema: Attention } },
+    answers: ok("Now.", Attention),
   },
   getOverview: {
     at: "get /api/v1/overview",
@@ -26,7 +26,7 @@ export const sight = declared({
     description:
       "With `revision` of the answer before and `wait`, the answer is held until a figure is another one. For a key that is limited to signers or chains, rates are null and the rest is of what it may see.",
     query: OverviewQuery,
-    answers: { 200: { description: "Now.", schema: Overview } },
+    answers: ok("Now.", Overview),
   },
   search: {
     at: "get /api/v1/search",
@@ -35,7 +35,7 @@ export const sight = declared({
     summary: "Find by any id",
     description: "Exactly, or by how it begins: never in the middle.",
     query: SearchQuery,
-    answers: { 200: { description: "Best first.", schema: SearchResults } },
+    answers: ok("Best first.", SearchResults),
   },
   getNonceRuler: {
     at: "get /api/v1/signers/{signer}/nonces",
@@ -43,7 +43,7 @@ export const sight = declared({
     face: "nonceRuler",
     summary: "A signer's nonces, by what holds them",
     query: NonceRulerQuery,
-    answers: { 200: { description: "At most 2,000 nonces.", schema: NonceRuler } },
+    answers: ok("At most 2,000 nonces.", NonceRuler),
     errors: ["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
   },
   listNotices: {
@@ -54,7 +54,7 @@ export const sight = declared({
     description:
       "A use of a key that was not sent from here, and a node that vanished without draining: each stays among what needs attention until somebody acknowledges it, or the node is back. Acknowledged ones are kept with who, when and why. A key that is limited to signers or chains sees those about its lanes.",
     query: NoticesQuery,
-    answers: { 200: { description: "Newest first.", schema: Notices } },
+    answers: ok("Newest first.", Notices),
   },
   acknowledgeNotice: {
     at: "post /api/v1/notices/{noticeId}/acknowledge",
@@ -67,7 +67,7 @@ export const sight = declared({
     headers: ACTION_HEADERS,
     body: AcknowledgeOrder,
     bodyBytes: TRANSACTION_BYTES,
-    answers: { 200: { description: "Acknowledged.", schema: Notice } },
+    answers: ok("Acknowledged.", Notice),
     errors: ["NOT_FOUND", "CONFLICT", "REQUEST_ID_REUSED"],
   },
   getClusterHistory: {
@@ -76,6 +76,6 @@ export const sight = declared({
     face: "clusterHistory",
     summary: "What became of nodes, lanes and the database",
     query: ClusterHistoryQuery,
-    answers: { 200: { description: "Newest first.", schema: ClusterHistory } },
+    answers: ok("Newest first.", ClusterHistory),
   },
 });

@@ -7,7 +7,16 @@ import {
   ResubmitOrder,
 } from "../schemas/actions.ts";
 import { CompletionsPage, CompletionsQuery } from "../schemas/completions.ts";
-import { BatchResults, CreateBatch, CreatedTransaction, CreateTransaction } from "../schemas/create.ts";
+import {
+  BatchResults,
+  CallPayload,
+  CreateBatch,
+  CreatedTransaction,
+  CreateTransaction,
+  DeployPayload,
+} from "../schemas/create.ts";
+import { exampleOf } from "../schemas/example-of.ts";
+import { STORY } from "../schemas/scalars.ts";
 import {
   ByRequestQuery,
   Explanation,
@@ -22,6 +31,7 @@ import {
   type CallScope,
   declared,
   OPERATE,
+  ok,
   READ,
   SUBMIT,
   TRANSACTION_BYTES,
@@ -40,6 +50,16 @@ export const transactions = declared({
       "Answers once the intent is durable and owns its nonce. Repeat it with the same requestId as often as you like: there will be one transaction. Up to 256 KiB.",
     headers: { "Idempotency-Key": "Alias of requestId; where both are given they must be equal." },
     body: CreateTransaction,
+    examples: {
+      transfer: exampleOf(CreateTransaction),
+      call: {
+        signer: STORY.signer,
+        requestId: "order-43",
+        payload: exampleOf(CallPayload),
+        metadata: { customer: "c-17" },
+      },
+      deploy: { signer: STORY.signer, chainId: 31337, payload: exampleOf(DeployPayload) },
+    },
     answers: {
       202: { description: "Accepted: durable, and on its way to finality.", ...created },
       200: { description: "The same request had been accepted before; this is its transaction.", ...created },
@@ -61,7 +81,7 @@ export const transactions = declared({
     description:
       "Every item has an answer of its own; a bad one does not fail the others. Up to 256 KiB an item, 8 MiB in all.",
     body: CreateBatch,
-    answers: { 200: { description: "One result per item, in order.", schema: BatchResults } },
+    answers: ok("One result per item, in order.", BatchResults),
   },
   getTransaction: {
     at: "get /api/v1/tx/{txId}",
@@ -79,7 +99,7 @@ export const transactions = declared({
     scope: READ,
     face: "explain",
     summary: "Why it is not final yet, and what would help",
-    answers: { 200: { description: "In plain words.", schema: Explanation } },
+    answers: ok("In plain words.", Explanation),
     errors: ["NOT_FOUND"],
   },
   getTransactionByRequest: {
@@ -102,7 +122,7 @@ export const transactions = declared({
     summary: "List transactions",
     description: "Pages by an opaque cursor: hand `next` back as `after` until it is null.",
     query: TransactionListQuery,
-    answers: { 200: { description: "One page.", schema: TransactionPage } },
+    answers: ok("One page.", TransactionPage),
   },
 });
 
@@ -116,7 +136,7 @@ export const completions = declared({
     description:
       "Ask with `after` = the last `next`; with `wait` the answer is held until there is something. Never misses one, never reorders.",
     query: CompletionsQuery,
-    answers: { 200: { description: "One page.", schema: CompletionsPage } },
+    answers: ok("One page.", CompletionsPage),
     errors: ["EPOCH_CHANGED", "FEED_TRUNCATED"],
   },
 });
@@ -136,7 +156,7 @@ function action<const A extends string, const F extends string>(name: A, face: F
       202: {
         description: "Decided and durable; the transaction as it stands.",
         schema: Transaction,
-        example: "cancelling",
+        example: { state: "TRACKING", subState: "PENDING", receipt: null, confirmedAt: null },
         location: TRANSACTION_PLACE,
       },
     },
@@ -197,7 +217,7 @@ export const transactionActions = declared({
   suspendTransaction: action("suspend", "suspendTransaction", {
     summary: "Hold this one transaction back",
     description:
-      "Nothing of it is signed, sent again, repriced or cancelled by its `validUntil` until it is resumed; what is ordered about it meanwhile is carried out once. Without a nonce it gets none; with one, everything behind it in its lane waits (`GET /tx/{txId}/explain` says so). What a node has already may still be mined, and decides as ever. Twice is the same as once.",
+      "Nothing of it is signed, sent again, repriced or cancelled by its `validUntil` until it is resumed; actions on it meanwhile are performed once. Without a nonce it gets none; with one, everything behind it in its lane waits (`GET /tx/{txId}/explain` says so). What a node has already may still be mined, and decides as ever. Twice is the same as once.",
     body: HoldOrder,
   }),
   resumeTransaction: action("resume", "resumeTransaction", {

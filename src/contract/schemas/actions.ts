@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { AllowNoCode, FeeType, Payload } from "./create.ts";
 import { ChainId, HexInput, Quantity } from "./scalars.ts";
-import { closed, oneOf, optional } from "./shapes.ts";
+import { closed, object, oneOf, optional, record, truth } from "./shapes.ts";
 
 /** What operators may do, and what they say with it. Each action validates its own body in depth; this describes it. */
 
@@ -12,9 +12,7 @@ const reason = Type.String({
   examples: ["wrong recipient, ticket 4711"],
 });
 
-const audit = Type.Record(Type.String(), Type.Unknown(), {
-  description: "Whatever should be found again beside the decision, up to 8 KiB of JSON.",
-});
+const audit = record(Type.Unknown(), "Whatever should be found again beside the decision, up to 8 KiB of JSON.");
 
 const said = { reason, audit: Type.Optional(audit) };
 const lane = { reason, chainId: Type.Optional(ChainId) };
@@ -29,40 +27,37 @@ export type HoldOrder = Static<typeof HoldOrder>;
 export const ResubmitOrder = closed("ResubmitOrder", {
   ...said,
   disclose: Type.Optional(
-    Type.Boolean({
-      description:
-        "Gives a transaction that only private endpoints (`send: only`) were given to every endpoint that takes sends, from now on.",
-    }),
+    truth(
+      "Gives a transaction that only private endpoints (`send: only`) were given to every endpoint that takes sends, from now on.",
+    ),
   ),
 });
 export type ResubmitOrder = Static<typeof ResubmitOrder>;
 
 export const PricedOrder = closed(
   "PricedOrder",
+  "Without fees, the market's, and at least a tenth more than stands. Given, they may be more than the market's, up to the ceilings of the chain.",
   { ...said, ...fees },
-  {
-    description:
-      "Without fees, the market's, and at least a tenth more than stands. Given, they may be more than the market's, up to the ceilings of the chain.",
-  },
 );
 export type PricedOrder = Static<typeof PricedOrder>;
 
-export const ReplaceOrder = closed(
-  "ReplaceOrder",
-  { ...said, payload: Payload, allowNoCode: Type.Optional(AllowNoCode) },
-  { description: "The payload is as in POST /tx, fees included." },
-);
+export const ReplaceOrder = closed("ReplaceOrder", "The payload is as in POST /tx, fees included.", {
+  ...said,
+  payload: Payload,
+  allowNoCode: Type.Optional(AllowNoCode),
+});
 export type ReplaceOrder = Static<typeof ReplaceOrder>;
 
 export const ResolveOrder = closed("ResolveOrder", {
   ...said,
   ...optional({
-    action: oneOf(["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"], {
-      description: "Without it, the hook decides now. NOOP: it was seen to, STUCK is over.",
-    }),
+    action: oneOf(
+      ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"],
+      "Without it, the hook decides now. NOOP: it was seen to, STUCK is over.",
+    ),
     payload: Payload,
     allowNoCode: AllowNoCode,
-    fees: Type.Object(fees, { additionalProperties: false }),
+    fees: object(fees, { additionalProperties: false }),
     rawTransaction: HexInput,
     nonce: Type.Integer({
       minimum: 0,
@@ -71,14 +66,15 @@ export const ResolveOrder = closed("ResolveOrder", {
       examples: [17],
     }),
     // biome-ignore lint/suspicious/noThenProperty: the contract's word.
-    then: oneOf(["track", "stuck", "manual"], {
-      description: "What it is afterwards: tracked as usual, reported as STUCK, or left to people.",
-    }),
+    then: oneOf(
+      ["track", "stuck", "manual"],
+      "What it is afterwards: tracked as usual, reported as STUCK, or left to people.",
+    ),
   }),
 });
 export type ResolveOrder = Static<typeof ResolveOrder>;
 
-export const LaneOrder = closed("LaneOrder", lane, { description: "`chainId` where several chains are configured." });
+export const LaneOrder = closed("LaneOrder", "`chainId` where several chains are configured.", lane);
 export type LaneOrder = Static<typeof LaneOrder>;
 
 export const RealignOrder = closed("RealignOrder", {

@@ -1,51 +1,43 @@
-import { type Static, Type } from "typebox";
-import { Address, ChainId, Timestamp } from "./scalars.ts";
-import { named, nullable, oneOf, query } from "./shapes.ts";
+import type { Static } from "typebox";
+import { Address, ChainId, InstanceId, NodeId, Timestamp, Version } from "./scalars.ts";
+import { described, limit, list, named, nullable, oneOf, ordinal, query, text, truth } from "./shapes.ts";
 
-const HISTORY_LIMIT = 500;
-
-const Takeover = named(
-  "Takeover",
-  {
-    chainId: ChainId,
-    signer: Address,
-    from: nullable(Type.String({ description: "The node that acted before; null: none did." })),
-    to: Type.String({ description: "The node that acts since." }),
-    fencingToken: Type.Integer({ minimum: 1 }),
-    why: nullable(Type.String({ description: "What ended the one before, where that is known." })),
-    at: Timestamp,
-  },
-  { description: "A lane that came to another node." },
-);
+const Takeover = named("Takeover", "A lane that came to another node.", {
+  chainId: ChainId,
+  signer: Address,
+  from: nullable(described(NodeId, "The node that acted before; null: none did.")),
+  to: text("The node that acts since.", "node-b"),
+  fencingToken: ordinal(),
+  why: nullable(text("What ended the one before, if that is known.", "its heartbeat ran out")),
+  at: Timestamp,
+});
 
 const PastNode = named("PastNode", {
-  nodeId: Type.String(),
-  instanceId: Type.String(),
-  version: Type.String(),
+  nodeId: NodeId,
+  instanceId: InstanceId,
+  version: Version,
   startedAt: Timestamp,
   heartbeatAt: Timestamp,
-  state: oneOf(["alive", "draining", "expired", "gone"], {
-    description:
-      "expired: its heartbeat ran out, and no node has taken its lanes yet. gone: it ended, or was declared dead.",
-  }),
+  state: oneOf(
+    ["alive", "draining", "expired", "gone"],
+    "expired: its heartbeat ran out, and no node has taken its lanes yet. gone: it ended, or was declared dead.",
+  ),
 });
 
 const DatabasePast = named("DatabasePast", {
-  epoch: Type.Integer({ minimum: 1 }),
-  systemIdentifier: Type.String(),
-  timeline: Type.String(),
-  mayHaveLost: Type.Boolean({ description: "Commits may be missing: lanes waited for an operator." }),
+  epoch: ordinal(),
+  systemIdentifier: text("", "7301234567890123456"),
+  timeline: text("", "1"),
+  mayHaveLost: truth("Commits may be missing: lanes waited for an operator."),
   seenAt: Timestamp,
 });
 
 export const ClusterHistory = named("ClusterHistory", {
-  takeovers: Type.Array(Takeover, { description: "Newest first." }),
-  nodes: Type.Array(PastNode, { description: "Those that are and those that were, newest first." }),
-  database: Type.Array(DatabasePast, { description: "Which databases the nodes have worked on, newest first." }),
+  takeovers: list(Takeover, "Newest first."),
+  nodes: list(PastNode, "Those that are and those that were, newest first."),
+  database: list(DatabasePast, "Which databases the nodes have worked on, newest first."),
 });
 export type ClusterHistory = Static<typeof ClusterHistory>;
 
-export const ClusterHistoryQuery = query({
-  limit: Type.Integer({ minimum: 1, maximum: HISTORY_LIMIT, default: 100, description: "Of each of the lists." }),
-});
+export const ClusterHistoryQuery = query({ limit: described(limit(500), "Of each of the lists.") });
 export type ClusterHistoryQuery = Static<typeof ClusterHistoryQuery>;

@@ -1,15 +1,12 @@
 import { type Static, Type } from "typebox";
 import { COMPLETION_STATES } from "../../domain/transaction/transitions.ts";
 import { Address, ChainId, Hash, Nonce, RequestId, Timestamp, TxId } from "./scalars.ts";
-import { named, nullable, oneOf, query } from "./shapes.ts";
+import { count, limit, list, named, nullable, oneOf, ordinal, query, truth } from "./shapes.ts";
 import { SubStateWord } from "./transaction-schema.ts";
 
-const COMPLETIONS_LIMIT = 1_000;
-const COMPLETIONS_WAIT_LIMIT_SECONDS = 30;
-
 export const Completion = named("Completion", {
-  seq: Type.Integer({ minimum: 1, description: "Gapless within an epoch, in commit order." }),
-  epoch: Type.Integer({ minimum: 1, description: "The epoch it was written in: the page's, or an older one." }),
+  seq: ordinal("Gapless within an epoch, in commit order."),
+  epoch: ordinal("The epoch it was written in: the page's, or an older one."),
   txId: TxId,
   chainId: ChainId,
   signer: Address,
@@ -17,7 +14,7 @@ export const Completion = named("Completion", {
   nonce: nullable(Nonce),
   state: oneOf(COMPLETION_STATES),
   subState: nullable(SubStateWord),
-  settled: Type.Boolean({ description: "False: the payload may still execute; do not pay again under another id." }),
+  settled: truth("False: the payload may still execute; do not pay again under another id.", true),
   txHash: nullable(Hash),
   at: Timestamp,
 });
@@ -26,9 +23,10 @@ export type Completion = Static<typeof Completion>;
 export const CompletionsPage = named("CompletionsPage", {
   epoch: Type.Integer({
     description: "The feed's, for the next `epoch`. Changes only when the database's history did.",
+    examples: [1],
   }),
-  items: Type.Array(Completion),
-  next: Type.Integer({ minimum: 0, description: "The value for the next `after`." }),
+  items: list(Completion),
+  next: count("The value for the next `after`.", 1),
   filtered: Type.Optional(
     Type.Literal(true, {
       description: "The key is limited to signers or chains: gaps in the numbers are others', and `next` is past them.",
@@ -42,10 +40,10 @@ const position = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 export const CompletionsQuery = query({
   after: Type.Integer({ ...position, default: 0, description: "0 is the beginning." }),
   epoch: Type.Integer(position),
-  limit: Type.Integer({ minimum: 1, maximum: COMPLETIONS_LIMIT, default: 100 }),
+  limit: limit(1_000),
   wait: Type.Number({
     minimum: 0,
-    maximum: COMPLETIONS_WAIT_LIMIT_SECONDS,
+    maximum: 30,
     default: 0,
     description: "Seconds to wait for a first item where there is none yet.",
   }),

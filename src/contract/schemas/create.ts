@@ -1,17 +1,15 @@
 import { type Static, Type } from "typebox";
 import { STATES } from "../../domain/transaction/transitions.ts";
 import { Problem } from "./problem.ts";
-import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, TxId } from "./scalars.ts";
-import { closed, nullable, oneOf, optional } from "./shapes.ts";
+import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, STORY, TxId } from "./scalars.ts";
+import { closed, described, list, nullable, object, oneOf, optional, record, truth } from "./shapes.ts";
 
 /** What POST /tx and POST /tx/batch take and answer. The create stage validates it in depth; this is its description and its type. */
 
-export const FeeType = oneOf(["legacy", "eip2930", "eip1559"]);
+export const FeeType = oneOf(["legacy", "eip2930", "eip1559"], "", "eip1559");
 
 const AccessList = Type.Unsafe<readonly { readonly address: string; readonly storageKeys: readonly string[] }[]>(
-  Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }), {
-    description: "EIP-2930 access list.",
-  }),
+  list(object({ address: Address, storageKeys: list(Hash) }), "EIP-2930 access list."),
 );
 
 const pricing = optional({
@@ -24,22 +22,30 @@ const pricing = optional({
   type: FeeType,
 });
 
-const Arguments = Type.Unsafe<readonly unknown[]>(Type.Array(Type.Unknown()));
-const Abi = Type.Unsafe<readonly unknown[]>(
-  Type.Array(Type.Unknown(), { description: "JSON, or human-readable lines." }),
-);
+const Arguments = Type.Unsafe<readonly unknown[]>(list(Type.Unknown()));
+const Abi = Type.Unsafe<readonly unknown[]>(list(Type.Unknown(), "JSON, or human-readable lines."));
 
-const transfer = { to: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", value: "1000000000000000" };
+const transfer = { to: STORY.recipient, value: "1000000000000000" };
 
 const RawPayload = closed(
   "RawPayload",
-  { to: Address, data: Type.Optional(HexInput), ...pricing },
   { description: "A transfer, or a call whose data is already encoded.", examples: [transfer] },
+  { to: Address, data: Type.Optional(HexInput), ...pricing },
 );
 export type RawPayload = Static<typeof RawPayload>;
 
-const CallPayload = closed(
+export const CallPayload = closed(
   "CallPayload",
+  {
+    description: "A contract call that Fencepost encodes.",
+    examples: [
+      {
+        to: "0x5FbDB2315678afecb367f032d93F642f64180aa3",
+        function: "transfer(address,uint256)",
+        args: [transfer.to, "250"],
+      },
+    ],
+  },
   {
     to: Address,
     function: Type.Unsafe<string | readonly unknown[]>({
@@ -51,34 +57,27 @@ const CallPayload = closed(
     args: Arguments,
     ...pricing,
   },
-  {
-    description: "A contract call that Fencepost encodes.",
-    examples: [
-      {
-        to: "0x5FbDB2315678afecb367f032d93F642f64180aa3",
-        function: "transfer(address,uint256)",
-        args: [transfer.to, "250"],
-      },
-    ],
-  },
 );
 export type CallPayload = Static<typeof CallPayload>;
 
-const DeployPayload = closed(
+export const DeployPayload = closed(
   "DeployPayload",
-  { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
   { description: "A contract creation.", examples: [{ bytecode: "0x600a600c600039600a6000f3602a60005260206000f3" }] },
+  { bytecode: HexInput, ...optional({ abi: Abi, args: Arguments }), ...pricing },
 );
 export type DeployPayload = Static<typeof DeployPayload>;
 
 export const Payload = Type.Union([RawPayload, CallPayload, DeployPayload], { title: "Payload" });
 
-const Metadata = Type.Record(Type.String(), Type.Unknown(), {
-  description: "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.",
-});
+const Metadata = record(Type.Unknown(), "The caller's own notes, up to 8 KiB of JSON; not compared between repeats.");
 
 const Pool = closed(
   "SignerPool",
+  {
+    description:
+      "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
+    examples: [{ pool: "payouts" }],
+  },
   {
     pool: PoolName,
     stickyKey: Type.Optional(
@@ -89,17 +88,11 @@ const Pool = closed(
       }),
     ),
   },
-  {
-    description:
-      "Any signer of this pool: the one with the shortest wait that can pay. Request ids are unique in a pool.",
-    examples: [{ pool: "payouts" }],
-  },
 );
 
-export const AllowNoCode = Type.Boolean({
-  description:
-    "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
-});
+export const AllowNoCode = truth(
+  "Take call data to an address that has no code, which does nothing and is paid for. Without it that is 422 with reason NO_CODE, where nothing of the signer waits that may deploy it. Not compared between repeats.",
+);
 
 const ValidUntil = Type.String({
   format: "date-time",
@@ -108,14 +101,14 @@ const ValidUntil = Type.String({
   examples: ["2026-11-02T09:45:00Z"],
 });
 
-const ExactNonce = Type.Unsafe<number>({
-  ...Nonce,
-  description:
-    "For callers whose guard against a double is a nonce of their own: given exactly, or refused as CONFLICT with `nextNonce`. Leave it out and Fencepost gives the next one. Not compared between repeats.",
-});
+const ExactNonce = described(
+  Nonce,
+  "For callers whose guard against a double is a nonce of their own: given exactly, or refused as CONFLICT with `nextNonce`. Leave it out and Fencepost gives the next one. Not compared between repeats.",
+);
 
 export const CreateTransaction = closed(
   "CreateTransaction",
+  { examples: [{ signer: STORY.signer, requestId: "order-42", payload: transfer }] },
   {
     chainId: Type.Optional(ChainId),
     signer: Type.Union([Address, Pool]),
@@ -126,7 +119,6 @@ export const CreateTransaction = closed(
     validUntil: Type.Optional(ValidUntil),
     metadata: Type.Optional(Metadata),
   },
-  { examples: [{ signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", requestId: "order-42", payload: transfer }] },
 );
 export type CreateTransaction = Static<typeof CreateTransaction>;
 
@@ -135,9 +127,7 @@ const created = {
   chainId: ChainId,
   signer: Address,
   nonce: nullable(Nonce),
-  state: oneOf(STATES, {
-    description: "CREATED, without a nonce: it waits, for approval where a policy asks for that.",
-  }),
+  state: oneOf(STATES, "CREATED, without a nonce: it waits, for approval if a policy requires that.", "ALLOCATED"),
   requestId: nullable(RequestId),
 };
 
@@ -156,13 +146,14 @@ const CreatedItem = closed("CreatedItem", {
 export const BATCH_ITEMS_LIMIT = 1_000;
 
 export const CreateBatch = closed("CreateBatch", {
-  transactions: Type.Array(CreateTransaction, { maxItems: BATCH_ITEMS_LIMIT }),
+  transactions: list(CreateTransaction, { maxItems: BATCH_ITEMS_LIMIT }),
 });
 export type CreateBatch = Static<typeof CreateBatch>;
 
 export const BatchResults = closed("BatchResults", {
-  results: Type.Array(Type.Union([CreatedItem, Problem]), {
-    description: "One per transaction, in order. Partial success is normal: look at each status.",
-  }),
+  results: list(
+    Type.Union([CreatedItem, Problem]),
+    "One per transaction, in order. Partial success is normal: look at each status.",
+  ),
 });
 export type BatchResults = Static<typeof BatchResults>;

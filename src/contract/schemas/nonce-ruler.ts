@@ -1,23 +1,16 @@
 import { type Static, Type } from "typebox";
 import { SPAN_KINDS } from "../../domain/nonces/nonce-spans.ts";
 import { Address, ChainId, Nonce, TxId } from "./scalars.ts";
-import { named, nullable, oneOf, optional, query } from "./shapes.ts";
+import { count, list, named, nullable, oneOf, optional, query, text } from "./shapes.ts";
 
 const Span = named(
   "NonceSpan",
+  "Neighbours of one kind are one span, both ends included; those that somebody may have to look at stand alone, with their id.",
   {
     from: Nonce,
     to: Nonce,
     kind: oneOf(SPAN_KINDS),
-    ...optional({
-      txId: TxId,
-      reservationId: Type.String({ format: "uuid" }),
-      detail: Type.String(),
-    }),
-  },
-  {
-    description:
-      "Neighbours of one kind are one span, both ends included; those that somebody may have to look at stand alone, with their id.",
+    ...optional({ txId: TxId, reservationId: Type.String({ format: "uuid" }), detail: text() }),
   },
 );
 
@@ -25,18 +18,11 @@ export const NonceRuler = named("NonceRuler", {
   chainId: ChainId,
   signer: Address,
   from: Nonce,
-  to: Type.Integer({ minimum: 0, description: "The last nonce that is shown." }),
-  cursor: nullable(
-    Type.Integer({ minimum: 0, description: "The next nonce to be given; null while the lane is unused." }),
-  ),
-  mined: nullable(
-    Type.Integer({
-      minimum: 0,
-      description: "How many the chain counts as mined, as this node was last told; null: it has not asked.",
-    }),
-  ),
-  final: Type.Integer({ minimum: 0, description: "Every nonce below this one is over, or was not ours." }),
-  spans: Type.Array(Span, { description: "Ascending; nonces from the cursor on are in none." }),
+  to: count("The last nonce that is shown.", 9),
+  cursor: nullable(count("The next nonce to be given; null while the lane is unused.", 10)),
+  mined: nullable(count("How many the chain counts as mined, as this node was last told; null: it has not asked.", 7)),
+  final: count("Every nonce below this one is over, or was not ours.", 6),
+  spans: list(Span, "Ascending; nonces from the cursor on are in none."),
 });
 export type NonceRuler = Static<typeof NonceRuler>;
 

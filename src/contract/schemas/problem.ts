@@ -1,7 +1,7 @@
-import { type Static, Type } from "typebox";
+import { type Static, type TObject, Type } from "typebox";
 import { ERROR_CATALOGUE, type ErrorCode, REJECTION_REASONS } from "../../domain/errors.ts";
 import { Hex, TxId } from "./scalars.ts";
-import { closed, nullable, oneOf, optional } from "./shapes.ts";
+import { amount, closed, count, list, nullable, object, oneOf, optional, text, truth } from "./shapes.ts";
 
 const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[];
 
@@ -11,63 +11,57 @@ const members = {
     description: "Where this node explains the code.",
     examples: ["/docs#NOT_FOUND"],
   }),
-  title: Type.String({ description: "What the code means, the same each time." }),
+  title: text("What the code means, the same each time."),
   status: Type.Integer({ minimum: 400, maximum: 599, description: "The HTTP status, repeated." }),
-  code: oneOf(ERROR_CODES, { description: "Stable; the one member to decide by." }),
-  detail: Type.String({ description: "What happened this time, for people." }),
+  code: oneOf(ERROR_CODES, "Stable; the one member to decide by."),
+  detail: text("What happened this time, for people."),
   ...optional({
-    path: Type.String({ description: "INVALID_REQUEST: the offending field, dotted from the body's root." }),
-    hint: Type.String({
-      description: "INVALID_REQUEST: what was probably meant.",
-      examples: ["did you mean `signer`?"],
-    }),
-    reason: oneOf(REJECTION_REASONS, { description: "SUBMISSION_REJECTED: why." }),
-    revert: Type.Object(
+    path: text("INVALID_REQUEST: the offending field, dotted from the body's root."),
+    hint: text("INVALID_REQUEST: what was probably meant.", "did you mean `signer`?"),
+    reason: oneOf(REJECTION_REASONS, "SUBMISSION_REJECTED: why."),
+    revert: object(
       {
-        name: nullable(Type.String()),
-        message: nullable(Type.String()),
+        name: nullable(text()),
+        message: nullable(text()),
         data: Hex,
         args: Type.Optional(
-          Type.Unsafe<readonly unknown[]>(
-            Type.Array(Type.Unknown(), { description: "Of an error of the `abi` that was given." }),
-          ),
+          Type.Unsafe<readonly unknown[]>(list(Type.Unknown(), "Of an error of the `abi` that was given.")),
         ),
       },
-      {
-        description:
-          "SUBMISSION_REJECTED with reason REVERT: what the contract said, decoded where possible: Solidity's own errors always, others by the `abi` of the payload.",
-      },
+      "SUBMISSION_REJECTED with reason REVERT: what the contract said, decoded where possible: Solidity's own errors always, others by the `abi` of the payload.",
     ),
-    dependsOnPending: Type.Boolean({
-      description: "SUBMISSION_REJECTED: transactions of the lane that are not mined yet may change this.",
-    }),
+    dependsOnPending: truth("SUBMISSION_REJECTED: transactions of the lane that are not mined yet may change this."),
     baseFeePerGas: Type.String({
       pattern: "^[0-9]+$",
       description:
         "In wei. SUBMISSION_REJECTED with reason FEE_TOO_LOW: of the newest block. UNAVAILABLE: as one endpoint says, and no block yet.",
     }),
-    retryAfterSeconds: Type.Number({ minimum: 0, description: "As in the Retry-After header." }),
-    ownerUrl: nullable(Type.String({ description: "NOT_LEADER: the node to ask." })),
-    rule: Type.String({ description: "FORBIDDEN, QUOTA_EXCEEDED: what does not allow it." }),
-    limit: Type.Integer({ minimum: 0, description: "QUOTA_EXCEEDED: how much that rule allows." }),
+    retryAfterSeconds: amount("As in the Retry-After header."),
+    ownerUrl: nullable(text("NOT_LEADER: the node to ask.")),
+    rule: text("FORBIDDEN, QUOTA_EXCEEDED: what does not allow it."),
+    limit: count("QUOTA_EXCEEDED: how much that rule allows."),
     txId: TxId,
     txHash: Type.String({ pattern: "^0x[0-9a-f]{64}$", description: "CONFLICT: the attempt that was mined." }),
-    nextNonce: Type.Integer({
-      minimum: 0,
-      description: "CONFLICT at /rpc: the only nonce that could have been given.",
-    }),
-    outcome: oneOf(["unknown"], { description: "UNAVAILABLE: it may have been accepted; look for txId or requestId." }),
+    nextNonce: count("CONFLICT at /rpc: the only nonce that could have been given."),
+    outcome: oneOf(["unknown"], "UNAVAILABLE: it may have been accepted; look for txId or requestId."),
     epoch: Type.Integer({ description: "EPOCH_CHANGED: the current epoch." }),
     resumeAfter: Type.Integer({ description: "EPOCH_CHANGED, FEED_TRUNCATED: go on after this sequence." }),
   }),
 };
 
 /** RFC 9457, `application/problem+json`. */
-export const Problem = closed("Problem", members, { description: "RFC 9457 problem document." });
+export const Problem = closed(
+  "Problem",
+  {
+    description: "RFC 9457 problem document.",
+    examples: [problemDocument("INVALID_REQUEST", "payload.to: the checksum of the address is wrong")],
+  },
+  members,
+);
 export type Problem = Static<typeof Problem>;
 
 /** As a node answers: `type` leads to its own reference, which has an anchor for each code. */
-export function problemDocument(code: ErrorCode, detail: string): Problem {
+export function problemDocument(code: ErrorCode, detail: string): Static<TObject<typeof members>> {
   const { status, title } = ERROR_CATALOGUE[code];
   return { type: `/docs#${code}`, title, status, code, detail };
 }

@@ -1,33 +1,51 @@
 import { Type } from "typebox";
 import { POOL_NAME } from "../../domain/nonces/pool.ts";
+import { count, text } from "./shapes.ts";
+
+/** The story that the examples tell: order 42, paid from the first account of development chains. */
+export const STORY = {
+  signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+  recipient: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  txId: "019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d",
+  txHash: "0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c",
+};
 
 export const Address = Type.String({
   pattern: "^0x[0-9a-fA-F]{40}$",
   description: "Account address; EIP-55 in answers, any casing without a wrong checksum in requests.",
-  examples: ["0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"],
+  examples: [STORY.signer],
 });
 
 export const Hash = Type.String({
   pattern: "^0x[0-9a-f]{64}$",
   description: "32 bytes, lower-case hex.",
-  examples: ["0x6f4c9d2a1b8e3f70c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c"],
+  examples: [STORY.txHash],
 });
 
 /** The same in answers, typed as wallet libraries take them. */
 export const AnsweredAddress = Type.Unsafe<`0x${string}`>(Address);
 export const AnsweredHash = Type.Unsafe<`0x${string}`>(Hash);
 
-export const Hex = Type.String({ pattern: "^0x([0-9a-f]{2})*$", description: "Bytes, lower-case hex." });
+export const Hex = Type.String({
+  pattern: "^0x([0-9a-f]{2})*$",
+  description: "Bytes, lower-case hex.",
+  examples: ["0x"],
+});
 
 /** As requests may bring them. */
 export const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
 
+const decimal = (example: string) =>
+  Type.String({
+    pattern: "^(0|[1-9][0-9]*)$",
+    description: "Unsigned integer in decimal digits; amounts are in wei.",
+    examples: [example],
+  });
+
 /** What answers carry wherever a number may outgrow a double. */
-export const Decimal = Type.String({
-  pattern: "^(0|[1-9][0-9]*)$",
-  description: "Unsigned integer in decimal digits; amounts are in wei.",
-  examples: ["1000000000000000"],
-});
+export const Decimal = decimal("1000000000000000");
+export const Gas = decimal("21000");
+export const Price = decimal("2000000000");
 
 /** What requests may carry for the same. The SDK writes a bigint as its decimal digits. */
 export const Quantity = Type.Unsafe<string | number | bigint>({
@@ -57,13 +75,10 @@ export const Nonce = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER
 export const TxId = Type.String({
   format: "uuid",
   description: "Fencepost's own id of a transaction (UUID version 7).",
-  examples: ["019a4b7e-8a90-7cc1-b1d2-3e4f5a6b7c8d"],
+  examples: [STORY.txId],
 });
 
-export const Owner = Type.String({
-  description: "The name of the API key that asked for it; null where no key is asked for.",
-  examples: ["checkout"],
-});
+export const Owner = text("The name of the API key that asked for it; null where no key is asked for.", "checkout");
 
 export const RequestId = Type.String({
   minLength: 1,
@@ -71,5 +86,13 @@ export const RequestId = Type.String({
   description: "The caller's own id: printable, one transaction per lane, and per pool.",
   examples: ["order-42"],
 });
+
+export const BlockNumber = count("", 1204);
+export const NodeId = text("", "node-a");
+export const InstanceId = text("", "019a4b7d-0000-7000-8000-000000000001");
+export const Version = text("", "0.1.0");
+
+/** The cursor of a page. */
+export const After = Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." });
 
 export const PoolName = Type.String({ pattern: POOL_NAME.source, description: "A pool of the configuration." });

@@ -14,79 +14,93 @@ import { FeeType } from "./create.ts";
 import { OnChain } from "./on-chain.ts";
 import {
   Address,
+  After,
   AnsweredAddress,
   AnsweredHash,
+  BlockNumber,
   ChainId,
   Decimal,
+  Gas,
   Hash,
   Hex,
   Nonce,
   Owner,
   PoolName,
+  Price,
   RequestId,
+  STORY,
   Timestamp,
   TxId,
 } from "./scalars.ts";
-import { named, nullable, oneOf, optional, query } from "./shapes.ts";
+import {
+  count,
+  described,
+  limit,
+  list,
+  MOSTLY_NULL,
+  named,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  ordinal,
+  query,
+  record,
+  text,
+  truth,
+} from "./shapes.ts";
 
-const LIST_LIMIT = 1_000;
+const State = oneOf(STATES, "", "CONFIRMED");
+export const SubStateWord = oneOf(
+  Object.values(SUB_STATES).flat() as SubState[],
+  "How far it has come, or why it ended.",
+);
 
-const State = oneOf(STATES);
-export const SubStateWord = oneOf(Object.values(SUB_STATES).flat() as SubState[], {
-  description: "How far it has come, or why it ended.",
-});
-
-const fees = optional({ gasPrice: Decimal, maxFeePerGas: Decimal, maxPriorityFeePerGas: Decimal });
+const fees = optional({ gasPrice: Price, maxFeePerGas: Price, maxPriorityFeePerGas: Price });
 
 const NormalisedPayload = named(
   "NormalisedPayload",
+  "What the caller asked for, in one form. `to` is null for a deployment.",
   {
-    to: nullable(Address),
+    to: nullable(Address, { examples: [STORY.recipient] }),
     data: Hex,
     value: Decimal,
-    ...optional({ gas: Decimal, type: FeeType }),
+    ...optional({ gas: Gas, type: FeeType }),
     ...fees,
-    accessList: Type.Optional(Type.Array(Type.Object({ address: Address, storageKeys: Type.Array(Hash) }))),
+    accessList: Type.Optional(list(object({ address: Address, storageKeys: list(Hash) }))),
   },
-  { description: "What the caller asked for, in one form. `to` is null for a deployment." },
 );
 
 const Attempt = named(
   "Attempt",
+  "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
   {
-    ordinal: Type.Integer({ minimum: 1 }),
+    ordinal: ordinal(),
     kind: oneOf(ATTEMPT_KINDS),
     txHash: nullable(AnsweredHash),
-    gas: Decimal,
+    gas: Gas,
     type: FeeType,
     ...fees,
     createdAt: Timestamp,
     firstSentAt: nullable(Timestamp),
-    private: Type.Optional(
-      Type.Boolean({ description: "Only private endpoints (`send: only`) were given it, and it is not disclosed." }),
-    ),
-  },
-  {
-    description:
-      "One signed payload at the transaction's nonce. Each hash is tracked until finality; null where a node signs with its own key and has not said which transaction that made.",
+    private: Type.Optional(truth("Only private endpoints (`send: only`) were given it, and it is not disclosed.")),
   },
 );
 
 const Receipt = named("Receipt", {
   txHash: AnsweredHash,
-  blockNumber: Type.Integer({ minimum: 0 }),
+  blockNumber: BlockNumber,
   blockHash: AnsweredHash,
-  transactionIndex: Type.Integer({ minimum: 0 }),
+  transactionIndex: count(),
   status: oneOf(["success", "reverted"]),
   verified: Type.Optional(
-    Type.Boolean({
-      description:
-        "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
-    }),
+    truth(
+      "True once the transaction is final: two endpoints gave this receipt, or, with one endpoint, its block's own hash bears it out where the chain's blocks can be recomputed. False while it is mined and not final: the whole receipt, its status included, is one endpoint's word and may be revised.",
+    ),
   ),
-  gasUsed: Decimal,
-  effectiveGasPrice: nullable(Decimal),
-  contractAddress: nullable(AnsweredAddress),
+  gasUsed: Gas,
+  effectiveGasPrice: nullable(Price),
+  contractAddress: nullable(AnsweredAddress, MOSTLY_NULL),
 });
 
 const HistoryEntry = named("HistoryEntry", {
@@ -95,50 +109,45 @@ const HistoryEntry = named("HistoryEntry", {
   fromState: nullable(State),
   state: State,
   subState: nullable(SubStateWord),
-  nodeId: nullable(Type.String()),
+  nodeId: nullable(text()),
   fencingToken: nullable(Type.Integer()),
-  reason: nullable(Type.String()),
+  reason: nullable(text()),
   actor: nullable(
-    Type.String({
-      description:
-        "Where this step was decided: `operator:<name of the API key>`, `hook`, `policy`, or `caller` for what its `validUntil` asked for.",
-    }),
+    text(
+      "Where this step was decided: `operator:<name of the API key>`, `hook`, `policy`, or `caller` for what its `validUntil` asked for.",
+    ),
   ),
   audit: nullable(
-    Type.Object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
+    object({}, { additionalProperties: true, description: "What was decided, and what the decider noted." }),
   ),
-  count: Type.Integer({ minimum: 1, description: "Repeats of one event are one entry." }),
+  count: ordinal("Repeats of one event are one entry."),
   firstAt: Timestamp,
   lastAt: Timestamp,
 });
 
-const Confirmation = named(
-  "Confirmation",
-  { number: Type.Integer({ minimum: 0 }), hash: Hash },
-  { description: "A canonical block on top of the receipt's." },
-);
+const Confirmation = named("Confirmation", "A canonical block on top of the receipt's.", {
+  number: count(),
+  hash: Hash,
+});
 
 const AwaitedApproval = named(
   "AwaitedApproval",
+  "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`.",
   {
-    rule: Type.String({
-      description: "The bound of a policy that asked for it.",
-      examples: ["signers.*.maxValue.perTransaction"],
-    }),
+    rule: text("The bound of a policy that asked for it.", "signers.*.maxValue.perTransaction"),
     expiresAt: Timestamp,
     worstCost: nullable(
-      Type.Unsafe<string>({
-        ...Decimal,
-        description:
-          "The most that it can cost in wei under the ceilings of the node that answers, value included; null: that node does not serve the chain.",
-      }),
+      described(
+        Decimal,
+        "The most that it can cost in wei under the ceilings of the node that answers, value included; null: that node does not serve the chain.",
+      ),
     ),
   },
-  { description: "While CREATED/AWAITING_APPROVAL: for whoever decides it, beside `payload`." },
 );
 
 export const Transaction = named(
   "Transaction",
+  "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
   {
     txId: TxId,
     chainId: ChainId,
@@ -150,36 +159,32 @@ export const Transaction = named(
     subState: nullable(SubStateWord),
     txHash: nullable(AnsweredHash),
     payload: NormalisedPayload,
-    gas: nullable(Decimal),
-    metadata: nullable(Type.Object({}, { additionalProperties: true })),
-    validUntil: nullable(Timestamp),
-    heldSince: nullable(Timestamp),
-    attempts: Type.Array(Attempt),
+    gas: nullable(Gas),
+    metadata: nullable(object({}, { additionalProperties: true }), MOSTLY_NULL),
+    validUntil: nullable(Timestamp, MOSTLY_NULL),
+    heldSince: nullable(Timestamp, MOSTLY_NULL),
+    attempts: list(Attempt),
     receipt: nullable(Receipt),
-    lastError: nullable(Type.String()),
-    submitAttempts: Type.Integer({ minimum: 0 }),
+    lastError: nullable(text()),
+    submitAttempts: count("", 1),
     lastSubmittedAt: nullable(Timestamp),
-    nextResubmitAt: nullable(Timestamp),
+    nextResubmitAt: nullable(Timestamp, MOSTLY_NULL),
     createdAt: Timestamp,
     updatedAt: Timestamp,
     confirmedAt: nullable(Timestamp),
     ...optional({
       approval: AwaitedApproval,
-      history: Type.Array(HistoryEntry),
-      confirmations: Type.Array(Confirmation),
+      history: list(HistoryEntry),
+      confirmations: list(Confirmation),
       onChain: OnChain,
     }),
-  },
-  {
-    description:
-      "`txHash` is the mined attempt's, else the newest's. `heldSince`: since when an operator holds it back; null where nobody does.",
   },
 );
 export type Transaction = Static<typeof Transaction>;
 
 export const TransactionPage = named("TransactionPage", {
-  items: Type.Array(Transaction),
-  next: nullable(Type.String({ description: "The `after` of the next page; null at the end." })),
+  items: list(Transaction),
+  next: nullable(text("The `after` of the next page; null at the end.")),
 });
 export type TransactionPage = Static<typeof TransactionPage>;
 
@@ -192,7 +197,7 @@ const include = Type.Unsafe<string>({
 
 export const TransactionQuery = query({ include });
 
-export const ByRequestQuery = Type.Object(
+export const ByRequestQuery = object(
   { requestId: RequestId, ...optional({ signer: Address, pool: PoolName, chainId: ChainId, include }) },
   { additionalProperties: false, description: "By the signer, or by the pool that was asked." },
 );
@@ -204,53 +209,51 @@ export const TransactionListQuery = query({
   requestId: RequestId,
   txHash: Type.String({ pattern: "^0x[0-9a-fA-F]{64}$", description: "Any attempt's hash." }),
   order: oneOf(["newest", "oldest"], { default: "newest" }),
-  after: Type.String({ minLength: 1, maxLength: 512, description: "`next` of the page before." }),
-  limit: Type.Integer({ minimum: 1, maximum: LIST_LIMIT, default: 50 }),
+  after: After,
+  limit: limit(1_000, 50),
 });
 export type TransactionListQuery = Static<typeof TransactionListQuery>;
 
-const Cause = Type.Object({
-  code: oneOf(CAUSE_CODES),
-  text: Type.String(),
+const BEHIND =
+  "waits behind nonce 7, which is STUCK: offers at most 20 gwei for gas that costs 31 gwei since block 9120";
+
+const Cause = object({
+  code: oneOf(CAUSE_CODES, "", "WAITING_BEHIND"),
+  text: text("", BEHIND),
   since: Type.Optional(Timestamp),
   data: Type.Optional(
-    Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Null()]), {
-      description: "The figures of the text; wei as decimal strings.",
-    }),
+    record(Type.Union([text(), Type.Number(), Type.Null()]), "The figures of the text; wei as decimal strings."),
   ),
 });
 
-const OfferedAction = named(
-  "OfferedAction",
-  {
-    action: oneOf(OFFERED_ACTIONS),
-    code: oneOf(HELP_CODES, { description: "The help that it is." }),
-    label: Type.String({ description: "For a button." }),
-    method: oneOf(["POST", "DELETE"]),
-    path: Type.String(),
-    body: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
-      description: "Complete; `reason` may be put in better words.",
-    }),
-    scope: oneOf(SCOPES, { description: "What the API key needs. Its own maker may cancel with `submit`." }),
-  },
-  { description: "One request that helps, and would be accepted now." },
-);
+const OfferedAction = named("OfferedAction", "One request that helps, and would be accepted now.", {
+  action: oneOf(OFFERED_ACTIONS, "", "reprice"),
+  code: oneOf(HELP_CODES, "The help that it is.", "REPRICE"),
+  label: text("For a button.", "Offer more for nonce 7"),
+  method: oneOf(["POST", "DELETE"]),
+  path: text("", `/api/v1/tx/${STORY.txId}/reprice`),
+  body: record(Type.Union([text(), Type.Number(), truth()]), "Complete; `reason` may be put in better words.", {
+    reason: "explain: FEE_BELOW_BASE_FEE",
+  }),
+  scope: oneOf(SCOPES, "What the API key needs. Its own maker may cancel with `submit`.", "operate"),
+});
 
 export const Explanation = named("Explanation", {
-  summary: Type.String({ description: "What is wrong, what that holds up, and what helps: for a person in a hurry." }),
-  causes: Type.Array(Cause, { description: "What decides first." }),
+  summary: text(
+    "What is wrong, what that holds up, and what helps: for a person in a hurry.",
+    `Nonce 8: ${BEHIND}. What helps: offer more for nonce 7.`,
+  ),
+  causes: list(Cause, "What decides first."),
   blockedBy: Type.Optional(
-    Type.Object(
+    object(
       { txId: Type.Optional(TxId), nonce: Nonce },
-      {
-        description:
-          "What it waits for. Without an id where no transaction holds that nonce, and for a key that is limited to signers or chains.",
-      },
+      "What it waits for. Without an id where no transaction holds that nonce, and for a key that is limited to signers or chains.",
     ),
   ),
-  help: Type.Array(Type.Object({ code: oneOf(HELP_CODES), text: Type.String() }), {
-    description: "What helps now, most useful first; nothing that would be refused, or would change nothing.",
-  }),
-  actions: Type.Array(OfferedAction, { description: "Of that, what a request does." }),
+  help: list(
+    object({ code: oneOf(HELP_CODES, "", "REPRICE"), text: text("", "offer more for nonce 7") }),
+    "What helps now, most useful first; nothing that would be refused, or would change nothing.",
+  ),
+  actions: list(OfferedAction, "Of that, what a request does."),
 });
 export type Explanation = Static<typeof Explanation>;

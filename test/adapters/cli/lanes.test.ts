@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { FencepostClient, SignerLane } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples/examples.ts";
 import { runCommand } from "../../support/command.ts";
+import * as examples from "../../support/sample-answers.ts";
 
 const lane = examples.signerLanes.items[0] as SignerLane;
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { EXIT_CODES } from "../../../src/adapters/cli/failure.ts";
 import type { RemoteOptions } from "../../../src/adapters/cli/remote.ts";
 import { FencepostApiError, type FencepostClient, type Transaction } from "../../../src/client/index.ts";
-import { cancelling } from "../../../src/contract/examples/examples.ts";
 import { runCommand } from "../../support/command.ts";
+import { cancelling } from "../../support/sample-answers.ts";
 
 const { txId } = cancelling;
 

@@ -5,8 +5,8 @@ import {
   type FencepostClient,
   type Transaction,
 } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples/examples.ts";
 import { type CommandWorld, runCommand } from "../../support/command.ts";
+import * as examples from "../../support/sample-answers.ts";
 
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 const TO = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

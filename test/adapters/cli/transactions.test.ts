@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { FencepostClient, TransactionListQuery } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples/examples.ts";
 import { OFFERED_ACTIONS } from "../../../src/domain/troubles/situation.ts";
 import { runCommand } from "../../support/command.ts";
+import * as examples from "../../support/sample-answers.ts";
 
 const { transaction } = examples;
 const HASH = `0x${"AB".repeat(32)}`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CompletionsQuery, FencepostClient, Transaction } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples/examples.ts";
 import { type CommandWorld, runCommand } from "../../support/command.ts";
+import * as examples from "../../support/sample-answers.ts";
 
 const open = (n: number, over: Partial<Transaction> = {}): Transaction => ({
   ...examples.transaction,

@@ -32,7 +32,7 @@ describe("the test data of the dashboard", () => {
   it.each(ASKED)("answers %s by the contract's schema", async (route, asked) => {
     const { pathname, searchParams: query } = new URL(asked, "http://night");
     const answer = await scene({ method: "GET", path: pathname, query, body: null, headers: {} });
-    const schema = ROUTES.find(({ method, path }) => method === "get" && path === `/api/v1${route}`)?.responses[200]
+    const schema = ROUTES.find(({ method, path }) => method === "get" && path === `/api/v1${route}`)?.answers[200]
       ?.schema;
     if (schema === undefined) throw new Error(`${route} has no schema`);
     expect([...Compile(schema).Errors(answer)].slice(0, 3)).toEqual([]);

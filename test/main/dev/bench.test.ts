@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { CreateTransaction, FencepostClient } from "../../../src/client/index.ts";
-import * as examples from "../../../src/contract/examples/examples.ts";
 import { bench } from "../../../src/main/dev/demo/bench.ts";
+import * as examples from "../../support/sample-answers.ts";
 
 const OPTIONS = { transactions: 20, callers: 4 };
 const SIGNER = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
