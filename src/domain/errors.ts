@@ -104,7 +104,7 @@ export function invalidWithHint(path: string, detail: string, hint: string): Fen
 }
 
 /** Refused by a policy. Nothing was counted or changed. */
-export function forbiddenBy({ rule, detail }: { readonly rule: string; readonly detail: string }): FencepostError {
+export function forbiddenBy({ rule, detail }: { rule: string; detail: string }): FencepostError {
   return new FencepostError("FORBIDDEN", detail, { rule });
 }
 

@@ -95,6 +95,6 @@ export function isLinked(blocks: readonly BlockRef[]): boolean {
   });
 }
 
-function assertLinked(blocks: readonly BlockRef[]): void {
+function assertLinked(blocks: readonly BlockRef[]) {
   if (!isLinked(blocks)) throw new Error(`blocks ${blocks.map((block) => block.number).join(", ")} are not one chain`);
 }

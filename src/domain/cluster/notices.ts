@@ -65,7 +65,7 @@ export function timesOf({ nonce, through }: Pick<ForeignUse, "nonce" | "through"
 }
 
 /** A node that was shutting down with no lanes left did not vanish. */
-export function isVanished({ draining, lanes }: { readonly draining: boolean; readonly lanes: number }): boolean {
+export function isVanished({ draining, lanes }: { draining: boolean; lanes: number }): boolean {
   return !draining || lanes > 0;
 }
 

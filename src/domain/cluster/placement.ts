@@ -44,7 +44,7 @@ function preferring(isPreferred: (member: Member) => boolean, members: readonly 
 }
 
 /** It did not lose its lanes by silence. */
-function isSteady({ standsBack }: Member): boolean {
+function isSteady({ standsBack }: Member) {
   return !standsBack;
 }
 

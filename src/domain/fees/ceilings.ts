@@ -152,6 +152,6 @@ export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
 }
 
 /** Remainder of an amount per gas; negative if it is overdrawn. */
-function shared(amount: bigint, gas: bigint): bigint {
+function shared(amount: bigint, gas: bigint) {
   return amount < 0n ? -1n : amount / (gas > 0n ? gas : 1n);
 }

@@ -47,7 +47,7 @@ function offerFor(like: Fees, hasBaseFee: boolean, { baseFee, tip, gasPrice }: A
 }
 
 /** Geometric mean: the same factor from both. */
-function between(low: bigint, high: bigint): bigint {
+function between(low: bigint, high: bigint) {
   const product = larger(low, 1n) * larger(high, 1n);
   let root = 1n << BigInt(Math.ceil(product.toString(2).length / 2));
   for (let next = (root + product / root) >> 1n; next < root; next = (root + product / root) >> 1n) root = next;

@@ -53,13 +53,13 @@ export function orderedPrice(order: Order, { relative, absolute }: OrderLimits):
 }
 
 /** A base fee doubles in six blocks at the fastest (EIP-1559), so the newest block limits the next ones. */
-function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]): boolean {
+function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]) {
   const [now, newest] = [baseFeeNow(market), seenBaseFees.at(-1)];
   return now !== undefined && newest !== undefined && now <= newest * 2n;
 }
 
 /** An operator's own price needs no confirmation. */
-function isFixed({ offer }: FeeMarket): boolean {
+function isFixed({ offer }: FeeMarket) {
   return offer?.isFixed === true;
 }
 
@@ -87,7 +87,7 @@ function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
 }
 
 /** The current offer does not pay for the next block: then the minimum replacement price is needed. */
-function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket): boolean {
+function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket) {
   const price = wanted.type === "eip1559" ? (baseFeeNow(market) ?? 0n) + tipOf(wanted) : feeCap(wanted);
   return standing !== null && feeCap(standing) < price;
 }

@@ -160,7 +160,7 @@ export function tipTaken({ priorityFees }: FeeMarket): bigint {
 }
 
 /** Rounded up: a replacement one wei below the minimum is refused. */
-function scale(fees: Fees, percent: bigint): Fees {
+function scale(fees: Fees, percent: bigint) {
   return mapFees(fees, (value) => larger((value * percent + 99n) / 100n, value + 1n));
 }
 

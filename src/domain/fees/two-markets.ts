@@ -51,7 +51,7 @@ function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
 }
 
 /** By more than an eighth, the most that one block can change. */
-function isDearer(dearer: Asked, lower: FeeMarket): boolean {
+function isDearer(dearer: Asked, lower: FeeMarket) {
   const isMore = (high: bigint, low: bigint) => high * 8n > low * 9n;
   const price = (lower.baseFees[0] ?? 0n) + tipFor(lower);
   return (
@@ -68,10 +68,10 @@ function contradictions(a: MarketWord, b: MarketWord, baseFee: bigint | null): r
   return [a, b].map((word) => `${word.label} asks ${priceOf(word)} wei for a unit of gas`);
 }
 
-function isApart(a: bigint, b: bigint): boolean {
+function isApart(a: bigint, b: bigint) {
   return larger(a, b) > smaller(a, b) * CONTRADICTION_FACTOR;
 }
 
-function within(value: bigint, most: bigint | null): bigint {
+function within(value: bigint, most: bigint | null) {
   return most === null ? value : smaller(value, most);
 }

@@ -53,7 +53,7 @@ export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSi
   return rule === null ? null : `${rule.detail} (${rule.rule})`;
 }
 
-function isNothing(signer: Address, { to, data, value, accessList }: UnsignedTransaction): boolean {
+function isNothing(signer: Address, { to, data, value, accessList }: UnsignedTransaction) {
   return to === signer && value === 0n && data === "0x" && accessList.length === 0;
 }
 
@@ -79,7 +79,7 @@ export function identityOf({ to, data, value, accessList, gas, fees }: UnsignedT
   return { content, price: `${gas} ${priceOf(fees)}` };
 }
 
-function priceOf(fees: Fees): string {
+function priceOf(fees: Fees) {
   const { type } = fees;
   return fees.type === "eip1559"
     ? `${type} ${fees.maxFeePerGas} ${fees.maxPriorityFeePerGas}`

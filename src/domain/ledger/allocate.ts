@@ -78,7 +78,7 @@ function awaiting(rule: string, createdAt: Date): AllocateFate {
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): RequestOwner | null {
   const { requestId, txId } = intent;
   // What waited for approval is not a repeat of itself when it gets its nonce.
-  const isBefore = (found: RequestOwner | LedgerTransaction | null): boolean =>
+  const isBefore = (found: RequestOwner | LedgerTransaction | null) =>
     found !== null && !("state" in found && found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
   if (isBefore(owner) || (intakeId === undefined && mayExist !== true)) return owner;

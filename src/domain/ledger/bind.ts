@@ -64,7 +64,7 @@ function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWr
   return "settled";
 }
 
-function repairsInHour({ ledger, at }: Draft): number {
+function repairsInHour({ ledger, at }: Draft) {
   const repairs = loaded(ledger.repairs, "the repairs of this hour");
   return repairs.filter((each) => inSameHour(each, at)).length;
 }
@@ -72,8 +72,8 @@ function repairsInHour({ ledger, at }: Draft): number {
 function insertSigned(
   draft: Draft,
   write: BindWrite,
-  { requestId, charges }: { readonly requestId: string | null; readonly charges: readonly Charged[] },
-): void {
+  { requestId, charges }: { requestId: string | null; charges: readonly Charged[] },
+) {
   const { intent, nonce } = write;
   draft.record({ kind: "allocated", intent: { ...intent, requestId }, nonce, intake: null, at: draft.at });
   for (const charge of charges) draft.record(charge);

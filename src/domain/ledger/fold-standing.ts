@@ -27,7 +27,7 @@ export function foldStanding(standing: Own<Standing>, change: Change): void {
   }
 }
 
-function foldNonces(standing: Own<Standing>, change: Change): void {
+function foldNonces(standing: Own<Standing>, change: Change) {
   const { holes, reserved } = standing;
   if (change.kind === "holeLeft") standing.holes = holes.add(change.hole.nonce, change.hole);
   if (change.kind === "holeClosed") standing.holes = holes.delete(change.nonce);
@@ -44,6 +44,6 @@ function foldNonces(standing: Own<Standing>, change: Change): void {
 }
 
 /** What was given lies below the cursor. */
-function giveNonce(standing: Own<Standing>, nonce: number | null): void {
+function giveNonce(standing: Own<Standing>, nonce: number | null) {
   if (nonce !== null) standing.cursor = Math.max(standing.cursor ?? 0, nonce + 1);
 }

@@ -173,7 +173,7 @@ function steppedAttempts<A extends Attempt>(
   return all.map((each) => (each.ordinal === ordinal ? { ...each, txHash } : each));
 }
 
-function publicly<A extends Attempt>({ private: _, ...attempt }: A): A {
+function publicly<A extends Attempt>({ private: _, ...attempt }: A) {
   return attempt as A;
 }
 

@@ -48,7 +48,7 @@ const UNREADABLE = { rule: "policy.unreadable", detail: "the policy document in 
 export function judgeFirst(
   { ledger, at }: Judging,
   intent: PreparedIntent,
-  { about = "payload", approved = false }: { readonly about?: Asked["about"]; readonly approved?: boolean } = {},
+  { about = "payload", approved = false }: { about?: Asked["about"]; approved?: boolean } = {},
 ): FirstVerdict {
   const guard = guardOf(ledger, intent);
   if (guard === null) return UNLIMITED;
@@ -111,7 +111,7 @@ function settled(charges: readonly Charge[], { paid, event }: TransitionItem): r
   return paid === undefined ? [] : settledCharges(charges, paid);
 }
 
-function withdrawn(charges: readonly Charge[], { from }: TransitionItem): readonly Charge[] {
+function withdrawn(charges: readonly Charge[], { from }: TransitionItem) {
   return isSettled(from) ? unsettledCharges(charges) : [];
 }
 
@@ -129,7 +129,7 @@ function signedSpending({ event, attempt }: TransitionItem, charges: readonly Ch
 }
 
 /** Sent by another program, or by a caller that named its hash alone: what it says is not known. */
-function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">): boolean {
+function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">) {
   return kind === "external" || foreign === true;
 }
 
@@ -179,7 +179,7 @@ function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
 }
 
 /** Null: nothing limits it. */
-function guardOf({ guard, lane }: Ledger, { owner }: Holder): Guard | null {
+function guardOf({ guard, lane }: Ledger, { owner }: Holder) {
   return guard !== null && isLimited(guard.policies, lane.signer, owner) ? guard : null;
 }
 

@@ -47,7 +47,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
  * is held back is sent only by somebody's decision. It expires by the database's clock alone, and gives its nonce up only
  * where no hole would stay; else it is cancelled there.
  */
-function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): boolean {
+function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
   const { claim, decision, ordered, expires, event } = item;
   const isExpiry = event === "expire" || expires === true;
   if ((claim !== undefined || event === "expire") && isHeld(ledger)) return false;
@@ -56,14 +56,14 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
   return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
 }
 
-function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem): void {
+function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem) {
   if (completion === undefined) return;
   const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
   draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, at: draft.at });
 }
 
 /** Same state, a sub-state that the table leaves from, and the same one where the step stays in it. */
-function fits(tx: LedgerTransaction, item: TransitionItem): boolean {
+function fits(tx: LedgerTransaction, item: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (tx.state !== item.from) return false;
   if (rule.to === "same" && tx.subState !== item.subState) return false;
@@ -71,7 +71,7 @@ function fits(tx: LedgerTransaction, item: TransitionItem): boolean {
 }
 
 /** A road that the table does not have: not a conflict between two writers, but a mistake of one. */
-function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
+function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[event];
   const leads = rule.to === "same" ? to === from : rule.to.state === to && rule.to.subState === subState;
   if (leads && rule.from.includes(from)) return;
@@ -79,7 +79,7 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
 }
 
 /** Attempts are numbered without a gap, and only what is stored may be sent, taken or named. */
-function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem): number {
+function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem) {
   const { attempt, claim, accepted, identified } = item;
   const count = attemptCount + (attempt === undefined ? 0 : 1);
   if (attempt !== undefined && attempt.ordinal !== count) {
@@ -133,7 +133,7 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
 }
 
 /** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat, nor is a disclosure. */
-function isRepeat(tx: LedgerTransaction, item: TransitionItem): boolean {
+function isRepeat(tx: LedgerTransaction, item: TransitionItem) {
   return (
     item.decision === undefined &&
     item.attempt === undefined &&

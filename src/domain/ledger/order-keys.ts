@@ -13,7 +13,7 @@ export function orderKeyOf({ subject, key }: Pick<OrderKey, "subject" | "key">):
 }
 
 /** An order of this key was carried out before. Whether it was this one is for who asks to say. */
-export function isCarriedOut({ ledger }: { readonly ledger: Ledger }, order: OrderKey | undefined): boolean {
+export function isCarriedOut({ ledger }: { ledger: Ledger }, order: OrderKey | undefined): boolean {
   return order !== undefined && ledger.orders.get(orderKeyOf(order)) !== null;
 }
 

@@ -88,7 +88,7 @@ export class OrderedMap<K extends Key, V> {
   }
 }
 
-function sizeOf<K, V>(tree: Tree<K, V>): number {
+function sizeOf<K, V>(tree: Tree<K, V>) {
   return tree === null ? 0 : tree.size;
 }
 

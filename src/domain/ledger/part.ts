@@ -133,7 +133,7 @@ export class Part<K extends Key, V> {
     for (const [key, row] of this.rows.entries(from)) if (row !== null) yield [key, row];
   }
 
-  private covers(key: K): boolean {
+  private covers(key: K) {
     const { cover } = this;
     if (cover.kind === "all") return true;
     if (cover.kind === "from") return key >= cover.key;

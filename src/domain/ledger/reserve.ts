@@ -37,7 +37,7 @@ function keep(draft: Draft, write: ReserveWrite): ReserveFate {
 }
 
 /** Also what expired: until something stands at its nonce, that holds up everything above as well. */
-function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null): number {
+function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null) {
   const open = reserved.every().filter(([, id]) => reservations.get(id)?.owner === owner);
   const expired = holes.every().filter(([, hole]) => hole.expired?.owner === owner);
   return open.length + expired.length;
@@ -62,7 +62,7 @@ export function expire(draft: Draft): NonceOutcome {
  * Past, or further away than it ever was by more than its time to live: then the database's clock was set back since it was given,
  * and by that clock its nonce would hold up the lane for as long again.
  */
-function isOver({ expiresAt, ttlMs }: Reservation, at: Date): boolean {
+function isOver({ expiresAt, ttlMs }: Reservation, at: Date) {
   const leftMs = expiresAt.getTime() - at.getTime();
   return leftMs <= 0 || leftMs > 2 * ttlMs;
 }
@@ -91,6 +91,6 @@ export function usable({ ledger }: Draft, reservationId: string): Reservation | 
   return reservation?.state === "EXPIRED" && isItsHole(ledger, reservation) ? reservation : null;
 }
 
-function isItsHole({ holes }: Ledger, { nonce, reservationId }: Reservation): boolean {
+function isItsHole({ holes }: Ledger, { nonce, reservationId }: Reservation) {
   return holes.get(nonce)?.reservationId === reservationId;
 }

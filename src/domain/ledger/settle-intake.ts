@@ -21,7 +21,7 @@ export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): Ledger
 }
 
 /** Judged behind the row's lock: its sender may have stopped waiting a moment ago, and have told its caller of it. */
-function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<IntakeFate, { fate: "refused" }>): void {
+function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<IntakeFate, { fate: "refused" }>) {
   const { problem } = fate;
   if (intake.unanswered && problem !== undefined) draft.record({ kind: "declined", intake, problem });
   else if (fate.ifUnanswered !== true) refuse(draft, intake, fate);
@@ -31,7 +31,7 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<Inta
  * Whoever comes first decides. A decision that comes too late finds it expired. Once approved it may wait long for its
  * nonce, and is called off until it has one.
  */
-function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
   const order = fate.decision?.order;
   if (isCarriedOut(draft, order)) return;
   if (fate.event === "hold" || fate.event === "unhold") {
@@ -61,7 +61,7 @@ function lateEnd(intake: WaitingIntent, at: Date): EndedFate | null {
 }
 
 /** Twice is the same as once. */
-function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
   if ((intake.held === true) === (fate.event === "hold")) return;
   draft.record({ kind: "held", intake, fate, at: draft.at });
 }
@@ -70,7 +70,7 @@ function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void 
  * A node whose policies ask for no approval does not look for what waits: told the same request again, it has given that
  * a nonce. Whoever reads completions by request id must not hear then that the request has failed.
  */
-function end(draft: Draft, intake: WaitingIntent, fate: EndedFate): void {
+function end(draft: Draft, intake: WaitingIntent, fate: EndedFate) {
   const { intakeId, txId, requestId, owner, fingerprint } = intake;
   const other = requestId === null ? null : draft.ledger.requests.get(requestId);
   const isSame =
@@ -99,7 +99,7 @@ export function lapsed(
   return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
 }
 
-function refuse(draft: Draft, intake: WaitingIntent, fate: Refused["fate"]): void {
+function refuse(draft: Draft, intake: WaitingIntent, fate: Refused["fate"]) {
   const { at } = draft;
   draft.record({ kind: "refused", intake, fate, at });
   const { txId, requestId } = intake;

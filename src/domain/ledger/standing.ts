@@ -9,7 +9,7 @@ export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
   return { status: "aligned", cursor: raise(draft, floor) };
 }
 
-function raise(draft: Draft, floor: number): number {
+function raise(draft: Draft, floor: number) {
   const { cursor } = draft.ledger;
   const raised = Math.max(cursor ?? floor, floor);
   if (raised !== cursor) draft.record({ kind: "cursor", cursor: raised });
@@ -56,7 +56,7 @@ export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): Le
   return { status: "done" };
 }
 
-function keepDecision(draft: Draft, decision: LaneDecision | undefined): void {
+function keepDecision(draft: Draft, decision: LaneDecision | undefined) {
   if (decision === undefined) return;
   draft.record({ kind: "decision", decision, at: draft.at });
   keepOrderKey(draft, decision.order);

@@ -85,10 +85,10 @@ function spanOfTransaction({ nonce, txId, state, subState, held }: HeldNonce): N
 }
 
 /** Only nonces without a transaction id or a cause of their own are merged. */
-function isJoined(last: NonceSpan, next: NonceSpan): boolean {
+function isJoined(last: NonceSpan, next: NonceSpan) {
   return last.kind === next.kind && isPlain(last) && isPlain(next);
 }
 
-function isPlain({ txId, reservationId, detail }: NonceSpan): boolean {
+function isPlain({ txId, reservationId, detail }: NonceSpan) {
   return txId === undefined && reservationId === undefined && detail === undefined;
 }

@@ -61,7 +61,7 @@ export function chooseMember(members: readonly MemberFacts[], cost: bigint): Poo
   return { kind: "refused", why: solvent.length > 0 ? "full" : "funds" };
 }
 
-function byWait(a: MemberFacts, b: MemberFacts): number {
+function byWait(a: MemberFacts, b: MemberFacts) {
   return (
     PASSAGES.indexOf(a.passage) - PASSAGES.indexOf(b.passage) ||
     a.ahead - b.ahead ||

@@ -266,11 +266,7 @@ export function holesPassed(pace: LanePace, nonces: readonly number[], head: num
 /** All nonces that were searched, and those at which a caller's transaction was found. */
 export function callersLookedFor(
   pace: LanePace,
-  {
-    nonces,
-    found,
-    atMs,
-  }: { readonly nonces: readonly number[]; readonly found: ReadonlySet<number>; readonly atMs: number },
+  { nonces, found, atMs }: { nonces: readonly number[]; found: ReadonlySet<number>; atMs: number },
 ): LanePace {
   const searches = new Map<number, Search>();
   for (const nonce of nonces) {

@@ -162,7 +162,7 @@ export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
  */
 export function signedAnew(
   pace: Pace,
-  { ordinal, rawTransaction }: { readonly ordinal: number; readonly rawTransaction: Hex | null },
+  { ordinal, rawTransaction }: { ordinal: number; rawTransaction: Hex | null },
   isMined: boolean,
 ): Pace {
   const send = isMined ? NEVER : AT_ONCE;

@@ -34,7 +34,7 @@ export function outOfBounds(
   return null;
 }
 
-function isAllowed({ bits, in: allowed, min, max }: ArgumentBound, value: bigint): boolean {
+function isAllowed({ bits, in: allowed, min, max }: ArgumentBound, value: bigint) {
   if (value >> BigInt(bits) !== 0n) return false;
   return (allowed?.has(value) ?? true) && value >= (min ?? 0n) && (max === null || value <= max);
 }

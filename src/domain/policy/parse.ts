@@ -36,7 +36,7 @@ export function parsePolicies(document: unknown, words: PolicyWords): ParsedPoli
 }
 
 /** PostgreSQL's `jsonb` refuses both characters, in names and texts. */
-function isStorable(each: unknown): boolean {
+function isStorable(each: unknown) {
   if (typeof each === "string") return !/[\p{Cs}\0]/u.test(each);
   return typeof each !== "object" || each === null || Object.entries(each).flat().every(isStorable);
 }
@@ -131,7 +131,7 @@ class Reader {
     return null;
   }
 
-  private chainId(raw: unknown, path: string): number {
+  private chainId(raw: unknown, path: string) {
     if (typeof raw !== "number" || !Number.isSafeInteger(raw) || raw < 1) this.refuse(path, "is not a chain id");
     return Number(raw);
   }
@@ -157,7 +157,7 @@ class Reader {
   }
 
   /** A whole number as text: JSON numbers beyond 2^53 would be rounded. */
-  private wei(raw: unknown, path: string): bigint {
+  private wei(raw: unknown, path: string) {
     if (typeof raw === "string" && WEI.test(raw)) return BigInt(raw);
     this.refuse(path, 'is not an amount of wei (a whole number as text: "1000000000000000000")');
     return 0n;
@@ -213,7 +213,7 @@ class Reader {
       );
       return null;
     }
-    const number = (each: unknown, place: string): bigint => this.number(each, place);
+    const number = (each: unknown, place: string) => this.number(each, place);
     const allowed = this.list(said.in, `${path}.in`, number);
     return {
       ...{ name, word, bits, in: allowed === null ? null : new Set(allowed) },
@@ -223,7 +223,7 @@ class Reader {
   }
 
   /** Decimal, or hex for addresses. */
-  private number(raw: unknown, path: string): bigint {
+  private number(raw: unknown, path: string) {
     if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
     if (typeof raw === "boolean") return raw ? 1n : 0n;
     this.refuse(path, "is neither a whole number as text nor an address");

@@ -164,11 +164,11 @@ function aboveBound({ aboveValue, aboveCost }: ApprovalBound, { value, cost }: A
 }
 
 /** Data of fewer than four bytes has no selector: it is compared unchanged, and no list contains it. */
-function selectorOf({ to, data }: Pick<Payload, "to" | "data">): string {
+function selectorOf({ to, data }: Pick<Payload, "to" | "data">) {
   return to === null ? DEPLOY : data.slice(0, 10).toLowerCase();
 }
 
-function isOpen({ from, to }: { readonly from: number; readonly to: number }, at: Date): boolean {
+function isOpen({ from, to }: { from: number; to: number }, at: Date) {
   const minute = at.getUTCHours() * 60 + at.getUTCMinutes();
   return from <= to ? minute >= from && minute < to : minute >= from || minute < to;
 }

@@ -45,7 +45,7 @@ export function hourOf(ms: number): number {
   return ms - (ms % HOUR_MS);
 }
 
-function dayOf(ms: number): number {
+function dayOf(ms: number) {
   return ms - (ms % DAY_MS);
 }
 

@@ -103,17 +103,17 @@ export function nearestName(name: string, known: Iterable<string>, plain = plain
 }
 
 /** Allowed edit distance: a third of the letters, or two in a short name (a swap counts as two). */
-function tolerated(length: number): number {
+function tolerated(length: number) {
   return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));
 }
 
 /** Casing and separators are ignored. */
-function plainly(name: string): string {
+function plainly(name: string) {
   return name.replace(/[_-]/g, "").toLowerCase();
 }
 
 /** Levenshtein distance, one row at a time. Long input is cut: no known name is that long. */
-function editDistance(a: string, b: string): number {
+function editDistance(a: string, b: string) {
   const wanted = a.slice(0, 64);
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...wanted].entries()) {

@@ -126,7 +126,7 @@ export function isFullyPriced(wishes: FeeWishes): boolean {
   );
 }
 
-function wantsDynamicFees(wishes: FeeWishes): boolean {
+function wantsDynamicFees(wishes: FeeWishes) {
   return wishes.type === "eip1559" || wishes.maxFeePerGas !== undefined || wishes.maxPriorityFeePerGas !== undefined;
 }
 
@@ -156,11 +156,11 @@ export function tipFor(market: FeeMarket): bigint {
 }
 
 /** Limits one answer, which may be false, of a chain or an oracle. An operator's fixed price is not limited. */
-function sane(market: FeeMarket, price: bigint, ceiling: bigint | null): bigint {
+function sane(market: FeeMarket, price: bigint, ceiling: bigint | null) {
   return market.offer?.isFixed === true ? price : capped(price, digest(market).sanityLimit, ceiling);
 }
 
-function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {
+function capped(value: bigint, ...limits: readonly (bigint | null)[]) {
   return limits.reduce<bigint>((least, limit) => (limit === null ? least : smaller(least, limit)), value);
 }
 

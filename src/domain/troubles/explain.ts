@@ -81,7 +81,7 @@ const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
 function findUnmined(
   situation: Situation,
   before: Finding | null,
-  { lane, hold }: { readonly lane: readonly Cause[]; readonly hold: readonly Cause[] },
+  { lane, hold }: { lane: readonly Cause[]; hold: readonly Cause[] },
 ): Finding {
   const order = inOrder(situation, before, lane);
   const own = ownCauses(situation, order.length > 0);
@@ -131,7 +131,7 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
     }
   }
   // To give it up is what is left where nothing else helps.
-  const isLast = ({ code }: Step): boolean => code === "CANCEL";
+  const isLast = ({ code }: Step) => code === "CANCEL";
   return [...[...steps.values()].filter((step) => !isLast(step)), ...[...steps.values()].filter(isLast)];
 }
 
@@ -149,12 +149,12 @@ function stepOf(about: Situation, code: HelpCode, because: CauseCode): Step {
 }
 
 function blockedBy({ lane: { head, hole } }: Situation, causes: readonly Cause[]): Pick<Explanation, "blockedBy"> {
-  const is = (...codes: readonly CauseCode[]): boolean => causes.some(({ code }) => codes.includes(code));
+  const is = (...codes: readonly CauseCode[]) => causes.some(({ code }) => codes.includes(code));
   if (head !== null && is("WAITING_BEHIND")) return { blockedBy: { txId: head.txId, nonce: head.nonce } };
   return hole !== null && is("HOLE_BELOW", "RESERVED_BELOW") ? { blockedBy: { nonce: hole.nonce } } : {};
 }
 
-function summaryOf(situation: Situation, causes: readonly Cause[], help: readonly Step[]): string {
+function summaryOf(situation: Situation, causes: readonly Cause[], help: readonly Step[]) {
   const [first] = causes;
   const [best] = help;
   const why = first?.text ?? "nothing is known of it";
@@ -173,7 +173,7 @@ const OWN_CODES: ReadonlySet<CauseCode> = new Set([
 ]);
 
 /** A fact that nobody could read is named: advice without it may be wrong. */
-function missingIn({ chain: { balance, minedCount } }: Situation): string {
+function missingIn({ chain: { balance, minedCount } }: Situation) {
   const missing = [
     ...(balance === null ? ["the balance of the signer"] : []),
     ...(minedCount === null ? ["how many of its transactions the chain counts"] : []),
@@ -181,18 +181,18 @@ function missingIn({ chain: { balance, minedCount } }: Situation): string {
   return missing.length === 0 ? "" : ` Not known now: ${missing.join(", ")}.`;
 }
 
-function askedFor({ transaction: { asked, receipt, subState }, now }: Situation): string {
+function askedFor({ transaction: { asked, receipt, subState }, now }: Situation) {
   if (asked === null || receipt !== null) return "";
   const waits = subState === "BROADCAST" ? "waits for a block" : "waits to be sent";
   return ` Asked ${agoInWords(asked.at, now)} by ${asked.by} (${asked.action}), ${waits}.`;
 }
 
-function placeOf({ transaction: { nonce, state } }: Situation): string {
+function placeOf({ transaction: { nonce, state } }: Situation) {
   if (nonce === null) return isSettled(state) ? "It is over: " : "It has no nonce yet: ";
   return state === "STUCK" ? `Nonce ${nonce} is stuck: ` : `Nonce ${nonce}: `;
 }
 
-function heldUp({ lane: { behind } }: Situation): string {
+function heldUp({ lane: { behind } }: Situation) {
   if (behind === 0) return "";
   return behind === 1 ? "; one nonce waits behind it" : `; ${behind} nonces wait behind it`;
 }

@@ -103,7 +103,7 @@ const EVIDENCE: Readonly<Record<string, string>> = {
   "lock-gone": "its session with the database ended",
 };
 
-function usedBy(use: NoticeEvidence | undefined): string {
+function usedBy(use: NoticeEvidence | undefined) {
   const { nonce = 0, through = nonce, txHash = null } = use ?? {};
   if (txHash !== null) return `nonce ${nonce} went to ${txHash}, which was not sent from here`;
   const nonces = through === nonce ? `nonce ${nonce}` : `nonces ${nonce} to ${through}`;
@@ -139,7 +139,7 @@ export function ofUnreachable(chainId: number, since: Date | null, waiting: numb
 
 /** Without an age, which `since` has: a sentence that changes by itself would be written to the database again and again. */
 export function ofStalled(
-  { chainId, since, waiting }: { readonly chainId: number; readonly since: Date | null; readonly waiting: number },
+  { chainId, since, waiting }: { chainId: number; since: Date | null; waiting: number },
   head: number,
   usualMs: number | null,
 ): Trouble {
@@ -213,11 +213,7 @@ export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trou
 }
 
 /** An endpoint claims that the chain counts more than was given out here, and the endpoints do not agree on it yet. */
-export function ofDrift(
-  lane: Lane,
-  { count, since }: { readonly count: number; readonly since: Date },
-  cursor: number,
-): Trouble {
+export function ofDrift(lane: Lane, { count, since }: { count: number; since: Date }, cursor: number): Trouble {
   const said = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
   return trouble("NONCE_DRIFT", { ...lane, sentence: said, since });
 }

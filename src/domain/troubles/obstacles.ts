@@ -7,7 +7,6 @@ import type { RefusalWait } from "../chain/unconfirmed-refusal.ts";
 import { feeLimit, repricingLimit, sourceInWords } from "../fees/ceilings.ts";
 import { isHashAlone, isPrivate, isSendable } from "../transaction/attempts.ts";
 import { feeCap } from "../transaction/fees.ts";
-import type { Attempt } from "../transaction/transaction.ts";
 import type { Cause, Situation } from "./situation.ts";
 import type { CauseCode } from "./table.ts";
 import {
@@ -297,16 +296,16 @@ export const PROGRESS_RULES: readonly Rule[] = [
 ];
 
 /** The newest payload of ours; null where none is signed, or it is mined already. */
-function attempted({ attempts, receipt }: Situation["transaction"]): Attempt | null {
+function attempted({ attempts, receipt }: Situation["transaction"]) {
   return receipt === null ? (attempts.findLast((attempt) => attempt.foreign !== true) ?? null) : null;
 }
 
 /** The newest one whose price is known. */
-function priced({ attempts, receipt }: Situation["transaction"]): Attempt | null {
+function priced({ attempts, receipt }: Situation["transaction"]) {
   return receipt === null ? (attempts.findLast(isSendable) ?? null) : null;
 }
 
 /** Twice the base fee is enough for the next blocks; where there is none to compare with, the limit is all that is known. */
-function isPlenty(offer: bigint, baseFee: bigint | null): boolean {
+function isPlenty(offer: bigint, baseFee: bigint | null) {
   return baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
 }

@@ -57,7 +57,7 @@ export function isOfUse(code: HelpCode, situation: Situation): boolean {
   return RULES[code]?.(situation) ?? true;
 }
 
-function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeof repricedKind>): boolean {
+function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeof repricedKind>) {
   const { state, subState, receipt, attempts } = transaction;
   const rule: TransitionRule = TRANSITIONS[kind];
   if (receipt !== null || lane.signerAway !== null) return false;
@@ -72,7 +72,7 @@ function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeo
 function isUnderCeiling(
   { transaction: { attempts }, chain: { ceilings, baseFee } }: Situation,
   content: { readonly gas: bigint; readonly value: bigint },
-): boolean {
+) {
   const first = attempts.find(isSendable);
   const standing = highestOffer(attempts.filter(isSendable));
   if (ceilings === null) return false;
@@ -83,7 +83,7 @@ function isUnderCeiling(
 }
 
 /** Funds that do not pay for the transaction may still pay for a cancel; where they do not, that only fails as well. */
-function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation): boolean {
+function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation) {
   const standing = highestOffer(attempts.filter(isSendable));
   return balance === null || standing === null || balance >= GAS_OF_NOTHING * feeCap(leastReplacement(standing));
 }

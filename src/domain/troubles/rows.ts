@@ -106,19 +106,19 @@ export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
   return ranked(shown.map((each) => withConsequences(each, hiddenBy.get(each) ?? [])));
 }
 
-function isHiddenBy(each: Trouble, cause: Trouble): boolean {
+function isHiddenBy(each: Trouble, cause: Trouble) {
   if (each === cause || each.over || cause.over) return false;
   if (each.code !== cause.code) return rowOf(cause.code).hides?.includes(each.code) === true && isInside(each, cause);
   if (!isOfTransaction(each) || rowOf(each.code).about === "transaction" || !isInside(each, cause)) return false;
   return !isOfTransaction(cause) || comesBefore(cause, each);
 }
 
-function comesBefore(a: Trouble, b: Trouble): boolean {
+function comesBefore(a: Trouble, b: Trouble) {
   return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
 }
 
 /** In the place that the cause is about. */
-function isInside(each: Trouble, cause: Trouble): boolean {
+function isInside(each: Trouble, cause: Trouble) {
   const isOn = each.chainId === cause.chainId;
   switch (rowOf(cause.code).about) {
     case "everything":
@@ -148,7 +148,7 @@ function withConsequences(cause: Trouble, hidden: readonly Trouble[]): Trouble {
   return { ...cause, severity: severity ?? cause.severity, since, waiting: Math.max(cause.waiting, waiting) };
 }
 
-function earlier(a: Date | null, b: Date | null): Date | null {
+function earlier(a: Date | null, b: Date | null) {
   return a === null || b === null ? (a ?? b) : a <= b ? a : b;
 }
 
