@@ -6,9 +6,18 @@
  * to the ceilings (`absolute`), the newest followed block must have cost at least half as much: that is an independent
  * answer. Tips are in no header, and stay under `relative`.
  */
-import { baseFeeNow, type FeeMarket, type Fees, feeCap, larger, smaller, tipFor, under } from "../transaction/fees.ts";
-import { leastReplacement } from "./replacement.ts";
-import { covers, higher, isBelowMarket, tipOf, tipTaken } from "./repricing.ts";
+import {
+  baseFeeNow,
+  type FeeMarket,
+  type Fees,
+  feeCap,
+  larger,
+  smaller,
+  tipFor,
+  tipOf,
+  under,
+} from "../transaction/fees.ts";
+import { covers, higher, isBelowMarket, leastReplacement, priceAt, tipTaken } from "./repricing.ts";
 
 export interface Order {
   /** Price in this envelope. */
@@ -73,17 +82,12 @@ function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): 
   return higher(isSure ? chains : under(chains, 0n), under(advised, maxFeePerGas));
 }
 
-/**
- * Twice the base fee covers six full blocks in a row. A legacy payload pays its whole price, so it gets no more either.
- */
+/** No gas price raises a legacy payload above what a dynamic fee would offer. */
 function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
-  const { gasPrice } = market;
   const baseFee = baseFeeNow(market);
-  if (baseFee === undefined) return higher(under(like, 0n), { type: "legacy", gasPrice });
   const tip = smaller(larger(tipFor(market), tipTaken(market)), relative);
-  const cap = baseFee * 2n + tip;
-  if (like.type !== "eip1559") return { type: like.type, gasPrice: smaller(larger(gasPrice, baseFee + tip), cap) };
-  return { type: "eip1559", maxFeePerGas: cap, maxPriorityFeePerGas: tip };
+  const price = priceAt(like, baseFee, { tip, gasPrice: market.gasPrice });
+  return baseFee === undefined ? price : under(price, baseFee * 2n + tip);
 }
 
 /** The current offer does not pay for the next block: then the minimum replacement price is needed. */

@@ -5,8 +5,7 @@
  */
 
 import { feeLimit, repricingLimit } from "../fees/ceilings.ts";
-import { leastReplacement } from "../fees/replacement.ts";
-import { highestOffer } from "../fees/repricing.ts";
+import { highestOffer, leastReplacement } from "../fees/repricing.ts";
 import { attemptToSend, isHashAlone, isSendable, repricedKind } from "../transaction/attempts.ts";
 import { feeCap } from "../transaction/fees.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
