@@ -15,9 +15,8 @@ import type {
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { Attempt, Intent, LaneTransaction, Payload } from "../domain/transaction/transaction.ts";
 
-export { BatchRefused } from "../domain/ledger/batch-refused.ts";
-export type * from "../domain/ledger/nonce-writes.ts";
-export { NotLoaded } from "../domain/ledger/part.ts";
+export { BatchRefused, NotLoaded } from "../domain/ledger/part.ts";
+export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 

@@ -1,16 +1,14 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
 import { inSameHour } from "../transaction/reservations.ts";
+import { nextNonce } from "./allocate.ts";
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
-import { nextNonce } from "./give-nonce.ts";
 import { judgeFirst, unapproved, type Verdict } from "./guard.ts";
 import { givesNoNonce } from "./ledger.ts";
 import { move } from "./move.ts";
-import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
-import { isCarriedOut } from "./order-keys.ts";
 import { loaded } from "./part.ts";
 import { settle, usable } from "./reserve.ts";
-import type { TransitionItem } from "./writes.ts";
+import type { BindWrite, NonceOutcome, SettleFate, TransitionItem } from "./writes.ts";
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
@@ -18,7 +16,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const requestId = isTaken ? null : intent.requestId;
   const verdict = judgeBound(draft, write);
   const at = { createdAt: draft.at, requestId };
-  if (isCarriedOut(draft, write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
+  if (draft.isCarriedOut(write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
   if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
   const fate = givesNoNonce(draft.ledger) ? "held" : takeNonce(draft, write);
   const { chosen } = write;

@@ -2,7 +2,7 @@ import type { Hex } from "../lane.ts";
 import type { Attempt, SignedAttempt } from "../transaction/transaction.ts";
 import { isSettled, type Status, TRANSITIONS, type TransitionEvent } from "../transaction/transitions.ts";
 import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
-import type { Own } from "./fold-standing.ts";
+import type { Own } from "./kept.ts";
 import {
   type LedgerAttempt,
   type LedgerTransaction,

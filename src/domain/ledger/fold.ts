@@ -2,20 +2,20 @@
 import type { Reservation } from "../transaction/reservations.ts";
 import { TRANSITIONS } from "../transaction/transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
-import { foldStanding, type Own } from "./fold-standing.ts";
 import { allocatedTransaction, awaitingTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";
 import { foldCharge } from "./guard.ts";
+import { foldStanding, type Own } from "./kept.ts";
 import {
   type Approval,
   existingOf,
   isSpent,
   type Ledger,
   type LedgerTransaction,
+  orderKeyOf,
   type WaitingIntent,
   watchedIn,
 } from "./ledger.ts";
 import { refixed } from "./may-move.ts";
-import { orderKeyOf } from "./order-keys.ts";
 import type { Part } from "./part.ts";
 import type { ExistingTransaction, RequestOwner } from "./writes.ts";
 

@@ -17,10 +17,9 @@ import { added, chargedHour, isNothing, UNUSED, type Use } from "../policy/use.t
 import { feeCap } from "../transaction/fees.ts";
 import type { Attempt, PreparedIntent } from "../transaction/transaction.ts";
 import { isSettled } from "../transaction/transitions.ts";
-import { BatchRefused } from "./batch-refused.ts";
 import type { Charged } from "./changes.ts";
 import type { Guard, Judging, Ledger, LedgerTransaction } from "./ledger.ts";
-import { loaded, Part } from "./part.ts";
+import { BatchRefused, loaded, Part } from "./part.ts";
 import type { Spending, TransitionItem } from "./writes.ts";
 
 /** "named": nothing is loaded yet of what is used. "all": nothing ever was. */

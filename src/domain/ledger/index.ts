@@ -13,7 +13,7 @@
  * it remembers once their commit is acknowledged, and never applies a write itself.
  * Outside stay: whether the writer may write (the fence), numbers of the feed, and what belongs to a whole chain.
  */
-export { apply } from "./apply.ts";
+export { apply, inOrder } from "./apply.ts";
 export type * from "./changes.ts";
 export type { Moment } from "./draft.ts";
 export { fold } from "./fold.ts";
@@ -25,12 +25,8 @@ export { foldKept, keptOf } from "./kept.ts";
 export type * from "./kept-transaction.ts";
 export { boundTransaction, keptTransaction, stepAcknowledged, stepPlanned, UNSIGNED } from "./kept-transaction.ts";
 export type * from "./ledger.ts";
-export { bareLedger, isSpent, newLedger, reservationAt, stepsOf } from "./ledger.ts";
+export { bareLedger, isSpent, newLedger, orderKeyOf, reservationAt, stepsOf } from "./ledger.ts";
 export { mayGiveUp, mayMove } from "./may-move.ts";
-export type * from "./nonce-writes.ts";
-export { inOrder } from "./order.ts";
-export { orderKeyOf } from "./order-keys.ts";
 export { NotLoaded, Part } from "./part.ts";
 export { expired, lapsed } from "./settle-intake.ts";
-export type * from "./writes.ts";
 export type * from "./writes.ts";

@@ -7,6 +7,7 @@ import type { Reservation } from "../transaction/reservations.ts";
 import type { Attempt, Receipt } from "../transaction/transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
 import { type Cover, loaded, Part } from "./part.ts";
+import type { OrderKey } from "./writes.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
 export interface Ledger {
@@ -47,7 +48,7 @@ export interface Ledger {
   readonly reservedAs: Part<string, string>;
   /** What waits in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
-  /** The fingerprints of orders that were carried out, by their keys (order-keys.ts). */
+  /** The fingerprints of orders that were carried out, by their keys (draft.ts). */
   readonly orders: Part<string, Hex>;
   /** Null: no policy is in force. */
   readonly guard: Guard | null;
@@ -135,6 +136,11 @@ export interface Approval {
   readonly rule: string;
   readonly expiresAt: Date;
   readonly approved: boolean;
+}
+
+/** Key of an operator's order, in a ledger and in an index of the database. */
+export function orderKeyOf({ subject, key }: Pick<OrderKey, "subject" | "key">): string {
+  return `${subject}:${key}`;
 }
 
 /** How many rows its history has: accepted, and then awaited, and then approved, and held or let go in between. */

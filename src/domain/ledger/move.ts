@@ -2,15 +2,12 @@
 import { type Hole, isFree } from "../nonces/holes.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
 import { isOver } from "./allocate.ts";
-import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
-import { noteForeign } from "./foreign-use.ts";
 import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
 import { mayGiveUp, mayMove } from "./may-move.ts";
-import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
-import { loaded } from "./part.ts";
+import { BatchRefused, loaded } from "./part.ts";
 import type { MoveFate, TransitionItem } from "./writes.ts";
 
 /**
@@ -21,7 +18,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const tx = draft.ledger.transactions.get(item.txId);
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
   if (!mayBeTaken(draft, tx, item)) return "conflict";
-  if (isCarriedOut(draft, item.decision?.order)) return "conflict";
+  if (draft.isCarriedOut(item.decision?.order)) return "conflict";
   refuseIllegal(item);
   const attemptCount = countAttempts(tx, item);
   const way = wayOf(draft.ledger, tx, item);
@@ -35,7 +32,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
   noteForeign(draft, item);
-  keepOrderKey(draft, item.decision?.order);
+  draft.keepOrderKey(item.decision?.order);
   for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
   complete(draft, tx, item);
@@ -54,6 +51,13 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
   if (isExpiry && (tx.heldSince !== null || !isOver(tx.validUntil, at))) return false;
   if (event === "expire" && tx.attemptCount === 0 && !mayGiveUp(ledger, tx)) return false;
   return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
+}
+
+/** A foreign transaction is mined at the nonce of ours. Found again after a reorg it is not another use. */
+function noteForeign(draft: Draft, { txId, attempt }: TransitionItem) {
+  const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
+  if (attempt?.foreign !== true || nonce === null) return;
+  draft.noteUse({ nonce, through: nonce, txHash: attempt.txHash, txId });
 }
 
 function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem) {

@@ -1,10 +1,10 @@
 /** Nonces that are kept for callers who sign themselves: given, released, expired. */
 import type { Hole } from "../nonces/holes.ts";
 import type { Reservation } from "../transaction/reservations.ts";
+import { Giver } from "./allocate.ts";
 import type { Draft } from "./draft.ts";
-import { Giver } from "./give-nonce.ts";
 import { givesNoNonce, isSpent, type Ledger, reservationAt } from "./ledger.ts";
-import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./nonce-writes.ts";
+import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
   const fate = known(draft, write.requestId) ?? keep(draft, write);

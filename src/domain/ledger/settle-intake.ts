@@ -6,7 +6,6 @@ import { isOver } from "./allocate.ts";
 import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import { type Approval, isSpent, type WaitingIntent } from "./ledger.ts";
-import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import type { ApprovalFate, IntakeFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
 
 export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): LedgerOutcome {
@@ -33,10 +32,10 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<Inta
  */
 function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
   const order = fate.decision?.order;
-  if (isCarriedOut(draft, order)) return;
+  if (draft.isCarriedOut(order)) return;
   if (fate.event === "hold" || fate.event === "unhold") {
     setHeld(draft, intake, fate);
-    keepOrderKey(draft, order);
+    draft.keepOrderKey(order);
     return;
   }
   const { approval, held = false } = intake;
@@ -48,7 +47,7 @@ function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
   // Held back, nothing happens to it by itself: not even its end.
   if (fate.event === "expire") return;
   if (fate.event === "callOff" ? approval === null && !held : approval?.approved !== false) return;
-  keepOrderKey(draft, order);
+  draft.keepOrderKey(order);
   if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
   else end(draft, intake, { ...fate, event: fate.event });
 }
