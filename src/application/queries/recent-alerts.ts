@@ -5,7 +5,7 @@
 import { type AlertSubject, alertKey } from "../../domain/troubles/alerts.ts";
 import { NOWHERE, type Trouble } from "../../domain/troubles/rows.ts";
 import { TROUBLES } from "../../domain/troubles/table.ts";
-import { sentence } from "../../domain/troubles/words.ts";
+import { inSentence } from "../../domain/troubles/words.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 
@@ -71,5 +71,5 @@ function troubleOf(alert: Alert, since: Date): Trouble {
 }
 
 function figuresOf(message: string, asOf: Date): Pick<Trouble, "sentence" | "asOf"> {
-  return { sentence: sentence(message.replace(/[.]$/, "")), asOf };
+  return { sentence: inSentence(message.replace(/[.]$/, "")), asOf };
 }

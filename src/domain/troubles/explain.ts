@@ -23,7 +23,7 @@ import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
 import { isOfUse } from "./possible.ts";
 import type { Cause, Explanation, Situation } from "./situation.ts";
 import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
-import { agoInWords, sentence } from "./words.ts";
+import { agoInWords, inSentence } from "./words.ts";
 
 /** What is in its way, what decides first, and what helps now; of no use is whatever comes before its turn. */
 interface Finding {
@@ -159,7 +159,8 @@ function summaryOf(situation: Situation, causes: readonly Cause[], help: readonl
   const [best] = help;
   const why = first?.text ?? "nothing is known of it";
   const isTrouble = best !== undefined && best.code !== "WAIT";
-  const advice = best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${sentence(inWords(best))}`;
+  const advice =
+    best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${inSentence(inWords(best))}`;
   const isOpen = !isSettled(situation.transaction.state);
   const held = isTrouble && isOpen ? heldUp(situation) : "";
   const missing = isTrouble && first !== undefined && OWN_CODES.has(first.code) ? missingIn(situation) : "";

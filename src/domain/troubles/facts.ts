@@ -1,10 +1,16 @@
 /** Facts that rows are drawn from: of the database, and of the node that acts. */
 
-import type { Address, Lane } from "../lane.ts";
-import type { SuspendedBy } from "../ledger/index.ts";
+import type { Kill } from "../cluster/kills.ts";
+import type { Lane } from "../lane.ts";
+import type { LedgerTransaction, SuspendedBy } from "../ledger/index.ts";
 import type { Hole } from "../nonces/holes.ts";
-import type { State } from "../transaction/transitions.ts";
+import type { LaneTransaction } from "../transaction/transaction.ts";
 import type { ReportedFacts } from "./rows.ts";
+
+interface Dated {
+  /** When it first became STUCK; else when it last changed. */
+  readonly since: Date;
+}
 
 /** A lane that nothing moves on, or not as it should. */
 export interface TroubledLane {
@@ -15,33 +21,20 @@ export interface TroubledLane {
   /** Not final, with a nonce. */
   readonly open: number;
   /** The lowest that is not over; null: nothing is open. */
-  readonly head: {
-    readonly txId: string;
-    readonly nonce: number;
-    readonly state: State;
-    /** When it first became STUCK; else when it last changed. */
-    readonly since: Date;
-  } | null;
+  readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & Dated) | null;
   /** The lowest nonce that nothing holds. */
   readonly hole: Pick<Hole, "nonce" | "detail" | "since"> | null;
 }
 
-export interface TroubledTransaction {
+export interface TroubledTransaction extends Pick<LedgerTransaction, "txId" | "nonce">, Dated {
   readonly lane: Lane;
-  readonly txId: string;
-  readonly nonce: number | null;
-  readonly since: Date;
   /** On its lane, not final, with a nonce: itself among them if it has one. */
   readonly open: number;
   readonly facts?: ReportedFacts;
 }
 
 /** An order to stop that is in force. */
-export interface KillInForce {
-  readonly killId: string;
-  readonly signer: Address | null;
-  readonly actor: string;
-  readonly reason: string;
+export interface KillInForce extends Kill {
   readonly at: Date;
 }
 

@@ -2,15 +2,8 @@
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
 import type { Address } from "../lane.ts";
-import type { OfferedAction } from "./situation.ts";
+import type { RowRequest } from "./advice.ts";
 import { rowOf, SEVERITIES, type Severity, type TroubleCode } from "./table.ts";
-
-/** One request that helps. `body` lacks the reason, which is the operator's. */
-export interface RowAction extends Pick<OfferedAction, "label" | "path"> {
-  readonly action: string;
-  readonly method: "POST" | "DELETE" | "GET";
-  readonly body: Readonly<Record<string, unknown>> | null;
-}
 
 export interface Trouble {
   /** The same for as long as it is the same trouble. */
@@ -32,7 +25,7 @@ export interface Trouble {
   readonly endpoint: string | null;
   /** How many transactions wait behind it. */
   readonly waiting: number;
-  readonly actions: readonly RowAction[];
+  readonly actions: readonly RowRequest[];
   /** It reports a moment: somebody should know of it, and nothing of it lasts. */
   readonly over: boolean;
   /** Facts that the owner of the lane alone knows, for explanations on other nodes. */

@@ -41,7 +41,7 @@ function decimal(value: bigint, digits: number) {
 }
 
 /** With a capital at its beginning and a full stop at its end. */
-export function sentence(text: string): string {
+export function inSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
@@ -75,8 +75,14 @@ export function doubtText(why: string): string {
   return `the chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}`;
 }
 
+/** Nothing is signed, since when and why. */
+export interface Away {
+  readonly since: Date;
+  readonly reason: string;
+}
+
 /** Without `now`, no age: a row has its own `since`. */
-export function awayText({ since, reason }: { since: Date; reason: string }, now?: Date): string {
+export function awayText({ since, reason }: Away, now?: Date): string {
   const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;
   return `its signer ${what}: ${reason}`;
 }
