@@ -4,7 +4,7 @@ import type { Hash, Lane } from "../domain/lane.ts";
 import type { NonceHolders } from "../domain/nonces/nonce-spans.ts";
 import type { ReservationState } from "../domain/transaction/reservations.ts";
 import type { State, Status } from "../domain/transaction/transitions.ts";
-import type { TroubledLane, TroubledTransaction } from "../domain/troubles/facts.ts";
+import type { TroubledLane, TroubledTransaction } from "../domain/troubles/find.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
 
 /** The database's facts about everything that needs a person. Each list has a limit; `more` is the number left out. */

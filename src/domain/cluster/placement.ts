@@ -1,5 +1,4 @@
-import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "../lane.ts";
-import { affinity } from "../nonces/rendezvous.ts";
+import { type Address, affinity, compareLanes, type Lane, type LaneKey, laneKey } from "../lane.ts";
 
 /** A live instance, with the facts that placement uses. */
 export interface Member {

@@ -1,5 +1,5 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
-import { inSameHour } from "../transaction/reservations.ts";
+import { hourOf } from "../policy/use.ts";
 import { nextNonce } from "./allocate.ts";
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
@@ -62,9 +62,10 @@ function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWr
   return "settled";
 }
 
+/** Windows are whole hours in UTC, by the database's clock, so that successive owners count in the same one. */
 function repairsInHour({ ledger, at }: Draft) {
   const repairs = loaded(ledger.repairs, "the repairs of this hour");
-  return repairs.filter((each) => inSameHour(each, at)).length;
+  return repairs.filter((each) => hourOf(each.getTime()) === hourOf(at.getTime())).length;
 }
 
 function insertSigned(

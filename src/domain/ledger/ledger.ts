@@ -7,7 +7,6 @@ import type { Reservation } from "../transaction/reservations.ts";
 import type { Attempt, Receipt } from "../transaction/transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
 import { type Cover, loaded, Part } from "./part.ts";
-import type { OrderKey } from "./writes.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
 export interface Ledger {
@@ -139,7 +138,7 @@ export interface Approval {
 }
 
 /** Key of an operator's order, in a ledger and in an index of the database. */
-export function orderKeyOf({ subject, key }: Pick<OrderKey, "subject" | "key">): string {
+export function orderKeyOf({ subject, key }: { subject: string; key: string }): string {
   return `${subject}:${key}`;
 }
 

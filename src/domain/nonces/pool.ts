@@ -3,9 +3,8 @@
  * the lanes. The choice is not binding; the row that is written with the nonce binds a request to a lane
  * (docs/pools.md).
  */
-import type { Address } from "../lane.ts";
+import { type Address, affinity } from "../lane.ts";
 import type { Intent } from "../transaction/transaction.ts";
-import { affinity } from "./rendezvous.ts";
 
 /** By name; members in the order of the configuration. */
 export type Pools = ReadonlyMap<string, readonly Address[]>;

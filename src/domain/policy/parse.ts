@@ -3,8 +3,17 @@
 import type { Address, Hex } from "../lane.ts";
 import { messageOf } from "../text/thrown.ts";
 import { fingerprintOfJson } from "../transaction/fingerprint.ts";
-import type { ArgumentBound, ArgumentBounds } from "./arguments.ts";
-import { ANY, type ApprovalBound, DEPLOY, type Limit, PLAIN, type Policies, type Policy } from "./policy.ts";
+import {
+  ANY,
+  type ApprovalBound,
+  type ArgumentBound,
+  type ArgumentBounds,
+  DEPLOY,
+  type Limit,
+  PLAIN,
+  type Policies,
+  type Policy,
+} from "./policy.ts";
 
 /** Parsers of addresses and ABIs; both throw with a reason. */
 export interface PolicyWords {

@@ -7,19 +7,21 @@ import { isSettled } from "../transaction/transitions.ts";
 import { inWords, requestsOf, type Step } from "./advice.ts";
 import {
   awaitingApproval,
+  disputedCause,
   expires,
   expiring,
   heldBack,
   LANE_RULES,
+  minedCause,
   missingBelow,
   OWN_RULES,
   PROGRESS_RULES,
   type Rule,
   sentPrivately,
+  settledCause,
   waitingBehind,
   waitingForWindow,
 } from "./obstacles.ts";
-import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
 import { isOfUse } from "./possible.ts";
 import type { Cause, Explanation, Situation } from "./situation.ts";
 import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";

@@ -1,3 +1,5 @@
+import type { Lane } from "../lane.ts";
+
 /**
  * Everything that can be wrong, each once: how bad it is, what it is about, what helps, what it hides and how its alert ends.
  * Explanations, the list of what needs attention, alerts and the doctor read this table. The runbook of an alert is the section of
@@ -212,3 +214,20 @@ export const ALERT_CODES = having<AlertCode>("ends").toSorted();
 export function rowOf(code: TroubleCode): Row {
   return TROUBLES[code];
 }
+
+/** What an alert is about: a lane, a transaction of it, a chain, an endpoint of that; none of them: it is about the node. */
+export interface AlertSubject {
+  readonly code: AlertCode;
+  readonly lane?: Lane;
+  readonly txId?: string;
+  readonly chainId?: number;
+  /** Its place in the configuration, from 0. */
+  readonly endpoint?: number;
+}
+
+/** The same code about the same thing is the same alert: its words may have numbers in them that change each time. */
+export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }: AlertSubject): string {
+  return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
+}
+
+export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";

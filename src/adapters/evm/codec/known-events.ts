@@ -4,7 +4,7 @@
  */
 import { parseAbiItem, toEventSelector } from "viem/utils";
 import type { Hash, Hex } from "../../../domain/lane.ts";
-import type { KnownEvent } from "../../../ports/shown-outcome.ts";
+import type { KnownEvent } from "../../../ports/chain.ts";
 
 /**
  * Static types only: each word is an address, a number or a bool. Topics hold the indexed parameters, data the others.

@@ -4,8 +4,8 @@
  */
 import { numberToHex } from "viem/utils";
 import type { Hex } from "../../../domain/lane.ts";
+import type { OutcomeQuestion, ShownLog, ShownOutcome } from "../../../ports/chain.ts";
 import { type Call, ChainUnavailable, type PassedAnswer, type Revert } from "../../../ports/chain.ts";
-import type { OutcomeQuestion, ShownLog, ShownOutcome } from "../../../ports/shown-outcome.ts";
 import { decodeRevert, revertDataOf, shorten } from "../codec/error-texts.ts";
 import { knownEvent } from "../codec/known-events.ts";
 import { BadAnswer, read } from "../rpc/quantities.ts";

@@ -1,4 +1,4 @@
-import type { AlertCode } from "../../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../../domain/troubles/table.ts";
 import type { BlockTag } from "../../../ports/chain.ts";
 import type { EndpointState } from "../../../ports/telemetry.ts";
 import type { SendRule } from "./send-rule.ts";

@@ -1,5 +1,5 @@
 import type { Hash } from "../../../domain/lane.ts";
-import type { AlertCode } from "../../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../../domain/troubles/table.ts";
 import { type ChainIdentity, ChainUnavailable, type EndpointHealth, type Heard } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, Telemetry } from "../../../ports/telemetry.ts";
