@@ -19,13 +19,6 @@ import { refixed } from "./may-move.ts";
 import type { Part } from "./part.ts";
 import type { ExistingTransaction, RequestOwner } from "./writes.ts";
 
-/** In the order in which they were committed. */
-export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
-  const folded = { ...ledger };
-  for (const change of changes) foldInto(folded, change);
-  return folded;
-}
-
 /** A ledger that is not shared yet. */
 export type OwnLedger = Own<Ledger>;
 
@@ -89,10 +82,10 @@ function foldAllocated(ledger: OwnLedger, change: Allocated) {
   ledger.fixed = refixed(ledger.fixed, null, tx);
 }
 
-function foldBegun(ledger: OwnLedger, tx: LedgerTransaction) {
+function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true) {
   const { txId, requestId } = tx;
   ledger.transactions = ledger.transactions.add(txId, tx);
-  if (requestId !== null) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
+  if (requestId !== null && ownsRequest) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
 }
 
 /** It is a transaction from now on, or the end of one. */
@@ -177,12 +170,8 @@ function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger[
 function foldRefused(ledger: OwnLedger, change: Refused) {
   const tx = refusedTransaction(change);
   forgetWaiting(ledger, change.intake);
-  const { requests } = ledger;
-  const { requestId } = tx;
-  const isOwn =
-    change.fate.event !== "refuseReusedRequestId" && requestId !== null && requests.atHand(requestId) === null;
-  ledger.transactions = ledger.transactions.add(tx.txId, tx);
-  if (isOwn) ledger.requests = requests.add(requestId, existingOf(ledger, tx));
+  const isFree = tx.requestId !== null && ledger.requests.atHand(tx.requestId) === null;
+  foldBegun(ledger, tx, isFree && change.fate.event !== "refuseReusedRequestId");
 }
 
 function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change, { kind: "unwatched" }>) {

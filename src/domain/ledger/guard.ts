@@ -22,14 +22,11 @@ import type { Guard, Judging, Ledger, LedgerTransaction } from "./ledger.ts";
 import { BatchRefused, loaded, Part } from "./part.ts";
 import type { Spending, TransitionItem } from "./writes.ts";
 
-/** "named": nothing is loaded yet of what is used. "all": nothing ever was. */
-export function nothingUsed(policies: Policies, kind: "named" | "all" = "named"): Guard {
-  return {
-    policies,
-    use: kind === "all" ? UNUSED : undefined,
-    keyUse: Part.of("use of key", { kind }),
-    charges: Part.of("charges of", { kind }),
-  };
+const NAMED = { kind: "named" } as const;
+
+/** Nothing is loaded yet of what is used. */
+export function nothingUsed(policies: Policies): Guard {
+  return { policies, use: undefined, keyUse: Part.of("use of key", NAMED), charges: Part.of("charges of", NAMED) };
 }
 
 type Holder = Pick<LedgerTransaction, "txId" | "owner">;
@@ -51,9 +48,7 @@ export function judgeFirst(
 ): FirstVerdict {
   const guard = guardOf(ledger, intent);
   if (guard === null) return UNLIMITED;
-  const { payload, gasCost } = intent;
-  const { to, data, value } = payload;
-  const judged = { to, data, value, gasCost, about, ordinal: 0, charges: [], approved };
+  const judged = { ...intent.payload, gasCost: intent.gasCost, about, ordinal: 0, charges: [], approved };
   return judge(guard, { ledger, at, holder: intent }, judged);
 }
 
@@ -74,8 +69,7 @@ export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: 
   if (spending !== null) {
     return unapproved(judge(guard, { ledger, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges }));
   }
-  const entries = isSettled(item.to) ? settled(charges, item) : withdrawn(charges, item);
-  return { charges: entries.map((charge) => chargedTo(tx, charge)) };
+  return { charges: correction(charges, item).map((charge) => chargedTo(tx, charge)) };
 }
 
 /** What is used of the limits, and by whom; `charges` of the transaction that was asked about. */
@@ -105,13 +99,11 @@ export function concernsLimits({ spends, attempt, from, to }: TransitionItem): b
   return spends !== undefined || isOwn || isSettled(from) !== isSettled(to);
 }
 
-function settled(charges: readonly Charge[], { paid, event }: TransitionItem): readonly Charge[] {
+/** An outcome corrects what was counted to what was paid; if it is withdrawn, the worst case counts again. */
+function correction(charges: readonly Charge[], { paid, event, from, to }: TransitionItem) {
+  if (!isSettled(to)) return isSettled(from) ? unsettledCharges(charges) : [];
   if (event === "giveUp" || event === "expire") return settledCharges(charges, NOTHING_PAID);
   return paid === undefined ? [] : settledCharges(charges, paid);
-}
-
-function withdrawn(charges: readonly Charge[], { from }: TransitionItem) {
-  return isSettled(from) ? unsettledCharges(charges) : [];
 }
 
 /**
@@ -164,13 +156,13 @@ function judgesOf({ policies, use, keyUse }: Guard, signer: Address, owner: stri
   const ofSigner = policyFor(policies.signers, signer);
   const ofKey = policyFor(policies.keys, owner);
   return [
-    ...(ofSigner === null ? [] : [judgeBy("signer", ofSigner, loaded(use, "what the signer has used"))]),
-    ...(ofKey === null || owner === null ? [] : [judgeBy("key", ofKey, keyUse.get(owner) ?? UNUSED)]),
+    ...(ofSigner === null
+      ? []
+      : [{ scope: "signer", policy: ofSigner, use: loaded(use, "what the signer has used") } as const]),
+    ...(ofKey === null || owner === null
+      ? []
+      : [{ scope: "key", policy: ofKey, use: keyUse.get(owner) ?? UNUSED } as const]),
   ];
-}
-
-function judgeBy(scope: Judge["scope"], policy: Judge["policy"], use: Use): Judge {
-  return { scope, policy, use };
 }
 
 function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {

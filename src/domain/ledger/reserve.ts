@@ -3,7 +3,7 @@ import type { Hole } from "../nonces/holes.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import { Giver } from "./allocate.ts";
 import type { Draft } from "./draft.ts";
-import { givesNoNonce, isSpent, type Ledger, reservationAt } from "./ledger.ts";
+import { givesNoNonce, isSpent, reservationAt } from "./ledger.ts";
 import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
@@ -88,9 +88,7 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
 export function usable({ ledger }: Draft, reservationId: string): Reservation | null {
   const reservation = ledger.reservations.get(reservationId);
   if (reservation?.state === "RESERVED") return reservation;
-  return reservation?.state === "EXPIRED" && isItsHole(ledger, reservation) ? reservation : null;
-}
-
-function isItsHole({ holes }: Ledger, { nonce, reservationId }: Reservation) {
-  return holes.get(nonce)?.reservationId === reservationId;
+  const isItsHole =
+    reservation?.state === "EXPIRED" && ledger.holes.get(reservation.nonce)?.reservationId === reservationId;
+  return isItsHole ? reservation : null;
 }

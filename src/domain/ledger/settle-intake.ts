@@ -34,7 +34,9 @@ function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
   const order = fate.decision?.order;
   if (draft.isCarriedOut(order)) return;
   if (fate.event === "hold" || fate.event === "unhold") {
-    setHeld(draft, intake, fate);
+    // Twice is the same as once.
+    const isNew = (intake.held === true) !== (fate.event === "hold");
+    if (isNew) draft.record({ kind: "held", intake, fate, at: draft.at });
     draft.keepOrderKey(order);
     return;
   }
@@ -59,12 +61,6 @@ function lateEnd(intake: WaitingIntent, at: Date): EndedFate | null {
   return approval?.approved === false && approval.expiresAt <= at ? expired(intake, approval) : null;
 }
 
-/** Twice is the same as once. */
-function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
-  if ((intake.held === true) === (fate.event === "hold")) return;
-  draft.record({ kind: "held", intake, fate, at: draft.at });
-}
-
 /**
  * A node whose policies ask for no approval does not look for what waits: told the same request again, it has given that
  * a nonce. Whoever reads completions by request id must not hear then that the request has failed.
@@ -81,20 +77,18 @@ function end(draft: Draft, intake: WaitingIntent, fate: EndedFate) {
   else refuse(draft, intake, fate);
 }
 
-export function expired(
-  { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
-  { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">,
-): EndedFate {
-  const reason = `nobody approved it before ${expiresAt.toISOString()} (${rule})`;
-  return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
+type Waiting = Pick<WaitingIntent, "intakeId" | "requestId">;
+
+export function expired(waiting: Waiting, { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">): EndedFate {
+  return ended(waiting, `nobody approved it before ${expiresAt.toISOString()} (${rule})`);
 }
 
 /** Its caller wanted it mined by then, and it has no nonce yet. */
-export function lapsed(
-  { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
-  validUntil: Date,
-): EndedFate {
-  const reason = `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`;
+export function lapsed(waiting: Waiting, validUntil: Date): EndedFate {
+  return ended(waiting, `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`);
+}
+
+function ended({ intakeId, requestId }: Waiting, reason: string): EndedFate {
   return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
 }
 
