@@ -1,3 +1,4 @@
+import type { Confirmation } from "../domain/chain/confirmations.ts";
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
   Approval,
@@ -16,7 +17,6 @@ import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { Attempt, Intent, LaneTransaction, Payload } from "../domain/transaction/transaction.ts";
 
 export { BatchRefused, NotLoaded } from "../domain/ledger/part.ts";
-export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
@@ -39,7 +39,7 @@ export interface ConfirmationsWrite extends Fenced<"confirmations"> {
    * Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: it is replaced from
    * there up.
    */
-  readonly blocks: readonly { readonly number: number; readonly hash: Hash }[];
+  readonly blocks: readonly Confirmation[];
   /** Blocks below are no longer needed and may be deleted. */
   readonly pruneBelow: number;
 }
@@ -115,7 +115,7 @@ export interface LaneSnapshot extends LoadedLane {
   /** Number of ALLOCATED rows that wait for a signature; they are read in pages. */
   readonly allocated: number;
   /** Blocks with settled transactions that are still watched: distinct heights and hashes. */
-  readonly watched: readonly { readonly number: number; readonly hash: Hash }[];
+  readonly watched: readonly Confirmation[];
   /** Open reservations, with the time left by the database's clock. */
   readonly reservations: readonly OpenReservation[];
 }
@@ -200,7 +200,7 @@ export interface SpentRequest extends Spent {
 }
 
 /** The same for a pool, on any of its lanes. */
-export type SpentOfPool = Spent & AskedOfPool;
+type SpentOfPool = Spent & AskedOfPool;
 
 /** Load of a lane, for choosing among the signers of a pool. */
 export interface LaneQueue {

@@ -6,7 +6,8 @@ import type { SubmitAnswer } from "../chain/answers.ts";
 import type { RefusalWait } from "../chain/unconfirmed-refusal.ts";
 import { feeLimit, repricingLimit, sourceInWords } from "../fees/ceilings.ts";
 import { isHashAlone, isPrivate, isSendable } from "../transaction/attempts.ts";
-import { feeCap } from "../transaction/fees.ts";
+import { feeCap, larger } from "../transaction/fees.ts";
+import type { Attempt } from "../transaction/transaction.ts";
 import type { Cause, Situation } from "./situation.ts";
 import type { CauseCode } from "./table.ts";
 import {
@@ -77,16 +78,10 @@ export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain:
 
 /** Whatever the transaction: nothing of its lane moves. */
 export const LANE_RULES: readonly Rule[] = [
-  ({ lane: { killed } }) => {
-    if (killed === null) return null;
-    return { code: "KILLED", text: killText(killed), data: { killId: killed.killId } };
-  },
-  ({ lane, transaction: { nonce } }) =>
-    lane.suspended && {
-      code: "LANE_SUSPENDED",
-      text: suspensionText(lane.suspendedFor),
-      data: { nonce },
-    },
+  ({ lane: { killed } }) =>
+    killed !== null && { code: "KILLED", text: killText(killed), data: { killId: killed.killId } },
+  ({ lane: { suspended, suspendedFor }, transaction: { nonce } }) =>
+    suspended && { code: "LANE_SUSPENDED", text: suspensionText(suspendedFor), data: { nonce } },
   ({ lane }) => lane.owner === null && { code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" },
   ({ lane, now }) => {
     if (lane.owner === null || lane.owner.expiresAt > now) return null;
@@ -96,11 +91,7 @@ export const LANE_RULES: readonly Rule[] = [
   },
   ({ chain }) =>
     !chain.known && { code: "CHAIN_UNKNOWN", text: `chain ${chain.chainId} is not configured on this node` },
-  ({ chain: { doubted } }) =>
-    doubted !== null && {
-      code: "CHAIN_DOUBTED",
-      text: doubtText(doubted),
-    },
+  ({ chain: { doubted } }) => doubted !== null && { code: "CHAIN_DOUBTED", text: doubtText(doubted) },
   ({ chain: { reachable, known, unreachableSince: since }, now }) => {
     if (reachable || !known) return null;
     if (since === null) return { code: "CHAIN_UNREACHABLE", text: "no endpoint of the chain answers" };
@@ -165,16 +156,20 @@ export const OWN_RULES: readonly Rule[] = [
       text: "the node signs for this signer, and its answer was lost: the hash is looked for by sender and nonce",
       since,
     },
-  ({ transaction }) => answered(transaction, "rejected"),
+  answered("rejected"),
   ({ transaction, lane: { signerAway }, chain: { baseFee }, now }) => {
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     const wantsMore = attempt !== null && baseFee !== null && feeCap(attempt.fees) < baseFee;
     if (signerAway === null || (transaction.state !== "ALLOCATED" && !wantsMore)) return null;
     return { code: "SIGNER_AWAY", text: awayText(signerAway, now), since: signerAway.since };
   },
-  ({ transaction, chain: { balance, remembered } }) => {
+  (situation) => {
+    const {
+      transaction,
+      chain: { balance, remembered },
+    } = situation;
     const attempt = attempted(transaction);
-    const refused = answered(transaction, "insufficientFunds");
+    const refused = answered("insufficientFunds")(situation);
     // A node has it, and none has said since that it cannot be paid for.
     if (attempt === null || (transaction.subState === "BROADCAST" && refused === null)) return null;
     if (balance === null) return refused;
@@ -193,7 +188,7 @@ export const OWN_RULES: readonly Rule[] = [
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${ceilings.cost}`, variable } };
   },
   ({ transaction, chain: { ceilings, baseFee } }) => {
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     const first = transaction.attempts.find(isSendable);
     if (attempt === null || first === undefined || ceilings === null) return null;
     const content = { gas: attempt.gas, value: transaction.value };
@@ -205,7 +200,7 @@ export const OWN_RULES: readonly Rule[] = [
     const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
     const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
-    const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
+    const allowed = `${gwei(larger(most, 0n))} (${sourceInWords(limit)})`;
     const wanted = baseFee !== null && offer < baseFee ? ` for gas that costs ${gwei(baseFee)}` : "";
     const how = limit.timesFirst === undefined ? "" : " by itself";
     const text = `its price may not rise${how} above ${allowed}, and it offers ${gwei(offer)}${wanted}`;
@@ -213,20 +208,20 @@ export const OWN_RULES: readonly Rule[] = [
   },
   ({ transaction, chain: { baseFee } }) => {
     const { forbidden } = transaction;
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     if (forbidden === null || attempt === null || isPlenty(feeCap(attempt.fees), baseFee)) return null;
     const text = `it may not be offered for more: ${forbidden.detail}`;
     return { code: "POLICY_LIMIT_REACHED", text, data: { rule: forbidden.rule } };
   },
   ({ transaction, chain: { baseFee, dearSinceBlock: sinceBlock } }) => {
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     if (attempt === null || baseFee === null || feeCap(attempt.fees) >= baseFee) return null;
     const offer = feeCap(attempt.fees);
     const since = sinceBlock === null ? "" : ` since block ${sinceBlock}`;
     const text = `offers at most ${gwei(offer)} for gas that costs ${gwei(baseFee)}${since}`;
     return { code: "FEE_BELOW_BASE_FEE", text, data: { feeCap: `${offer}`, baseFee: `${baseFee}`, sinceBlock } };
   },
-  ({ transaction }) => answered(transaction, "underpriced"),
+  answered("underpriced"),
   ({ transaction: { nonce, subState, lastSubmittedAt: since }, chain: { pooled, minedCount }, now }) => {
     // Not an obstacle while a send is claimed and unanswered, nor once the chain's count is past the nonce: no pool holds it then.
     if (pooled !== false || since === null || subState === "PENDING") return null;
@@ -245,8 +240,8 @@ export const OWN_RULES: readonly Rule[] = [
     const text = `it was sent again ${again} times since a node took it, and no block has it`;
     return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
   },
-  ({ transaction }) => answered(transaction, "nonceTooHigh"),
-  ({ transaction }) => answered(transaction, "unknown"),
+  answered("nonceTooHigh"),
+  answered("unknown"),
   ({ transaction: { withdrawn, since } }) =>
     withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
   ({ transaction: { state, reason, since } }) =>
@@ -262,12 +257,14 @@ const ANSWERS = {
 } as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
 
 /** What the node answered last, by its name in the transaction's last error. */
-function answered({ lastError, receipt }: Situation["transaction"], answer: keyof typeof ANSWERS): Cause | null {
-  const [name, ...said] = lastError?.split(":") ?? [];
-  if (receipt !== null || name !== answer) return null;
-  const { code, words } = ANSWERS[answer];
-  const detail = said.join(":").trim();
-  return { code, text: detail === "" ? words : `${words}: ${detail}` };
+function answered(answer: keyof typeof ANSWERS): Rule {
+  return ({ transaction: { lastError, receipt } }) => {
+    const [name, ...said] = lastError?.split(":") ?? [];
+    if (receipt !== null || name !== answer) return null;
+    const { code, words } = ANSWERS[answer];
+    const detail = said.join(":").trim();
+    return { code, text: detail === "" ? words : `${words}: ${detail}` };
+  };
 }
 
 /** How far along it is: said where nothing is wrong. */
@@ -295,15 +292,12 @@ export const PROGRESS_RULES: readonly Rule[] = [
   },
 ];
 
-/** The newest payload of ours; null where none is signed, or it is mined already. */
-function attempted({ attempts, receipt }: Situation["transaction"]) {
-  return receipt === null ? (attempts.findLast((attempt) => attempt.foreign !== true) ?? null) : null;
+/** The newest payload of ours; null where none is signed, or it is mined already. `isMeant`: whose price is known, say. */
+function attempted({ attempts, receipt }: Situation["transaction"], isMeant = isOurs) {
+  return receipt === null ? (attempts.findLast(isMeant) ?? null) : null;
 }
 
-/** The newest one whose price is known. */
-function priced({ attempts, receipt }: Situation["transaction"]) {
-  return receipt === null ? (attempts.findLast(isSendable) ?? null) : null;
-}
+const isOurs = ({ foreign }: Attempt) => foreign !== true;
 
 /** Twice the base fee is enough for the next blocks; where there is none to compare with, the limit is all that is known. */
 function isPlenty(offer: bigint, baseFee: bigint | null) {
