@@ -56,10 +56,6 @@ export const MOST_EVIDENCE = 20;
 /** Number of acknowledged notices kept per lane or node. */
 export const MOST_ACKNOWLEDGED = 100;
 
-export function isOpen({ acknowledged, overAt }: Pick<Notice, "acknowledged" | "overAt">): boolean {
-  return acknowledged === null && overAt === null;
-}
-
 export function timesOf({ nonce, through }: Pick<ForeignUse, "nonce" | "through">): number {
   return through - nonce + 1;
 }

@@ -32,8 +32,6 @@ export interface SigningBounds {
   readonly policies: ReadonlyMap<string, Policy> | null;
 }
 
-const NONE: ReadonlyMap<string, Policy> = new Map();
-
 /** Reason why it is never signed; null if it may be. */
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
   const { chainId, to, data, value, gas, fees, because } = asked;
@@ -44,7 +42,7 @@ export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSi
     return `it is declared as ${because}, but is no transfer of nothing to ${signer}`;
   const dear = overCeiling(ceilings, asked);
   if (dear !== null) return dear;
-  const policy = policyFor(bounds.policies ?? NONE, signer);
+  const policy = bounds.policies && policyFor(bounds.policies, signer);
   if (policy === null) return null;
   const worst = { value, cost: value + gas * feeCap(fees) };
   const judge = { scope: "signer", policy: timeless(policy), use: UNUSED } as const;

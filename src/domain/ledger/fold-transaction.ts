@@ -1,4 +1,3 @@
-import type { Hex } from "../lane.ts";
 import type { Attempt, SignedAttempt } from "../transaction/transaction.ts";
 import { isSettled, type Status, TRANSITIONS, type TransitionEvent } from "../transaction/transitions.ts";
 import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
@@ -9,15 +8,13 @@ import {
   type StepDetails,
   stepsOf,
   type TransactionDetails,
+  type WaitingIntent,
 } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 const NO_ATTEMPTS: readonly LedgerAttempt[] = [];
 
-type Begun = Pick<LedgerTransaction, "txId" | "requestId" | "owner"> & {
-  readonly fingerprint: Hex;
-  readonly validUntil?: Date;
-};
+type Begun = Pick<WaitingIntent, "txId" | "requestId" | "owner" | "fingerprint" | "validUntil">;
 
 type Standing = Pick<LedgerTransaction, "steps" | "details"> &
   Partial<Pick<LedgerTransaction, "nonce" | "live" | "pinned">>;
@@ -112,7 +109,7 @@ export function stepped<At, A extends Attempt, D extends StepDetails, Row extend
 export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTransaction {
   const { item, nonce, live, step, attemptCount, at } = change;
   // A new object: set in place, because a second spread of it costs more than the step.
-  const row: Own<LedgerTransaction> = stepped(tx, item, { at, keep: unsentAttempt });
+  const row: Own<LedgerTransaction> = stepped(tx, item, { at, keep: (attempt) => ({ ...attempt, firstSentAt: null }) });
   row.nonce = nonce;
   row.live = live;
   row.lastEvent = item.event;
@@ -145,10 +142,6 @@ function sentAttempts(all: readonly LedgerAttempt[], { claim }: TransitionItem, 
   return all.map((each) =>
     each.ordinal === claim.ordinal && each.firstSentAt === null ? { ...each, firstSentAt: at } : each,
   );
-}
-
-function unsentAttempt(attempt: Attempt): LedgerAttempt {
-  return { ...attempt, firstSentAt: null };
 }
 
 function steppedDetails<D extends StepDetails>(before: D, { claim, receipt, lastError }: TransitionItem): D {

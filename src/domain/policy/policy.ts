@@ -121,20 +121,16 @@ export function forbidden(judges: readonly Judge[], asked: Asked, at: Date): For
 
 function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: Date): Forbidden | null {
   const { chains, to, selectors, hours } = policy;
-  const says = `the policy of this ${scope}`;
+  const not = (rule: string, what: string) => ({ rule, detail: `the policy of this ${scope} does not allow ${what}` });
   const receiver = payload.to ?? DEPLOY;
   const selector = selectorOf(payload);
-  if (chains !== null && !chains.has(chainId))
-    return { rule: "chains", detail: `${says} does not allow chain ${chainId}` };
-  if (to !== null && !to.has(receiver))
-    return { rule: "to", detail: `${says} does not allow the receiver ${receiver}` };
-  if (selectors !== null && !selectors.has(selector))
-    return { rule: "selectors", detail: `${says} does not allow the function ${selector}` };
-  if (hours !== null && !isOpen(hours, at))
-    return { rule: "hours", detail: `${says} does not allow it at ${at.toISOString().slice(11, 16)} UTC` };
+  if (chains?.has(chainId) === false) return not("chains", `chain ${chainId}`);
+  if (to?.has(receiver) === false) return not("to", `the receiver ${receiver}`);
+  if (selectors?.has(selector) === false) return not("selectors", `the function ${selector}`);
+  if (hours !== null && !isOpen(hours, at)) return not("hours", `it at ${at.toISOString().slice(11, 16)} UTC`);
   const bounds = payload.to === null ? undefined : policy.arguments.get(selector);
   const beyond = bounds === undefined ? null : outOfBounds(bounds, payload.data);
-  return beyond === null ? null : { rule: `arguments.${beyond.name}`, detail: `${says} ${beyond.detail}` };
+  return beyond && not(`arguments.${beyond.name}`, `the argument ${beyond.name} to be ${beyond.value ?? "nothing"}`);
 }
 
 /** The limit that it exceeds, and how long it may wait for approval. */
@@ -146,7 +142,7 @@ export interface Awaited extends Forbidden {
 export function approvalOf(judges: readonly Judge[], { worst, about }: Asked): Awaited | null {
   if (about !== "payload") return null;
   const asking = judges.flatMap(({ scope, policy: { requireApproval } }) => {
-    const above = requireApproval === null ? null : aboveBound(requireApproval, worst);
+    const above = requireApproval && aboveBound(requireApproval, worst);
     if (requireApproval === null || above === null) return [];
     const detail = `${above.amount} wei is above requireApproval.${above.bound} of this ${scope}, which is ${above.most}`;
     return [{ rule: `${scope}.requireApproval`, detail, expiresAfterMs: requireApproval.expiresAfterMs }];
@@ -214,14 +210,12 @@ export type ArgumentBounds = readonly ArgumentBound[];
 const SELECTOR_DIGITS = 2 + 8;
 const WORD_DIGITS = 64;
 
-/** The first argument that is not allowed, and the limit that it breaks. */
-function outOfBounds(bounds: ArgumentBounds, data: Hex): { readonly name: string; readonly detail: string } | null {
+/** The first argument that is not allowed. Null for its value: the data ends before it. */
+function outOfBounds(bounds: ArgumentBounds, data: Hex) {
   for (const bound of bounds) {
     const digits = data.slice(SELECTOR_DIGITS + bound.word * WORD_DIGITS).slice(0, WORD_DIGITS);
     const value = digits.length < WORD_DIGITS ? null : BigInt(`0x${digits}`);
-    if (value !== null && isAllowed(bound, value)) continue;
-    const said = value === null ? "nothing" : `${value}`;
-    return { name: bound.name, detail: `does not allow the argument ${bound.name} to be ${said}` };
+    if (value === null || !isAllowed(bound, value)) return { name: bound.name, value };
   }
   return null;
 }

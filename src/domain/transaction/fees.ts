@@ -43,8 +43,8 @@ export interface FeeWishes {
   readonly maxPriorityFeePerGas?: bigint;
 }
 
-const GWEI = 1_000_000_000n;
-const FALLBACK_TIP = GWEI;
+/** One gwei. */
+const FALLBACK_TIP = 1_000_000_000n;
 const SANITY_FACTOR = 10n;
 /** Number of blocks in the median base fee. */
 export const SANITY_BLOCKS = 100;
@@ -140,15 +140,10 @@ function wantsDynamicFees(wishes: FeeWishes) {
   return wishes.type === "eip1559" || wishes.maxFeePerGas !== undefined || wishes.maxPriorityFeePerGas !== undefined;
 }
 
-interface Digest {
-  readonly tip: bigint;
-  readonly sanityLimit: bigint | null;
-}
-
-const digests = new WeakMap<FeeMarket, Digest>();
+const digests = new WeakMap<FeeMarket, { readonly tip: bigint; readonly sanityLimit: bigint | null }>();
 
 /** The medians are computed once per market: it prices everything until the next block. */
-function digest(market: FeeMarket): Digest {
+function digest(market: FeeMarket) {
   const known = digests.get(market);
   if (known !== undefined) return known;
   const fresh = {
