@@ -270,12 +270,12 @@ export type PassedAnswer =
   | { readonly kind: "error"; readonly code: number; readonly message: string; readonly data?: unknown };
 
 export class ChainUnavailable extends Error {
+  override readonly name: string = "ChainUnavailable";
   /** The endpoint is up but rate-limited (429): it will answer again soon and does not count as down. */
   readonly limited: boolean;
 
   constructor(message: string, { limited = false, ...options }: ErrorOptions & { readonly limited?: boolean } = {}) {
     super(message, options);
-    this.name = "ChainUnavailable";
     this.limited = limited;
   }
 }

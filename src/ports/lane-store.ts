@@ -259,12 +259,12 @@ export interface LaneStore {
  * timeout, worth an immediate retry.
  */
 export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
   readonly busy: boolean;
   /** The missing resource in the server's words: disk, memory, a connection slot. Null if it named none. */
   readonly lacks: string | null;
   constructor(message: string, options: ErrorOptions & { readonly busy?: boolean; readonly lacks?: string } = {}) {
     super(message, options);
-    this.name = "StoreUnavailable";
     this.busy = options.busy ?? false;
     this.lacks = options.lacks ?? null;
   }

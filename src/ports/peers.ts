@@ -71,12 +71,12 @@ export interface Peers {
 }
 
 export class PeerUnreachable extends Error {
+  override readonly name = "PeerUnreachable";
   /** True: the request never left, so nothing can have happened there. */
   readonly neverSent: boolean;
 
   constructor(message: string, neverSent: boolean, options?: ErrorOptions) {
     super(message, options);
-    this.name = "PeerUnreachable";
     this.neverSent = neverSent;
   }
 }

@@ -28,12 +28,6 @@ export interface NoticeEvidence extends Partial<ForeignUse> {
   readonly lanes?: number;
 }
 
-export interface Acknowledgement {
-  readonly by: string;
-  readonly at: Date;
-  readonly why: string;
-}
-
 export interface Notice {
   readonly noticeId: string;
   readonly kind: NoticeKind;
@@ -49,7 +43,7 @@ export interface Notice {
   readonly evidence: readonly NoticeEvidence[];
   /** When the node was back; null if it is not, or for another kind of notice. */
   readonly overAt: Date | null;
-  readonly acknowledged: Acknowledgement | null;
+  readonly acknowledged: { readonly by: string; readonly at: Date; readonly why: string } | null;
 }
 
 export const MOST_EVIDENCE = 20;

@@ -29,12 +29,6 @@ export interface Order {
   readonly seenBaseFees: readonly bigint[];
 }
 
-/** Highest price per gas. */
-export interface OrderLimits {
-  readonly relative: bigint;
-  readonly absolute: bigint;
-}
-
 export type OrderedPrice =
   | { readonly verdict: "offer"; readonly fees: Fees }
   /** The minimum replacement price is above the limit, although gas does not cost that much. */
@@ -45,7 +39,9 @@ export type OrderedPrice =
    */
   | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
 
-export function orderedPrice(order: Order, { relative, absolute }: OrderLimits): OrderedPrice {
+/** `limits`: the highest price per gas. */
+export function orderedPrice(order: Order, limits: { relative: bigint; absolute: bigint }): OrderedPrice {
+  const { relative, absolute } = limits;
   const { standing, market, seenBaseFees } = order;
   const isSure = isConfirmed(market, seenBaseFees);
   const wanted = wantedNow(order, relative, isSure);

@@ -49,7 +49,7 @@ export function judgeFirst(
   const guard = guardOf(ledger, intent);
   if (guard === null) return UNLIMITED;
   const judged = { ...intent.payload, gasCost: intent.gasCost, about, ordinal: 0, charges: [], approved };
-  return judge(guard, { ledger, at, holder: intent }, judged);
+  return judge(guard, { lane: ledger.lane, at, holder: intent }, judged);
 }
 
 /** Where there is nothing that could wait for approval: only a create does, because it has no nonce yet. */
@@ -67,7 +67,9 @@ export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: 
   const charges = guard.charges.get(tx.txId) ?? [];
   const spending = item.spends ?? signedSpending(item, charges);
   if (spending !== null) {
-    return unapproved(judge(guard, { ledger, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges }));
+    return unapproved(
+      judge(guard, { lane: ledger.lane, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges }),
+    );
   }
   return { charges: correction(charges, item).map((charge) => chargedTo(tx, charge)) };
 }
@@ -90,7 +92,7 @@ export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): 
   const guard = { ...nothingUsed(policies), use: signer };
   const keyUse = owner === null ? guard.keyUse : guard.keyUse.set(owner, key);
   const holder = { txId: "", owner };
-  return judge({ ...guard, keyUse }, { ledger: { lane }, at, holder }, { ...spends, ordinal: 0, charges });
+  return judge({ ...guard, keyUse }, { lane, at, holder }, { ...spends, ordinal: 0, charges });
 }
 
 /** What a store has to load the charges of a transaction for. */
@@ -124,19 +126,17 @@ function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">) {
   return kind === "external" || foreign === true;
 }
 
-interface Situation {
-  readonly ledger: Pick<Ledger, "lane">;
-  readonly at: Date;
-  readonly holder: Holder;
-}
-
 interface Judged extends Spending {
   readonly ordinal: number;
   readonly charges: readonly Charge[];
   readonly approved?: boolean;
 }
 
-function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged: Judged): FirstVerdict {
+function judge(
+  guard: Guard,
+  { lane, at, holder }: { lane: Lane; at: Date; holder: Holder },
+  judged: Judged,
+): FirstVerdict {
   const { value, gasCost, charges, ordinal } = judged;
   const worst = { value, cost: value + gasCost };
   const more = difference(charges, worst);

@@ -31,8 +31,11 @@ export interface LanePace {
   readonly usedBelow: number;
   /** The chain may have passed a hole since the last count. True for a new owner. */
   readonly holeLookOwed: boolean;
-  /** The hole that blocks the lane, at the last check. */
-  readonly blocking: BlockingHole | null;
+  /**
+   * The hole that blocks the lane at the last check, and the monotonic time since which it does, by the first count of
+   * this term that had not passed it.
+   */
+  readonly blocking: { readonly nonce: number; readonly sinceMs: number } | null;
   /** Head at which each hole was first found passed by the chain, while that lasts. */
   readonly passedHoles: ReadonlyMap<number, number>;
   /**
@@ -91,12 +94,6 @@ export type SignerPace =
       /** It returns something else than the requested signature. */
       readonly lies: boolean;
     };
-
-export interface BlockingHole {
-  readonly nonce: number;
-  /** Monotonic time since which it blocks the lane, by the first count of this term that had not passed it. */
-  readonly sinceMs: number;
-}
 
 const OPEN: Window = { kind: "open" };
 const THERE: SignerPace = { kind: "there" };

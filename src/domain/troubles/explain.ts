@@ -133,17 +133,13 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
     }
   }
   // To give it up is what is left where nothing else helps.
-  const isLast = ({ code }: Step) => code === "CANCEL";
-  return [...[...steps.values()].filter((step) => !isLast(step)), ...[...steps.values()].filter(isLast)];
+  const isLast = ({ code }: Step) => Number(code === "CANCEL");
+  return [...steps.values()].sort((a, b) => isLast(a) - isLast(b));
 }
 
 /** What helps against the first of them that anything helps against: the others come after it. */
 function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
-  for (const cause of causes) {
-    const steps = helpOf(situation, [cause]);
-    if (steps.length > 0) return steps;
-  }
-  return [];
+  return causes.map((cause) => helpOf(situation, [cause])).find((steps) => steps.length > 0) ?? [];
 }
 
 function stepOf(about: Situation, code: HelpCode, because: CauseCode): Step {
