@@ -1,11 +1,12 @@
 import type { Kill } from "../domain/cluster/kills.ts";
 import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
-import type { WindowLimit } from "../domain/pace/window-limits.ts";
+import type { WindowLimit } from "../domain/pace/lane-pace.ts";
 import type { PolicyRecord } from "../domain/policy/in-force.ts";
 import type { Forbidden } from "../domain/policy/policy.ts";
 import type { Amounts } from "../domain/policy/use.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { CREATE_FIELDS } from "../domain/transaction/transaction.ts";
+import type { ShownOutcome } from "../ports/chain.ts";
 import type { TransactionObject } from "../ports/codec.ts";
 import type { KeyTerms } from "../ports/key-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
@@ -18,7 +19,6 @@ import type {
   ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
-import type { ShownOutcome } from "../ports/shown-outcome.ts";
 
 export interface NoticeOrder {
   readonly noticeId: string;

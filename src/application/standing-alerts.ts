@@ -1,8 +1,7 @@
 /** Alerts about what lasts: raised once while it does, renewed when their figures change, and resolved once when it is over. */
 
 import { type LaneKey, laneKey } from "../domain/lane.ts";
-import { type AlertSubject, alertKey } from "../domain/troubles/alerts.ts";
-import { rowOf } from "../domain/troubles/table.ts";
+import { type AlertSubject, alertKey, rowOf } from "../domain/troubles/table.ts";
 import type { AlertSeverity, Telemetry } from "../ports/telemetry.ts";
 
 type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly message: string };

@@ -104,7 +104,7 @@ export function invalidWithHint(path: string, detail: string, hint: string): Fen
 }
 
 /** Refused by a policy. Nothing was counted or changed. */
-export function forbiddenBy({ rule, detail }: { readonly rule: string; readonly detail: string }): FencepostError {
+export function forbiddenBy({ rule, detail }: { rule: string; detail: string }): FencepostError {
   return new FencepostError("FORBIDDEN", detail, { rule });
 }
 
@@ -133,14 +133,8 @@ export function notLeader(detail: string, ownerUrl: string | null = null): Fence
 }
 
 export function queueFull(): FencepostError {
-  return new FencepostError("QUEUE_FULL", "too many creates are waiting; nothing was accepted", {
-    retryAfterSeconds: 1,
-  });
-}
-
-/** The resource that the database lacks, as a store error reports it: disk space, for example. */
-interface Lacking {
-  readonly lacks?: string | null;
+  const detail = "too many creates are waiting; nothing was accepted";
+  return new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
 }
 
 /**
@@ -153,7 +147,8 @@ export class DatabaseSilent extends FencepostError {
   /** `consequence`: the effect on the request. */
   constructor(consequence: string | null, cause?: unknown) {
     const then = consequence === null ? "" : `; ${consequence}`;
-    const lacks = (cause as Lacking | undefined)?.lacks ?? null;
+    // The resource that the database lacks, as a store error reports it: disk space, for example.
+    const { lacks = null } = Object(cause) as { lacks?: string | null };
     const why = lacks === null ? "the database does not answer" : `the database cannot do it: ${lacks}`;
     super("UNAVAILABLE", `${why}${then}`, { retryAfterSeconds: 1, cause });
     this.consequence = then;

@@ -10,7 +10,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { Logger } from "../adapters/system/logger.ts";
-import { backoffMs } from "../domain/pace/backoff.ts";
+import { backoffMs } from "../domain/pace/when.ts";
 import { bounded } from "../ports/clock.ts";
 import type { Service } from "./service.ts";
 import { listenForStop } from "./stop-signals.ts";

@@ -3,10 +3,7 @@ import type { BlockRef } from "../domain/chain/block-window.ts";
 import type { CountAnswer } from "../domain/chain/counts.ts";
 import type { Address, Hash, Hex } from "../domain/lane.ts";
 import type { FeeMarket, Fees } from "../domain/transaction/fees.ts";
-import type { Receipt, UnsignedTransaction } from "../domain/transaction/transaction.ts";
-import type { Call, OutcomeQuestion, Revert, ShownOutcome } from "./shown-outcome.ts";
-
-export type { Call, Revert } from "./shown-outcome.ts";
+import type { Payload, Receipt, UnsignedTransaction } from "../domain/transaction/transaction.ts";
 
 export interface Block extends BlockRef {
   readonly transactionHashes: readonly Hash[];
@@ -273,12 +270,12 @@ export type PassedAnswer =
   | { readonly kind: "error"; readonly code: number; readonly message: string; readonly data?: unknown };
 
 export class ChainUnavailable extends Error {
+  override readonly name: string = "ChainUnavailable";
   /** The endpoint is up but rate-limited (429): it will answer again soon and does not count as down. */
   readonly limited: boolean;
 
   constructor(message: string, { limited = false, ...options }: ErrorOptions & { readonly limited?: boolean } = {}) {
     super(message, options);
-    this.name = "ChainUnavailable";
     this.limited = limited;
   }
 }
@@ -293,3 +290,55 @@ export function unlessSilent<T, E>(asking: Promise<T>, otherwise: E): Promise<T 
 
 /** "failing": it does not answer. "behind": it lags behind another. "foreign": it serves another chain. */
 export type EndpointState = "up" | "failing" | "behind" | "foreign";
+
+export interface OutcomeQuestion {
+  readonly txHash: Hash;
+  /** Set if it reverted: the call, to be repeated on the state before its block. */
+  readonly replay: { readonly call: Call; readonly onBlock: number } | null;
+}
+
+/**
+ * Facts about a mined transaction that are not stored, as one endpoint shows them. For display only: nothing is decided
+ * by it.
+ */
+export interface ShownOutcome {
+  readonly blockHash: Hash;
+  /** The first logs. */
+  readonly logs: readonly ShownLog[];
+  /** Number of further logs. */
+  readonly more: number;
+  /** Null if the repeated call did not revert, or could not be made. */
+  readonly revert: Revert | null;
+}
+
+export interface ShownLog {
+  readonly address: Address;
+  readonly topics: readonly Hash[];
+  /** The first bytes; `dataLength` is the full length. */
+  readonly data: Hex;
+  readonly dataLength: number;
+  /** Set if the first topic is that of a well-known event and the rest matches its layout. */
+  readonly event: KnownEvent | null;
+}
+
+export interface KnownEvent {
+  readonly name: string;
+  /** Addresses, and numbers as digits. */
+  readonly args: readonly { readonly name: string; readonly value: string }[];
+}
+
+export interface Call extends Pick<Payload, "to" | "data" | "value" | "gas" | "accessList"> {
+  readonly from: Address;
+  /** Gas for a receiver without code, if known. Then no estimate is needed. */
+  readonly gasWithoutCode?: bigint;
+  /** Ask also whether the receiver has code. */
+  readonly asksCode?: true;
+}
+
+export interface Revert {
+  /** Name of the error or panic, if the data shows it. */
+  readonly name: string | null;
+  /** Decoded reason, if there is one. */
+  readonly message: string | null;
+  readonly data: Hex;
+}

@@ -19,7 +19,7 @@ export interface Clock {
 export async function within<T>(
   clock: Clock,
   work: Promise<T>,
-  { ms, late }: { readonly ms: number; readonly late: () => T },
+  { ms, late }: { ms: number; late: () => T },
 ): Promise<T> {
   const done = new AbortController();
   const timeout = clock.sleep(ms, done.signal).then(late);

@@ -67,10 +67,10 @@ export interface DecodedTransaction {
 
 /** `path` is relative to the payload: "function", "args.1", "bytecode". */
 export class BadEncoding extends Error {
+  override readonly name = "BadEncoding";
   readonly path: string;
   constructor(path: string, message: string) {
     super(message);
-    this.name = "BadEncoding";
     this.path = path;
   }
 }

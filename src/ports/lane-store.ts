@@ -1,3 +1,4 @@
+import type { Confirmation } from "../domain/chain/confirmations.ts";
 import type { Fence, Hash, Hex, Lane } from "../domain/lane.ts";
 import type {
   Approval,
@@ -15,9 +16,7 @@ import type {
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { Attempt, Intent, LaneTransaction, Payload } from "../domain/transaction/transaction.ts";
 
-export { BatchRefused } from "../domain/ledger/batch-refused.ts";
-export type * from "../domain/ledger/nonce-writes.ts";
-export { NotLoaded } from "../domain/ledger/part.ts";
+export { BatchRefused, NotLoaded } from "../domain/ledger/part.ts";
 export type * from "../domain/ledger/writes.ts";
 export type * from "../domain/ledger/writes.ts";
 
@@ -40,7 +39,7 @@ export interface ConfirmationsWrite extends Fenced<"confirmations"> {
    * Hash-linked, ascending. A stored block with another hash at one of these heights is a new fork: it is replaced from
    * there up.
    */
-  readonly blocks: readonly { readonly number: number; readonly hash: Hash }[];
+  readonly blocks: readonly Confirmation[];
   /** Blocks below are no longer needed and may be deleted. */
   readonly pruneBelow: number;
 }
@@ -116,7 +115,7 @@ export interface LaneSnapshot extends LoadedLane {
   /** Number of ALLOCATED rows that wait for a signature; they are read in pages. */
   readonly allocated: number;
   /** Blocks with settled transactions that are still watched: distinct heights and hashes. */
-  readonly watched: readonly { readonly number: number; readonly hash: Hash }[];
+  readonly watched: readonly Confirmation[];
   /** Open reservations, with the time left by the database's clock. */
   readonly reservations: readonly OpenReservation[];
 }
@@ -201,7 +200,7 @@ export interface SpentRequest extends Spent {
 }
 
 /** The same for a pool, on any of its lanes. */
-export type SpentOfPool = Spent & AskedOfPool;
+type SpentOfPool = Spent & AskedOfPool;
 
 /** Load of a lane, for choosing among the signers of a pool. */
 export interface LaneQueue {
@@ -260,12 +259,12 @@ export interface LaneStore {
  * timeout, worth an immediate retry.
  */
 export class StoreUnavailable extends Error {
+  override readonly name = "StoreUnavailable";
   readonly busy: boolean;
   /** The missing resource in the server's words: disk, memory, a connection slot. Null if it named none. */
   readonly lacks: string | null;
   constructor(message: string, options: ErrorOptions & { readonly busy?: boolean; readonly lacks?: string } = {}) {
     super(message, options);
-    this.name = "StoreUnavailable";
     this.busy = options.busy ?? false;
     this.lacks = options.lacks ?? null;
   }

@@ -155,9 +155,9 @@ export interface LeaseStore {
 
 /** The claimant's own instance is dead, expired or unknown, so it may not take a lane. Register a new one. */
 export class InstanceOver extends Error {
+  override readonly name = "InstanceOver";
   constructor(instanceId: string) {
     super(`instance ${instanceId} is over: register a new one`);
-    this.name = "InstanceOver";
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Kill } from "../domain/cluster/kills.ts";
 import type { FencepostError } from "../domain/errors.ts";
 import type { Address, Lane } from "../domain/lane.ts";
+import { isCount, isText } from "../domain/text/refusal.ts";
+import { STATES, type State } from "../domain/transaction/transitions.ts";
 import type { InstanceKey, InstanceRecord } from "./lease-store.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
@@ -69,12 +71,32 @@ export interface Peers {
 }
 
 export class PeerUnreachable extends Error {
+  override readonly name = "PeerUnreachable";
   /** True: the request never left, so nothing can have happened there. */
   readonly neverSent: boolean;
 
   constructor(message: string, neverSent: boolean, options?: ErrorOptions) {
     super(message, options);
-    this.name = "PeerUnreachable";
     this.neverSent = neverSent;
   }
 }
+
+/** The owner's answer to one create, received over HTTP or through the database; or a text about what is malformed. */
+export function readForwardedAnswer(fields: Readonly<Record<string, unknown>>): ForwardedAnswer | string {
+  const { outcome, txId, lane, requestId, nonce, state } = fields;
+  const isOutcome = outcome === "created" || outcome === "existing";
+  if (!isOutcome || !isText(txId) || !isLane(lane)) return "a result that is none";
+  if (!(requestId === null || isText(requestId))) return "its request id is not text";
+  if (!(nonce === null || isCount(nonce))) return "its nonce is not a number";
+  if (!isState(state)) return `its state is ${String(state)}`;
+  const { chainId, signer } = lane;
+  return { outcome, txId, lane: { chainId, signer }, requestId, nonce, state };
+}
+
+const isState = (value: unknown): value is State => STATES.some((state) => state === value);
+
+const isLane = (value: unknown): value is Lane => {
+  if (typeof value !== "object" || value === null) return false;
+  const { chainId, signer } = value as Partial<Lane>;
+  return isCount(chainId) && typeof signer === "string" && /^0x[0-9a-f]{40}$/.test(signer);
+};

@@ -31,11 +31,7 @@ export interface TransactionRecord
   readonly expiredAt?: Date;
 }
 
-export interface FirstHash {
-  readonly txId: string;
-  readonly state: State;
-  readonly txHash: Hash | null;
-}
+export interface FirstHash extends Pick<TransactionRecord, "txId" | "state">, Pick<LedgerAttempt, "txHash"> {}
 
 /** From its first claim on, the network may know it. */
 export interface AttemptRecord extends LedgerAttempt {

@@ -2,10 +2,13 @@ import type { Notice } from "../domain/cluster/notices.ts";
 import type { Limits } from "../domain/keys/principal.ts";
 import type { Hash, Lane } from "../domain/lane.ts";
 import type { NonceHolders } from "../domain/nonces/nonce-spans.ts";
-import type { ReservationState } from "../domain/transaction/reservations.ts";
-import type { State, Status } from "../domain/transaction/transitions.ts";
-import type { TroubledLane, TroubledTransaction } from "../domain/troubles/facts.ts";
+import type { Reservation } from "../domain/transaction/reservations.ts";
+import type { State } from "../domain/transaction/transitions.ts";
+import type { TroubledLane, TroubledTransaction } from "../domain/troubles/find.ts";
 import type { Trouble } from "../domain/troubles/rows.ts";
+import type { TrackedRecord } from "./lane-store.ts";
+import type { InstanceRecord, Registered } from "./lease-store.ts";
+import type { TransactionRecord } from "./query-store.ts";
 
 /** The database's facts about everything that needs a person. Each list has a limit; `more` is the number left out. */
 export interface Troubles {
@@ -35,26 +38,13 @@ export interface Pulse {
 }
 
 /** The oldest transaction of a chain that has a nonce and no outcome. */
-export interface OldestOpen {
+export interface OldestOpen extends Pick<TrackedRecord, "txId" | "nonce" | "createdAt"> {
   readonly lane: Lane;
-  readonly txId: string;
-  readonly nonce: number;
-  readonly createdAt: Date;
 }
 
-export interface FoundTransaction extends Status {
-  readonly lane: Lane;
-  readonly txId: string;
-  readonly requestId: string | null;
-  readonly nonce: number | null;
-}
+export type FoundTransaction = Pick<TransactionRecord, "lane" | "txId" | "requestId" | "nonce" | "state" | "subState">;
 
-export interface FoundReservation {
-  readonly lane: Lane;
-  readonly reservationId: string;
-  readonly nonce: number;
-  readonly state: ReservationState;
-}
+export type FoundReservation = Pick<Reservation, "lane" | "reservationId" | "nonce" | "state">;
 
 /** Each field is looked up by its own index; absent: not looked for. `from` is included, `to` excluded. */
 export interface SearchTerms {
@@ -95,20 +85,14 @@ export interface TakeoverRecord {
   readonly at: Date;
 }
 
-export interface PastInstance {
-  readonly nodeId: string;
-  readonly instanceId: string;
-  readonly version: string;
-  readonly startedAt: Date;
-  readonly heartbeatAt: Date;
+export interface PastInstance
+  extends Pick<InstanceRecord, "nodeId" | "instanceId" | "version" | "startedAt" | "heartbeatAt"> {
   readonly state: "alive" | "draining" | "expired" | "gone";
 }
 
-export interface PastDatabase {
-  readonly epoch: number;
+export interface PastDatabase extends Pick<Registered, "epoch" | "mayHaveLost"> {
   readonly systemIdentifier: string;
   readonly timeline: string;
-  readonly mayHaveLost: boolean;
   readonly seenAt: Date;
 }
 

@@ -1,5 +1,5 @@
 import type { SubmitAnswer } from "../domain/chain/answers.ts";
-import type { AlertSeverity } from "../domain/troubles/alerts.ts";
+import type { AlertSeverity } from "../domain/troubles/table.ts";
 import type { TransactionRecord } from "./query-store.ts";
 
 export const STUCK_ACTIONS = ["NOOP", "CANCEL", "REPLACE", "PLACEHOLDER"] as const;

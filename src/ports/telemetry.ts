@@ -3,12 +3,12 @@ import type { Hash, Lane } from "../domain/lane.ts";
 import type { SuspendedBy } from "../domain/ledger/index.ts";
 import type { ReservationState } from "../domain/transaction/reservations.ts";
 import type { State, SubState, TransitionEvent } from "../domain/transaction/transitions.ts";
-import type { AlertSeverity, AlertSubject } from "../domain/troubles/alerts.ts";
+import type { AlertSeverity, AlertSubject } from "../domain/troubles/table.ts";
 import type { EndpointState } from "./chain.ts";
 import type { Acquisition, DeathEvidence } from "./lease-store.ts";
 import type { StuckAction } from "./stuck-hook.ts";
 
-export type { AlertSeverity } from "../domain/troubles/alerts.ts";
+export type { AlertSeverity } from "../domain/troubles/table.ts";
 export type { EndpointState } from "./chain.ts";
 
 type OfLane = { lane: Lane };

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { protectionsIn, protectionsPage, testFiles } from "../../scripts/protections.mjs";
-import { ALERT_CODES } from "../../src/domain/troubles/alerts.ts";
+import { ALERT_CODES } from "../../src/domain/troubles/table.ts";
 import { type NamedTest, type PageRow, rowsOf, testsIn } from "./rules/promises.ts";
 import { ROOT, readText } from "./tree.ts";
 

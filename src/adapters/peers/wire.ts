@@ -5,8 +5,8 @@ import { type FencepostError, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { jsonText } from "../../domain/text/json-text.ts";
 import { errorFrom } from "../../domain/text/refusal.ts";
-import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer, LaneRequest } from "../../ports/peers.ts";
+import { readForwardedAnswer } from "../../ports/peers.ts";
 
 /** The answer is malformed, so the outcome is unknown. */
 function notAnAnswer(detail: string) {

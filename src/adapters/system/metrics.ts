@@ -2,7 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import { isTaken } from "../../domain/chain/answers.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { isFinal } from "../../domain/transaction/transitions.ts";
-import { ALERT_CODES } from "../../domain/troubles/alerts.ts";
+import { ALERT_CODES } from "../../domain/troubles/table.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 import type { TelemetrySink } from "./telemetry.ts";
 

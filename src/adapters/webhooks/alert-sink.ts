@@ -7,7 +7,7 @@
 import { defined } from "../../domain/defined.ts";
 import type { Checksum } from "../../domain/text/checksum.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
-import { alertKey } from "../../domain/troubles/alerts.ts";
+import { alertKey } from "../../domain/troubles/table.ts";
 import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import type { AlertSeverity, TelemetryEvent } from "../../ports/telemetry.ts";

@@ -1,4 +1,4 @@
-import { type BackoffRule, backoffMs } from "../../domain/pace/backoff.ts";
+import { type BackoffRule, backoffMs } from "../../domain/pace/when.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 

@@ -12,8 +12,8 @@ import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { jsonText } from "../../domain/text/json-text.ts";
 import { errorFrom } from "../../domain/text/refusal.ts";
 import type { Intent } from "../../domain/transaction/transaction.ts";
-import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer } from "../../ports/peers.ts";
+import { readForwardedAnswer } from "../../ports/peers.ts";
 import type { Result } from "./delivery.ts";
 import type { PendingRequests } from "./pending-requests.ts";
 

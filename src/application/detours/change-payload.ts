@@ -11,7 +11,7 @@ import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { bounded, refuseOverCeiling } from "../../domain/fees/ceilings.ts";
 import { withMargin } from "../../domain/fees/gas.ts";
-import { leastInPlaceOf, type Offer, reaches } from "../../domain/fees/replacement.ts";
+import { leastInPlaceOf, type Offer, reaches } from "../../domain/fees/repricing.ts";
 import type { Address } from "../../domain/lane.ts";
 import { attemptToSend, repricedKind } from "../../domain/transaction/attempts.ts";
 import { envelopeFor, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";

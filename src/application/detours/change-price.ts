@@ -14,8 +14,7 @@ import {
   repricingLimit,
 } from "../../domain/fees/ceilings.ts";
 import { type OrderedPrice, orderedPrice } from "../../domain/fees/ordered-price.ts";
-import { leastReplacement } from "../../domain/fees/replacement.ts";
-import { covers, highestOffer } from "../../domain/fees/repricing.ts";
+import { covers, highestOffer, leastReplacement } from "../../domain/fees/repricing.ts";
 import { isSendable } from "../../domain/transaction/attempts.ts";
 import {
   baseFeeNow,

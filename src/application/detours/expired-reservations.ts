@@ -8,8 +8,7 @@
  */
 import { highestCount } from "../../domain/chain/counts.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
-import { callersLookedFor, repairsLimited } from "../../domain/pace/lane-pace.ts";
-import { isThrough } from "../../domain/pace/search.ts";
+import { callersLookedFor, isThrough, repairsLimited } from "../../domain/pace/lane-pace.ts";
 import { isDue } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { ChainContext } from "../chain/chain-context.ts";

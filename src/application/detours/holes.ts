@@ -13,7 +13,7 @@ import { watchDepth } from "../../domain/chain/finality.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
 import { headStands } from "../../domain/pace/count-events.ts";
-import type { StandingHead } from "../../domain/pace/count-pace.ts";
+import type { StandingHead } from "../../domain/pace/lane-pace.ts";
 import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/lane-pace.ts";
 import { scheduled } from "../../domain/pace/transaction-pace.ts";
 import { AT_ONCE } from "../../domain/pace/when.ts";

@@ -1,5 +1,5 @@
 import { type FeeLimit, limitInWords } from "../../domain/fees/ceilings.ts";
-import type { AlertCode } from "../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../domain/troubles/table.ts";
 import type { LaneWriterPorts } from "./lane-writer.ts";
 import type { OwnedLane } from "./owned-lane.ts";
 import { establish, type FactCode, type Tracked } from "./tracked.ts";

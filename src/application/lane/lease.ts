@@ -14,7 +14,7 @@
  */
 
 import { LOOKS_APART_MS, type OwnSession } from "../../domain/chain/witness.ts";
-import type { AlertCode } from "../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../domain/troubles/table.ts";
 import { BatchRefused, HistoryChanged, StoreUnavailable } from "../../ports/lane-store.ts";
 import { type InstanceRegistration, type LeaseStore, SchemaTooNew } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";

@@ -5,7 +5,7 @@
 
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
-import type { AlertCode } from "../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../domain/troubles/table.ts";
 import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import { StandingAlerts } from "../standing-alerts.ts";

@@ -1,7 +1,7 @@
 /**
  * An order that its giver named by a key (`Idempotency-Key`) is carried out once: whoever repeats it, after whatever
  * silence, at whichever node, gets the transaction or the lane as it stands. The key is written in the commit that carries
- * the order out (domain/ledger/order-keys.ts).
+ * the order out (domain/ledger/draft.ts).
  *
  * Reads: keys. Writes: nothing. A crash leaves the key and what was done under it, or neither.
  */

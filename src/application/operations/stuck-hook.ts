@@ -2,7 +2,7 @@ import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { LaneKey } from "../../domain/lane.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
 import type { Fees } from "../../domain/transaction/fees.ts";
-import type { AlertCode } from "../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../domain/troubles/table.ts";
 import { within } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";

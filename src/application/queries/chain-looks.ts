@@ -4,11 +4,11 @@
  * endpoint next to nothing. Nothing is kept, and nothing decided by it.
  */
 import { FencepostError } from "../../domain/errors.ts";
+import type { OutcomeQuestion } from "../../ports/chain.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { within } from "../../ports/clock.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
-import type { OutcomeQuestion } from "../../ports/shown-outcome.ts";
 import type { ChainLook, LookKind } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 

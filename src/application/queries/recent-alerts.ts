@@ -2,10 +2,10 @@
  * Rows of alerts that no state shows. An alert that lasts is shown until it is resolved, with the figures of the last look; one of a
  * moment is shown as past, for a quarter of an hour after it was last raised. Alerts that end with a state have rows of their own.
  */
-import { type AlertSubject, alertKey } from "../../domain/troubles/alerts.ts";
+
 import { NOWHERE, type Trouble } from "../../domain/troubles/rows.ts";
-import { TROUBLES } from "../../domain/troubles/table.ts";
-import { sentence } from "../../domain/troubles/words.ts";
+import { type AlertSubject, alertKey, TROUBLES } from "../../domain/troubles/table.ts";
+import { inSentence } from "../../domain/troubles/words.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
 
@@ -71,5 +71,5 @@ function troubleOf(alert: Alert, since: Date): Trouble {
 }
 
 function figuresOf(message: string, asOf: Date): Pick<Trouble, "sentence" | "asOf"> {
-  return { sentence: sentence(message.replace(/[.]$/, "")), asOf };
+  return { sentence: inSentence(message.replace(/[.]$/, "")), asOf };
 }

@@ -14,8 +14,8 @@
  */
 
 import { type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
-import { backoffMs } from "../../domain/pace/backoff.ts";
 import { Departures, Flow } from "../../domain/pace/departures.ts";
+import { backoffMs } from "../../domain/pace/when.ts";
 import {
   BatchRefused,
   HistoryChanged,

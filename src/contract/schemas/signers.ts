@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { HOLE_CAUSES } from "../../domain/nonces/holes.ts";
-import { WINDOW_LIMITS } from "../../domain/pace/window-limits.ts";
+import { WINDOW_LIMITS } from "../../domain/pace/lane-pace.ts";
 import { STATES } from "../../domain/transaction/transitions.ts";
 import { Address, After, ChainId, Decimal, InstanceId, NodeId, Nonce, Timestamp, TxId } from "./scalars.ts";
 import {

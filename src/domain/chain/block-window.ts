@@ -31,7 +31,7 @@ export class BlockWindow {
    */
   static of(blocks: readonly BlockRef[]): BlockWindow {
     assertLinked(blocks);
-    return new BlockWindow(blocks.map(({ number, hash, parentHash }) => ({ number, hash, parentHash })));
+    return new BlockWindow(blocks.map(bare));
   }
 
   get tip(): BlockRef | null {
@@ -82,9 +82,12 @@ export class BlockWindow {
     if (!this.contains({ number: first.number - 1, hash: first.parentHash })) return null;
     const kept = this.blocks.filter((block) => block.number < first.number);
     const removed = this.blocks.filter((block) => block.number >= first.number).reverse();
-    const fresh = added.map(({ number, hash, parentHash }) => ({ number, hash, parentHash }));
-    return { window: new BlockWindow([...kept, ...fresh].slice(-capacity)), added, removed };
+    return { window: new BlockWindow([...kept, ...added.map(bare)].slice(-capacity)), added, removed };
   }
+}
+
+function bare({ number, hash, parentHash }: BlockRef): BlockRef {
+  return { number, hash, parentHash };
 }
 
 /** Ascending, contiguous, each the parent of the next. */
@@ -95,6 +98,6 @@ export function isLinked(blocks: readonly BlockRef[]): boolean {
   });
 }
 
-function assertLinked(blocks: readonly BlockRef[]): void {
+function assertLinked(blocks: readonly BlockRef[]) {
   if (!isLinked(blocks)) throw new Error(`blocks ${blocks.map((block) => block.number).join(", ")} are not one chain`);
 }

@@ -51,6 +51,6 @@ export function highestCount(answers: readonly CountAnswer[]): number {
   return Math.max(0, ...answers.map((answer) => (answer.kind === "silent" ? 0 : answer.count)));
 }
 
-function moreThanHalf({ length }: readonly CountAnswer[]): number {
+function moreThanHalf({ length }: readonly CountAnswer[]) {
   return Math.floor(length / 2) + 1;
 }

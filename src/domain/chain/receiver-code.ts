@@ -15,7 +15,7 @@ const BYTES = /[0-9a-f]{2}/g;
 const ZEROS_OF_A_CHOSEN_ONE = 16;
 
 /** The zero address is no contract, and usually an unset variable. */
-function isChosen(address: Address): boolean {
+function isChosen(address: Address) {
   const zeros =
     address
       .slice(2)

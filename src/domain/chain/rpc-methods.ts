@@ -4,55 +4,18 @@
  */
 
 /** Reads of execution-apis and geth that viem, ethers, web3.py, web3.js and cast use. */
-export const READ_METHODS: ReadonlySet<string> = new Set([
-  "eth_baseFee",
-  "eth_blobBaseFee",
-  "eth_blockNumber",
-  "eth_call",
-  "eth_coinbase",
-  "eth_config",
-  "eth_createAccessList",
-  "eth_estimateGas",
-  "eth_feeHistory",
-  "eth_gasPrice",
-  "eth_getBalance",
-  "eth_getBlockByHash",
-  "eth_getBlockByNumber",
-  "eth_getBlockReceipts",
-  "eth_getBlockTransactionCountByHash",
-  "eth_getBlockTransactionCountByNumber",
-  "eth_getCode",
-  "eth_getFilterChanges",
-  "eth_getFilterLogs",
-  "eth_getHeaderByHash",
-  "eth_getHeaderByNumber",
-  "eth_getLogs",
-  "eth_getProof",
-  "eth_getRawTransactionByBlockHashAndIndex",
-  "eth_getRawTransactionByBlockNumberAndIndex",
-  "eth_getRawTransactionByHash",
-  "eth_getStorageAt",
-  "eth_getTransactionByBlockHashAndIndex",
-  "eth_getTransactionByBlockNumberAndIndex",
-  "eth_getTransactionByHash",
-  "eth_getTransactionCount",
-  "eth_getTransactionReceipt",
-  "eth_getUncleByBlockHashAndIndex",
-  "eth_getUncleByBlockNumberAndIndex",
-  "eth_getUncleCountByBlockHash",
-  "eth_getUncleCountByBlockNumber",
-  "eth_hashrate",
-  "eth_maxPriorityFeePerGas",
-  "eth_mining",
-  "eth_newBlockFilter",
-  "eth_newFilter",
-  "eth_newPendingTransactionFilter",
-  "eth_protocolVersion",
-  "eth_simulateV1",
-  "eth_syncing",
-  "eth_uninstallFilter",
-  "web3_clientVersion",
-]);
+export const READ_METHODS: ReadonlySet<string> = new Set(
+  `eth_baseFee eth_blobBaseFee eth_blockNumber eth_call eth_coinbase eth_config eth_createAccessList
+  eth_estimateGas eth_feeHistory eth_gasPrice eth_getBalance eth_getBlockByHash eth_getBlockByNumber
+  eth_getBlockReceipts eth_getBlockTransactionCountByHash eth_getBlockTransactionCountByNumber eth_getCode
+  eth_getFilterChanges eth_getFilterLogs eth_getHeaderByHash eth_getHeaderByNumber eth_getLogs eth_getProof
+  eth_getRawTransactionByBlockHashAndIndex eth_getRawTransactionByBlockNumberAndIndex eth_getRawTransactionByHash
+  eth_getStorageAt eth_getTransactionByBlockHashAndIndex eth_getTransactionByBlockNumberAndIndex
+  eth_getTransactionByHash eth_getTransactionCount eth_getTransactionReceipt eth_getUncleByBlockHashAndIndex
+  eth_getUncleByBlockNumberAndIndex eth_getUncleCountByBlockHash eth_getUncleCountByBlockNumber eth_hashrate
+  eth_maxPriorityFeePerGas eth_mining eth_newBlockFilter eth_newFilter eth_newPendingTransactionFilter
+  eth_protocolVersion eth_simulateV1 eth_syncing eth_uninstallFilter web3_clientVersion`.split(/\s+/),
+);
 
 /** Default limit on the blocks of a log filter. */
 export const USUAL_LOGS_RANGE = 10_000;

@@ -43,10 +43,10 @@ export function afterSignature(before: KeyHealth | undefined, nowMs: number, lea
   return { ...HEALTHY, mark: { atMs: before.mark.atMs, untilMs: nowMs } };
 }
 
-function wasMarked({ mark }: KeyHealth, nowMs: number, leaseMs: number): boolean {
+function wasMarked({ mark }: KeyHealth, nowMs: number, leaseMs: number) {
   return mark !== null && nowMs - mark.atMs < LEASES_OF_A_MARK * leaseMs;
 }
 
-function spanMs(marks: number, leaseMs: number): number {
+function spanMs(marks: number, leaseMs: number) {
   return LEASES_OF_A_MARK * leaseMs * 2 ** Math.min(marks - 1, MOST_DOUBLINGS);
 }

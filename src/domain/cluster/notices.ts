@@ -28,12 +28,6 @@ export interface NoticeEvidence extends Partial<ForeignUse> {
   readonly lanes?: number;
 }
 
-export interface Acknowledgement {
-  readonly by: string;
-  readonly at: Date;
-  readonly why: string;
-}
-
 export interface Notice {
   readonly noticeId: string;
   readonly kind: NoticeKind;
@@ -49,23 +43,19 @@ export interface Notice {
   readonly evidence: readonly NoticeEvidence[];
   /** When the node was back; null if it is not, or for another kind of notice. */
   readonly overAt: Date | null;
-  readonly acknowledged: Acknowledgement | null;
+  readonly acknowledged: { readonly by: string; readonly at: Date; readonly why: string } | null;
 }
 
 export const MOST_EVIDENCE = 20;
 /** Number of acknowledged notices kept per lane or node. */
 export const MOST_ACKNOWLEDGED = 100;
 
-export function isOpen({ acknowledged, overAt }: Pick<Notice, "acknowledged" | "overAt">): boolean {
-  return acknowledged === null && overAt === null;
-}
-
 export function timesOf({ nonce, through }: Pick<ForeignUse, "nonce" | "through">): number {
   return through - nonce + 1;
 }
 
 /** A node that was shutting down with no lanes left did not vanish. */
-export function isVanished({ draining, lanes }: { readonly draining: boolean; readonly lanes: number }): boolean {
+export function isVanished({ draining, lanes }: { draining: boolean; lanes: number }): boolean {
   return !draining || lanes > 0;
 }
 

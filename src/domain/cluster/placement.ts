@@ -1,5 +1,4 @@
-import { type Address, compareLanes, type Lane, type LaneKey, laneKey } from "../lane.ts";
-import { affinity } from "../nonces/rendezvous.ts";
+import { type Address, affinity, compareLanes, type Lane, type LaneKey, laneKey } from "../lane.ts";
 
 /** A live instance, with the facts that placement uses. */
 export interface Member {
@@ -44,7 +43,7 @@ function preferring(isPreferred: (member: Member) => boolean, members: readonly 
 }
 
 /** It did not lose its lanes by silence. */
-function isSteady({ standsBack }: Member): boolean {
+function isSteady({ standsBack }: Member) {
   return !standsBack;
 }
 

@@ -26,16 +26,11 @@ export interface OldRow {
   readonly updatedAt: Date;
 }
 
-/**
- * The database's current time, the retention, and the time of the oldest completion in the feed; null if there is none.
- */
-export interface Moment {
-  readonly now: Date;
-  readonly ageMs: number;
-  readonly oldestInFeed: Date | null;
-}
-
-export function mayLeave({ state, live, updatedAt }: OldRow, { now, ageMs, oldestInFeed }: Moment): boolean {
+/** `now`: of the database. `ageMs`: the retention. `oldestInFeed`: time of its oldest completion; null if it has none. */
+export function mayLeave(
+  { state, live, updatedAt }: OldRow,
+  { now, ageMs, oldestInFeed }: { now: Date; ageMs: number; oldestInFeed: Date | null },
+): boolean {
   if (live || !isSettled(state)) return false;
   const kept = Math.min(now.getTime() - ageMs, oldestInFeed?.getTime() ?? Number.POSITIVE_INFINITY);
   return updatedAt.getTime() < kept - BEHIND_ITS_COMPLETION_MS;

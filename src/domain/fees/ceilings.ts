@@ -5,7 +5,7 @@
  */
 
 import { FencepostError } from "../errors.ts";
-import { type Fees, type FeeWishes, feeCap, under } from "../transaction/fees.ts";
+import { type Fees, type FeeWishes, feeCap, larger, smaller, under } from "../transaction/fees.ts";
 import type { UnsignedTransaction } from "../transaction/transaction.ts";
 import { listedCeilings, UNKNOWN_CHAIN } from "./default-ceilings.ts";
 
@@ -69,7 +69,7 @@ export function worstCost(
   { value, gas }: { value: bigint; gas?: bigint },
 ): bigint {
   const byPrice = gas === undefined ? gasCost : gas * feePerGas;
-  const most = value + (byPrice < gasCost ? byPrice : gasCost);
+  const most = value + smaller(byPrice, gasCost);
   return cost !== null && cost < most && cost >= value ? cost : most;
 }
 
@@ -104,13 +104,13 @@ export interface Priced {
 export function priceUnder(ceilings: Ceilings, content: Content, wanted: Fees): Priced {
   const limit = feeLimit(ceilings, content);
   if (feeCap(wanted) <= limit.most) return { fees: wanted, reached: null };
-  return { fees: under(wanted, limit.most < 0n ? 0n : limit.most), reached: limit };
+  return { fees: under(wanted, larger(limit.most, 0n)), reached: limit };
 }
 
 /** Fees that a caller or operator named are refused above a ceiling. To lower them silently would be a guess. */
 export function refuseOverCeiling(ceilings: Ceilings, content: Content, wishes: FeeWishes): void {
   const { gasPrice = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = wishes;
-  const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce((a, b) => (a > b ? a : b));
+  const cap = [gasPrice, maxFeePerGas, maxPriorityFeePerGas].reduce(larger);
   const limit = feeLimit(ceilings, content);
   if (cap > limit.most) throw overCeiling(ceilings, content, cap, limit);
 }
@@ -143,7 +143,7 @@ export function overCeiling(ceilings: Ceilings, content: Content, cap: bigint, l
 
 /** Names the ceiling and the setting to change. */
 export function limitInWords(limit: FeeLimit): string {
-  return `the ceiling of ${limit.most < 0n ? 0n : limit.most} wei per gas (${sourceInWords(limit)})`;
+  return `the ceiling of ${larger(limit.most, 0n)} wei per gas (${sourceInWords(limit)})`;
 }
 
 export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
@@ -152,6 +152,6 @@ export function sourceInWords({ variable, timesFirst }: FeeLimit): string {
 }
 
 /** Remainder of an amount per gas; negative if it is overdrawn. */
-function shared(amount: bigint, gas: bigint): bigint {
+function shared(amount: bigint, gas: bigint) {
   return amount < 0n ? -1n : amount / (gas > 0n ? gas : 1n);
 }

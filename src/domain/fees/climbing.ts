@@ -4,7 +4,7 @@
  * blocks without it, after every endpoint got the previous one (broadcast.ts sends a repriced payload to all).
  */
 import { type Asked, baseFeeNow, type FeeMarket, type Fees, larger, smaller, tipFor } from "../transaction/fees.ts";
-import { covers } from "./repricing.ts";
+import { covers, priceAt } from "./repricing.ts";
 
 /**
  * Number of blocks before the next step. Three steps reach the higher market after six blocks. On chains with several
@@ -16,7 +16,9 @@ export const PASSED_OVER = { blocks: 2, ms: 1_000 } as const;
 export function nextStep(standing: Fees, market: FeeMarket): Fees | null {
   if (market.dearer === undefined) return null;
   const hasBaseFee = market.baseFees.length > 0;
-  const offers = steps(market, market.dearer).map((asked) => offerFor(standing, hasBaseFee, asked));
+  const offers = steps(market, market.dearer).map((asked) =>
+    priceAt(standing, hasBaseFee ? asked.baseFee : undefined, asked),
+  );
   return offers.find((fees) => !covers(standing, fees)) ?? null;
 }
 
@@ -39,15 +41,8 @@ function steps(market: FeeMarket, dearer: Asked): readonly Asked[] {
   return [first, second, dearer];
 }
 
-function offerFor(like: Fees, hasBaseFee: boolean, { baseFee, tip, gasPrice }: Asked): Fees {
-  if (like.type !== "eip1559")
-    return { type: like.type, gasPrice: hasBaseFee ? larger(gasPrice, baseFee + tip) : gasPrice };
-  if (!hasBaseFee) return { type: "eip1559", maxFeePerGas: gasPrice, maxPriorityFeePerGas: gasPrice };
-  return { type: "eip1559", maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip };
-}
-
 /** Geometric mean: the same factor from both. */
-function between(low: bigint, high: bigint): bigint {
+function between(low: bigint, high: bigint) {
   const product = larger(low, 1n) * larger(high, 1n);
   let root = 1n << BigInt(Math.ceil(product.toString(2).length / 2));
   for (let next = (root + product / root) >> 1n; next < root; next = (root + product / root) >> 1n) root = next;

@@ -85,7 +85,7 @@ export function plainTransferGas(chainId: number, payload: Pick<Payload, "to" | 
   return EXACT_TRANSFER_CHAINS.has(chainId) ? intrinsicGas(payload) : null;
 }
 
-function isReserved(address: Address): boolean {
+function isReserved(address: Address) {
   return BigInt(address) <= LAST_RESERVED_ADDRESS;
 }
 

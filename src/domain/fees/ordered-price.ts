@@ -6,9 +6,18 @@
  * to the ceilings (`absolute`), the newest followed block must have cost at least half as much: that is an independent
  * answer. Tips are in no header, and stay under `relative`.
  */
-import { baseFeeNow, type FeeMarket, type Fees, feeCap, larger, smaller, tipFor, under } from "../transaction/fees.ts";
-import { leastReplacement } from "./replacement.ts";
-import { covers, higher, isBelowMarket, tipOf, tipTaken } from "./repricing.ts";
+import {
+  baseFeeNow,
+  type FeeMarket,
+  type Fees,
+  feeCap,
+  larger,
+  smaller,
+  tipFor,
+  tipOf,
+  under,
+} from "../transaction/fees.ts";
+import { covers, higher, isBelowMarket, leastReplacement, priceAt, tipTaken } from "./repricing.ts";
 
 export interface Order {
   /** Price in this envelope. */
@@ -18,12 +27,6 @@ export interface Order {
   readonly market: FeeMarket;
   /** Base fees of the followed blocks, oldest first; empty on chains without base fees. */
   readonly seenBaseFees: readonly bigint[];
-}
-
-/** Highest price per gas. */
-export interface OrderLimits {
-  readonly relative: bigint;
-  readonly absolute: bigint;
 }
 
 export type OrderedPrice =
@@ -36,7 +39,9 @@ export type OrderedPrice =
    */
   | { readonly verdict: "unconfirmed"; readonly needed: Fees; readonly allowed: Fees | null };
 
-export function orderedPrice(order: Order, { relative, absolute }: OrderLimits): OrderedPrice {
+/** `limits`: the highest price per gas. */
+export function orderedPrice(order: Order, limits: { relative: bigint; absolute: bigint }): OrderedPrice {
+  const { relative, absolute } = limits;
   const { standing, market, seenBaseFees } = order;
   const isSure = isConfirmed(market, seenBaseFees);
   const wanted = wantedNow(order, relative, isSure);
@@ -53,13 +58,13 @@ export function orderedPrice(order: Order, { relative, absolute }: OrderLimits):
 }
 
 /** A base fee doubles in six blocks at the fastest (EIP-1559), so the newest block limits the next ones. */
-function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]): boolean {
+function isConfirmed(market: FeeMarket, seenBaseFees: readonly bigint[]) {
   const [now, newest] = [baseFeeNow(market), seenBaseFees.at(-1)];
   return now !== undefined && newest !== undefined && now <= newest * 2n;
 }
 
 /** An operator's own price needs no confirmation. */
-function isFixed({ offer }: FeeMarket): boolean {
+function isFixed({ offer }: FeeMarket) {
   return offer?.isFixed === true;
 }
 
@@ -73,21 +78,16 @@ function wantedNow({ like, market }: Order, relative: bigint, isSure: boolean): 
   return higher(isSure ? chains : under(chains, 0n), under(advised, maxFeePerGas));
 }
 
-/**
- * Twice the base fee covers six full blocks in a row. A legacy payload pays its whole price, so it gets no more either.
- */
+/** No gas price raises a legacy payload above what a dynamic fee would offer. */
 function takenNow(like: Fees, market: FeeMarket, relative: bigint): Fees {
-  const { gasPrice } = market;
   const baseFee = baseFeeNow(market);
-  if (baseFee === undefined) return higher(under(like, 0n), { type: "legacy", gasPrice });
   const tip = smaller(larger(tipFor(market), tipTaken(market)), relative);
-  const cap = baseFee * 2n + tip;
-  if (like.type !== "eip1559") return { type: like.type, gasPrice: smaller(larger(gasPrice, baseFee + tip), cap) };
-  return { type: "eip1559", maxFeePerGas: cap, maxPriorityFeePerGas: tip };
+  const price = priceAt(like, baseFee, { tip, gasPrice: market.gasPrice });
+  return baseFee === undefined ? price : under(price, baseFee * 2n + tip);
 }
 
 /** The current offer does not pay for the next block: then the minimum replacement price is needed. */
-function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket): boolean {
+function isShort(standing: Fees | null, wanted: Fees, market: FeeMarket) {
   const price = wanted.type === "eip1559" ? (baseFeeNow(market) ?? 0n) + tipOf(wanted) : feeCap(wanted);
   return standing !== null && feeCap(standing) < price;
 }

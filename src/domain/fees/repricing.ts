@@ -1,14 +1,16 @@
 import { messageOf } from "../text/thrown.ts";
 import {
+  type Asked,
   baseFeeNow,
   type FeeMarket,
   type Fees,
   feeCap,
+  feesLike,
   larger,
   mapFees,
   median,
-  type Offer,
   smaller,
+  tipOf,
   under,
 } from "../transaction/fees.ts";
 import type { Attempt } from "../transaction/transaction.ts";
@@ -38,7 +40,7 @@ export interface RepricingStrategy {
   propose(view: RepricingView): Fees | null;
 }
 
-/** geth's default; others need the same or less. Blob transactions need twice as much: replacement.ts. */
+/** geth's default; others need the same or less. Blob transactions need twice as much. */
 const REPLACEMENT_PERCENT = 10n;
 /** A node that called the offer underpriced may need more than a tenth (OpenEthereum: an eighth). */
 const REFUSED_PERCENT = 25n;
@@ -49,7 +51,7 @@ export const marketRepricing: RepricingStrategy = {
   name: "market",
   propose(view) {
     const wanted = atMarket(view.standing, view.market);
-    if (view.refused) return higher(scale(view.standing, 100n + REFUSED_PERCENT), wanted);
+    if (view.refused) return higher(scale(view.standing, REFUSED_PERCENT), wanted);
     return isBelowMarket(view.standing, view.market) ? wanted : null;
   },
 };
@@ -57,7 +59,7 @@ export const marketRepricing: RepricingStrategy = {
 /** Adds a share of the first offer each time, independent of the market. */
 export function linearRepricing(stepPercent = 25): RepricingStrategy {
   const step = BigInt(Math.max(1, Math.round(stepPercent)));
-  return { name: "linear", propose: ({ first, attempts }) => scale(first, 100n + step * BigInt(attempts)) };
+  return { name: "linear", propose: ({ first, attempts }) => scale(first, step * BigInt(attempts)) };
 }
 
 /**
@@ -108,11 +110,11 @@ export function reprice(strategy: RepricingStrategy, view: RepricingView, ceilin
   const own = strategy.propose(view);
   const proposed = own !== null && view.step !== undefined ? higher(own, view.step) : (own ?? view.step ?? null);
   if (proposed === null) return { verdict: "keep" };
-  const least = scale(view.standing, 100n + (view.refused ? REFUSED_PERCENT : REPLACEMENT_PERCENT));
-  const wanted = higher(least, sameKind(view.standing, proposed));
+  const least = view.refused ? scale(view.standing, REFUSED_PERCENT) : leastReplacement(view.standing);
+  const wanted = higher(least, proposed);
   const fees = under(wanted, ceiling);
   // Both prices must rise, or a node calls it underpriced (geth: PriceBump checks tip and cap).
-  if (!covers(fees, scale(view.standing, 100n + REPLACEMENT_PERCENT))) {
+  if (!covers(fees, leastReplacement(view.standing))) {
     return { verdict: "ceiling", needed: feeCap(least) };
   }
   return { verdict: "reprice", fees, reached: feeCap(wanted) > ceiling && isBelowMarket(fees, view.market) };
@@ -136,22 +138,22 @@ export function isBelowMarket(fees: Fees, market: FeeMarket): boolean {
   return room < 0n || smaller(tipOf(fees), room) < tipTaken(market);
 }
 
-/** Current price of a first attempt: twice the base fee covers six full blocks in a row. */
+/** Current price of a first attempt, by the advice if there is any. */
 function atMarket(like: Fees, market: FeeMarket): Fees {
-  const baseFee = baseFeeNow(market);
-  if (market.offer !== undefined) return sameKind(like, asAdvised(market, market.offer));
-  if (like.type !== "eip1559") {
-    return { ...like, gasPrice: larger(market.gasPrice, baseFee === undefined ? 0n : baseFee + tipTaken(market)) };
-  }
-  if (baseFee === undefined) {
-    return { type: "eip1559", maxFeePerGas: market.gasPrice, maxPriorityFeePerGas: market.gasPrice };
-  }
-  const tip = tipTaken(market);
-  return { type: "eip1559", maxFeePerGas: baseFee * 2n + tip, maxPriorityFeePerGas: tip };
+  const { offer, gasPrice } = market;
+  const tip = offer?.maxPriorityFeePerGas ?? tipTaken(market);
+  if (offer === undefined) return priceAt(like, baseFeeNow(market), { tip, gasPrice });
+  return feesLike(like, offer.maxFeePerGas, smaller(tip, offer.maxFeePerGas));
 }
 
-function asAdvised(market: FeeMarket, { maxFeePerGas, maxPriorityFeePerGas = tipTaken(market) }: Offer): Fees {
-  return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(maxPriorityFeePerGas, maxFeePerGas) };
+/**
+ * Twice the base fee covers six full blocks in a row. A legacy payload pays its whole price, so it gets no more than the
+ * market asks. Without a base fee, the gas price is all.
+ */
+export function priceAt(like: Fees, baseFee: bigint | undefined, { tip, gasPrice }: Omit<Asked, "baseFee">): Fees {
+  if (baseFee === undefined) return feesLike(like, gasPrice, gasPrice);
+  const cap = like.type === "eip1559" ? baseFee * 2n + tip : larger(gasPrice, baseFee + tip);
+  return feesLike(like, cap, tip);
 }
 
 /** Tips of the last blocks. */
@@ -159,24 +161,37 @@ export function tipTaken({ priorityFees }: FeeMarket): bigint {
   return median(priorityFees.slice(-LAST_BLOCKS));
 }
 
-/** Rounded up: a replacement one wei below the minimum is refused. */
+/** This much more. Rounded up: a replacement one wei below the minimum is refused. */
 function scale(fees: Fees, percent: bigint): Fees {
-  return mapFees(fees, (value) => larger((value * percent + 99n) / 100n, value + 1n));
+  return mapFees(fees, (value) => larger((value * (100n + percent) + 99n) / 100n, value + 1n));
 }
 
 /** Higher value of each field, in the envelope of the first. */
 export function higher(a: Fees, b: Fees): Fees {
-  if (a.type !== "eip1559") return { type: a.type, gasPrice: larger(a.gasPrice, feeCap(b)) };
-  const maxFeePerGas = larger(a.maxFeePerGas, feeCap(b));
-  return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: larger(a.maxPriorityFeePerGas, tipOf(b)) };
+  return feesLike(a, larger(feeCap(a), feeCap(b)), larger(tipOf(a), tipOf(b)));
 }
 
-/** A replacement keeps the envelope: an access list or a chain's rules may depend on it. */
-function sameKind(like: Fees, fees: Fees): Fees {
-  if (like.type !== "eip1559") return { type: like.type, gasPrice: feeCap(fees) };
-  return { type: "eip1559", maxFeePerGas: feeCap(fees), maxPriorityFeePerGas: tipOf(fees) };
+/** Minimum offer of a replacement. */
+export function leastReplacement(standing: Fees): Fees {
+  return scale(standing, REPLACEMENT_PERCENT);
 }
 
-export function tipOf(fees: Fees): bigint {
-  return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
+/** Offer of a payload for its place in a block. */
+export interface Offer {
+  readonly fees: Fees;
+  /** Only for blobs. */
+  readonly blobFeeCap?: bigint;
+}
+
+/** Minimum offer that replaces `standing`: a tenth more in both prices; for blobs twice as much in all three. */
+export function leastInPlaceOf({ fees, blobFeeCap }: Offer): Offer {
+  if (blobFeeCap === undefined) return { fees: leastReplacement(fees) };
+  return { fees: mapFees(fees, (value) => value * 2n), blobFeeCap: blobFeeCap * 2n };
+}
+
+/** Blob transactions have a pool of their own: a payload of one kind never replaces the other kind. */
+export function reaches(offered: Offer, least: Offer): boolean {
+  const isBlob = offered.blobFeeCap !== undefined;
+  if (isBlob !== (least.blobFeeCap !== undefined)) return false;
+  return covers(offered.fees, least.fees) && (offered.blobFeeCap ?? 0n) >= (least.blobFeeCap ?? 0n);
 }

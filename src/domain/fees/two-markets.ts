@@ -3,7 +3,7 @@
  * come from a header that both have, tips and gas prices are the lower ones. The higher market is kept too: if the
  * lower one is false, blocks leave the offer out, and it rises in steps (climbing.ts).
  */
-import { type Asked, type FeeMarket, larger, sanityLimit, smaller, tipFor } from "../transaction/fees.ts";
+import { type Asked, capped, type FeeMarket, larger, sanityLimit, smaller, tipFor } from "../transaction/fees.ts";
 import { LAST_BLOCKS, tipTaken } from "./repricing.ts";
 
 /** Market of one endpoint, with the base fee of its newest block (null: it has none). */
@@ -30,8 +30,8 @@ export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, tro
   const most = shared === "none" ? null : sanityLimit(market.baseFees);
   const dearer: Asked = {
     baseFee: larger(one ?? 0n, other ?? 0n),
-    tip: within(larger(tipFor(a.market), tipFor(b.market)), most),
-    gasPrice: within(larger(a.market.gasPrice, b.market.gasPrice), most),
+    tip: capped(larger(tipFor(a.market), tipFor(b.market)), most),
+    gasPrice: capped(larger(a.market.gasPrice, b.market.gasPrice), most),
   };
   const disputed = [...troubles, ...contradictions(a, b, baseFee)];
   return {
@@ -51,7 +51,7 @@ function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
 }
 
 /** By more than an eighth, the most that one block can change. */
-function isDearer(dearer: Asked, lower: FeeMarket): boolean {
+function isDearer(dearer: Asked, lower: FeeMarket) {
   const isMore = (high: bigint, low: bigint) => high * 8n > low * 9n;
   const price = (lower.baseFees[0] ?? 0n) + tipFor(lower);
   return (
@@ -64,14 +64,7 @@ function contradictions(a: MarketWord, b: MarketWord, baseFee: bigint | null): r
   const haveTips = [a, b].every(({ market }) => market.priorityFees.length > 0);
   const priceOf = ({ market, baseFee: own }: MarketWord) =>
     baseFee === null ? market.gasPrice : (own ?? 0n) + (haveTips ? tipFor(market) : 0n);
-  if (!isApart(priceOf(a), priceOf(b))) return [];
+  const prices = [priceOf(a), priceOf(b)] as const;
+  if (larger(...prices) <= smaller(...prices) * CONTRADICTION_FACTOR) return [];
   return [a, b].map((word) => `${word.label} asks ${priceOf(word)} wei for a unit of gas`);
-}
-
-function isApart(a: bigint, b: bigint): boolean {
-  return larger(a, b) > smaller(a, b) * CONTRADICTION_FACTOR;
-}
-
-function within(value: bigint, most: bigint | null): bigint {
-  return most === null ? value : smaller(value, most);
 }

@@ -32,8 +32,6 @@ export interface SigningBounds {
   readonly policies: ReadonlyMap<string, Policy> | null;
 }
 
-const NONE: ReadonlyMap<string, Policy> = new Map();
-
 /** Reason why it is never signed; null if it may be. */
 export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSign): string | null {
   const { chainId, to, data, value, gas, fees, because } = asked;
@@ -44,7 +42,7 @@ export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSi
     return `it is declared as ${because}, but is no transfer of nothing to ${signer}`;
   const dear = overCeiling(ceilings, asked);
   if (dear !== null) return dear;
-  const policy = policyFor(bounds.policies ?? NONE, signer);
+  const policy = bounds.policies && policyFor(bounds.policies, signer);
   if (policy === null) return null;
   const worst = { value, cost: value + gas * feeCap(fees) };
   const judge = { scope: "signer", policy: timeless(policy), use: UNUSED } as const;
@@ -53,7 +51,7 @@ export function beyondBounds(bounds: SigningBounds, signer: Address, asked: ToSi
   return rule === null ? null : `${rule.detail} (${rule.rule})`;
 }
 
-function isNothing(signer: Address, { to, data, value, accessList }: UnsignedTransaction): boolean {
+function isNothing(signer: Address, { to, data, value, accessList }: UnsignedTransaction) {
   return to === signer && value === 0n && data === "0x" && accessList.length === 0;
 }
 
@@ -79,7 +77,7 @@ export function identityOf({ to, data, value, accessList, gas, fees }: UnsignedT
   return { content, price: `${gas} ${priceOf(fees)}` };
 }
 
-function priceOf(fees: Fees): string {
+function priceOf(fees: Fees) {
   const { type } = fees;
   return fees.type === "eip1559"
     ? `${type} ${fees.maxFeePerGas} ${fees.maxPriorityFeePerGas}`

@@ -1,11 +1,10 @@
 /** Gives nonces to new transactions. Repeats are taken out first, because a repeat must not consume one. */
 
+import { isFree } from "../nonces/holes.ts";
 import { poolKeyOf } from "../nonces/pool.ts";
 import type { Awaited } from "../policy/policy.ts";
 import type { PreparedIntent } from "../transaction/transaction.ts";
-import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
-import { Giver } from "./give-nonce.ts";
 import { judgeFirst, unapproved } from "./guard.ts";
 import {
   existingOf,
@@ -16,7 +15,15 @@ import {
   type LedgerTransaction,
   type WaitingIntent,
 } from "./ledger.ts";
-import type { AllocateFate, AllocateWrite, LedgerOutcome, NewTransaction, RequestOwner } from "./writes.ts";
+import { BatchRefused } from "./part.ts";
+import type {
+  AllocateFate,
+  AllocateWrite,
+  LedgerOutcome,
+  NewTransaction,
+  RequestOwner,
+  WantedNonces,
+} from "./writes.ts";
 
 export function allocate(draft: Draft, write: AllocateWrite): LedgerOutcome {
   const giver = new Giver(draft.ledger, write);
@@ -78,7 +85,7 @@ function awaiting(rule: string, createdAt: Date): AllocateFate {
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): RequestOwner | null {
   const { requestId, txId } = intent;
   // What waited for approval is not a repeat of itself when it gets its nonce.
-  const isBefore = (found: RequestOwner | LedgerTransaction | null): boolean =>
+  const isBefore = (found: RequestOwner | LedgerTransaction | null) =>
     found !== null && !("state" in found && found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
   if (isBefore(owner) || (intakeId === undefined && mayExist !== true)) return owner;
@@ -97,4 +104,50 @@ function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransact
   const row = intake.get(intakeId);
   if (row?.txId !== txId) throw new BatchRefused(`intake row ${intakeId} is not waiting for ${txId}`);
   return row;
+}
+
+interface Given {
+  readonly nonce: number;
+  /** It was a hole. */
+  readonly recycled: boolean;
+}
+
+/** The nonce above everything that was given or mined; null: the lane has no cursor yet, and the chain's count is not known. */
+export function nextNonce({ cursor }: Pick<Ledger, "cursor">, floor: number | null): number | null {
+  return cursor === null && floor === null ? null : Math.max(cursor ?? 0, floor ?? 0);
+}
+
+/** Gives one nonce after the other: free holes first, lowest first, then from the cursor on. */
+export class Giver {
+  private readonly floor: number | null;
+  private readonly free: number[];
+
+  constructor({ holes }: Ledger, { floor, fill = [] }: WantedNonces) {
+    this.floor = floor;
+    const offered = [...new Set(fill)].filter((nonce) => nonce >= (floor ?? 0)).sort((a, b) => a - b);
+    this.free = offered.filter((nonce) => {
+      const hole = holes.get(nonce);
+      return hole !== null && isFree(hole);
+    });
+  }
+
+  /** Null: the lane has no cursor yet, and the chain's count is not known. A hole is closed by it, the cursor not moved. */
+  next(draft: Draft): Given | null {
+    const next = nextNonce(draft.ledger, this.floor);
+    if (next === null) return null;
+    const hole = this.free.shift();
+    if (hole === undefined) return { nonce: next, recycled: false };
+    draft.record({ kind: "holeClosed", nonce: hole });
+    return { nonce: hole, recycled: true };
+  }
+
+  /**
+   * For a caller that named its nonce: the next one above everything, and no other. A hole is not given: what stood there
+   * may have moved down, and then a repeat of it at its old nonce would run twice.
+   */
+  exactly({ ledger }: Draft, nonce: number): Given | { readonly next: number } | null {
+    const next = nextNonce(ledger, this.floor);
+    if (next === null) return null;
+    return nonce === next ? { nonce, recycled: false } : { next };
+  }
 }

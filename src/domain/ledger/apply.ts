@@ -2,14 +2,11 @@ import { allocate } from "./allocate.ts";
 import { bind } from "./bind.ts";
 import type { Change } from "./changes.ts";
 import { Draft, type Moment } from "./draft.ts";
-import { notePassedOver } from "./foreign-use.ts";
 import type { Ledger } from "./ledger.ts";
 import { move } from "./move.ts";
-import { closeHoles, findSkipped } from "./nonce-gaps.ts";
 import { expire, release, reserve } from "./reserve.ts";
 import { settleIntake } from "./settle-intake.ts";
-import { align, realign, reconcile, suspend } from "./standing.ts";
-import { unwatch } from "./unwatch.ts";
+import { align, closeHoles, findSkipped, realign, reconcile, suspend, unwatch } from "./standing.ts";
 import type { LedgerOutcome, LedgerWrite } from "./writes.ts";
 
 export interface Applied {
@@ -52,3 +49,37 @@ const JUDGES: { readonly [Kind in LedgerWrite["kind"]]: Judge<Kind> } = {
   closeHoles,
   findSkipped,
 };
+
+/**
+ * The writes of one commit, by their place, in the order in which they are judged: as they came, but the ends of watches
+ * last. What a reorg of the same commit moves is not past its watch.
+ */
+export function inOrder(writes: readonly { readonly kind: string }[]): readonly number[] {
+  const endsWatch = (place: number) => Number(writes[place]?.kind === "unwatch");
+  return [...writes.keys()].sort((a, b) => endsWatch(a) - endsWatch(b));
+}
+
+/**
+ * The chain's proven count passed nonces that were never given: something else signs with this key. Each use of the key
+ * that the lane's owner did not make leaves a notice, in the commit that learned of it.
+ */
+function notePassedOver(draft: Draft, write: LedgerWrite, before: number | null) {
+  const floor = floorOf(write);
+  const { cursor } = draft.ledger;
+  const isPassed = before !== null && floor !== null && floor > before && cursor !== null && cursor > before;
+  if (isPassed) draft.noteUse({ nonce: before, through: floor - 1 });
+}
+
+/** `reconcile` is none of them: after a restore the database may lack what was sent from here. */
+function floorOf(write: LedgerWrite) {
+  switch (write.kind) {
+    case "allocate":
+    case "reserve":
+    case "align":
+      return write.floor;
+    case "bind":
+      return write.chosen?.floor ?? null;
+    default:
+      return null;
+  }
+}

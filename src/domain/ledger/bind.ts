@@ -1,16 +1,14 @@
 /** A reserved nonce, or a hole, gets its transaction: allocated and signed within one write, so that no reader sees it between the two. */
-import { inSameHour } from "../transaction/reservations.ts";
+import { hourOf } from "../policy/use.ts";
+import { nextNonce } from "./allocate.ts";
 import type { Charged } from "./changes.ts";
 import type { Draft } from "./draft.ts";
-import { nextNonce } from "./give-nonce.ts";
 import { judgeFirst, unapproved, type Verdict } from "./guard.ts";
 import { givesNoNonce } from "./ledger.ts";
 import { move } from "./move.ts";
-import type { BindWrite, NonceOutcome, SettleFate } from "./nonce-writes.ts";
-import { isCarriedOut } from "./order-keys.ts";
 import { loaded } from "./part.ts";
 import { settle, usable } from "./reserve.ts";
-import type { TransitionItem } from "./writes.ts";
+import type { BindWrite, NonceOutcome, SettleFate, TransitionItem } from "./writes.ts";
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
@@ -18,7 +16,7 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const requestId = isTaken ? null : intent.requestId;
   const verdict = judgeBound(draft, write);
   const at = { createdAt: draft.at, requestId };
-  if (isCarriedOut(draft, write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
+  if (draft.isCarriedOut(write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
   if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
   const fate = givesNoNonce(draft.ledger) ? "held" : takeNonce(draft, write);
   const { chosen } = write;
@@ -64,16 +62,17 @@ function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWr
   return "settled";
 }
 
-function repairsInHour({ ledger, at }: Draft): number {
+/** Windows are whole hours in UTC, by the database's clock, so that successive owners count in the same one. */
+function repairsInHour({ ledger, at }: Draft) {
   const repairs = loaded(ledger.repairs, "the repairs of this hour");
-  return repairs.filter((each) => inSameHour(each, at)).length;
+  return repairs.filter((each) => hourOf(each.getTime()) === hourOf(at.getTime())).length;
 }
 
 function insertSigned(
   draft: Draft,
   write: BindWrite,
-  { requestId, charges }: { readonly requestId: string | null; readonly charges: readonly Charged[] },
-): void {
+  { requestId, charges }: { requestId: string | null; charges: readonly Charged[] },
+) {
   const { intent, nonce } = write;
   draft.record({ kind: "allocated", intent: { ...intent, requestId }, nonce, intake: null, at: draft.at });
   for (const charge of charges) draft.record(charge);

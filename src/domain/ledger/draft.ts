@@ -1,6 +1,8 @@
+import type { ForeignUse } from "../cluster/notices.ts";
 import type { Change } from "./changes.ts";
 import { foldInto, type OwnLedger } from "./fold.ts";
-import type { Ledger } from "./ledger.ts";
+import { type Ledger, orderKeyOf } from "./ledger.ts";
+import type { OrderKey } from "./writes.ts";
 
 /** What changes are dated with, and what reservations are judged by, where time has gone by between the two. */
 export interface Moment {
@@ -30,5 +32,23 @@ export class Draft {
     this.own ??= { ...this.before };
     foldInto(this.own, change);
     this.changes.push(change);
+  }
+
+  /**
+   * An order of this key (`Idempotency-Key`) was carried out before. Judged behind the lane's lock, and kept in the
+   * transaction that carries the order out: a repeat, also of another node after a takeover or after a commit with an
+   * unknown outcome, finds its key and does nothing. Whether it was the same order is for its sender to compare.
+   */
+  isCarriedOut(order: OrderKey | undefined): boolean {
+    return order !== undefined && this.ledger.orders.get(orderKeyOf(order)) !== null;
+  }
+
+  /** The key was used at these nonces by a transaction that was not sent from here. */
+  noteUse(use: Pick<ForeignUse, "nonce" | "through"> & Partial<ForeignUse>): void {
+    this.record({ kind: "usedElsewhere", txHash: null, txId: null, ...use, at: this.at });
+  }
+
+  keepOrderKey(order: OrderKey | undefined): void {
+    if (order !== undefined) this.record({ kind: "ordered", order });
   }
 }

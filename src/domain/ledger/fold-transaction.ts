@@ -1,23 +1,20 @@
-import type { Hex } from "../lane.ts";
 import type { Attempt, SignedAttempt } from "../transaction/transaction.ts";
 import { isSettled, type Status, TRANSITIONS, type TransitionEvent } from "../transaction/transitions.ts";
 import type { Allocated, Awaits, Moved, Refused } from "./changes.ts";
-import type { Own } from "./fold-standing.ts";
+import type { Own } from "./kept.ts";
 import {
   type LedgerAttempt,
   type LedgerTransaction,
   type StepDetails,
   stepsOf,
   type TransactionDetails,
+  type WaitingIntent,
 } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 const NO_ATTEMPTS: readonly LedgerAttempt[] = [];
 
-type Begun = Pick<LedgerTransaction, "txId" | "requestId" | "owner"> & {
-  readonly fingerprint: Hex;
-  readonly validUntil?: Date;
-};
+type Begun = Pick<WaitingIntent, "txId" | "requestId" | "owner" | "fingerprint" | "validUntil">;
 
 type Standing = Pick<LedgerTransaction, "steps" | "details"> &
   Partial<Pick<LedgerTransaction, "nonce" | "live" | "pinned">>;
@@ -112,7 +109,7 @@ export function stepped<At, A extends Attempt, D extends StepDetails, Row extend
 export function movedTransaction(tx: LedgerTransaction, change: Moved): LedgerTransaction {
   const { item, nonce, live, step, attemptCount, at } = change;
   // A new object: set in place, because a second spread of it costs more than the step.
-  const row: Own<LedgerTransaction> = stepped(tx, item, { at, keep: unsentAttempt });
+  const row: Own<LedgerTransaction> = stepped(tx, item, { at, keep: (attempt) => ({ ...attempt, firstSentAt: null }) });
   row.nonce = nonce;
   row.live = live;
   row.lastEvent = item.event;
@@ -147,10 +144,6 @@ function sentAttempts(all: readonly LedgerAttempt[], { claim }: TransitionItem, 
   );
 }
 
-function unsentAttempt(attempt: Attempt): LedgerAttempt {
-  return { ...attempt, firstSentAt: null };
-}
-
 function steppedDetails<D extends StepDetails>(before: D, { claim, receipt, lastError }: TransitionItem): D {
   return {
     ...before,
@@ -173,7 +166,7 @@ function steppedAttempts<A extends Attempt>(
   return all.map((each) => (each.ordinal === ordinal ? { ...each, txHash } : each));
 }
 
-function publicly<A extends Attempt>({ private: _, ...attempt }: A): A {
+function publicly<A extends Attempt>({ private: _, ...attempt }: A) {
   return attempt as A;
 }
 

@@ -2,29 +2,22 @@
 import type { Reservation } from "../transaction/reservations.ts";
 import { TRANSITIONS } from "../transaction/transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
-import { foldStanding, type Own } from "./fold-standing.ts";
 import { allocatedTransaction, awaitingTransaction, movedTransaction, refusedTransaction } from "./fold-transaction.ts";
 import { foldCharge } from "./guard.ts";
+import { foldStanding, type Own } from "./kept.ts";
 import {
   type Approval,
   existingOf,
   isSpent,
   type Ledger,
   type LedgerTransaction,
+  orderKeyOf,
   type WaitingIntent,
   watchedIn,
 } from "./ledger.ts";
 import { refixed } from "./may-move.ts";
-import { orderKeyOf } from "./order-keys.ts";
 import type { Part } from "./part.ts";
 import type { ExistingTransaction, RequestOwner } from "./writes.ts";
-
-/** In the order in which they were committed. */
-export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
-  const folded = { ...ledger };
-  for (const change of changes) foldInto(folded, change);
-  return folded;
-}
 
 /** A ledger that is not shared yet. */
 export type OwnLedger = Own<Ledger>;
@@ -79,7 +72,7 @@ export function foldInto(ledger: OwnLedger, change: Change): void {
   }
 }
 
-function foldAllocated(ledger: OwnLedger, change: Allocated): void {
+function foldAllocated(ledger: OwnLedger, change: Allocated) {
   const tx = allocatedTransaction(change);
   const { nonce, intake } = change;
   if (intake !== null) forgetWaiting(ledger, intake);
@@ -89,14 +82,14 @@ function foldAllocated(ledger: OwnLedger, change: Allocated): void {
   ledger.fixed = refixed(ledger.fixed, null, tx);
 }
 
-function foldBegun(ledger: OwnLedger, tx: LedgerTransaction): void {
+function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true) {
   const { txId, requestId } = tx;
   ledger.transactions = ledger.transactions.add(txId, tx);
-  if (requestId !== null) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
+  if (requestId !== null && ownsRequest) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
 }
 
 /** It is a transaction from now on, or the end of one. */
-function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent): void {
+function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent) {
   ledger.intake = ledger.intake.delete(intakeId);
   if (approval === null) return;
   ledger.transactions = ledger.transactions.delete(txId);
@@ -104,11 +97,11 @@ function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval 
   if (requestId !== null && isOf(owner, txId)) ledger.requests = ledger.requests.delete(requestId);
 }
 
-function foldApproval(ledger: OwnLedger, intake: WaitingIntent, approval: Approval): void {
+function foldApproval(ledger: OwnLedger, intake: WaitingIntent, approval: Approval) {
   ledger.intake = ledger.intake.set(intake.intakeId, { ...intake, approval, unanswered: false });
 }
 
-function foldApproved(ledger: OwnLedger, intake: WaitingIntent): void {
+function foldApproved(ledger: OwnLedger, intake: WaitingIntent) {
   const { txId, approval } = intake;
   if (approval !== null) foldApproval(ledger, intake, { ...approval, approved: true });
   const before = ledger.transactions.atHand(txId);
@@ -117,12 +110,12 @@ function foldApproved(ledger: OwnLedger, intake: WaitingIntent): void {
   ledger.transactions = ledger.transactions.set(txId, tx);
 }
 
-function foldHeld(ledger: OwnLedger, { intake, fate }: Extract<Change, { kind: "held" }>): void {
+function foldHeld(ledger: OwnLedger, { intake, fate }: Extract<Change, { kind: "held" }>) {
   const { held: _, ...rest } = { ...intake, holds: (intake.holds ?? 0) + 1 };
   ledger.intake = ledger.intake.set(intake.intakeId, fate.event === "hold" ? { ...rest, held: true } : rest);
 }
 
-function foldMoved(ledger: OwnLedger, change: Moved): void {
+function foldMoved(ledger: OwnLedger, change: Moved) {
   const before = ledger.transactions.get(change.item.txId);
   if (before === null) throw new Error(`a step of ${change.item.txId}, which does not exist`);
   const tx = movedTransaction(before, change);
@@ -174,18 +167,14 @@ function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger[
 }
 
 /** As far as can be told here, no other transaction has its request id: then it is its own. The database decides. */
-function foldRefused(ledger: OwnLedger, change: Refused): void {
+function foldRefused(ledger: OwnLedger, change: Refused) {
   const tx = refusedTransaction(change);
   forgetWaiting(ledger, change.intake);
-  const { requests } = ledger;
-  const { requestId } = tx;
-  const isOwn =
-    change.fate.event !== "refuseReusedRequestId" && requestId !== null && requests.atHand(requestId) === null;
-  ledger.transactions = ledger.transactions.add(tx.txId, tx);
-  if (isOwn) ledger.requests = requests.add(requestId, existingOf(ledger, tx));
+  const isFree = tx.requestId !== null && ledger.requests.atHand(tx.requestId) === null;
+  foldBegun(ledger, tx, isFree && change.fate.event !== "refuseReusedRequestId");
 }
 
-function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change, { kind: "unwatched" }>): void {
+function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change, { kind: "unwatched" }>) {
   const { transactions } = ledger;
   const before = transactions.atHand(txId);
   if (before) ledger.transactions = transactions.retire(txId, { ...before, live: false });
@@ -195,13 +184,13 @@ function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change
   ledger.watched = letGo(ledger.watched, block, txId);
 }
 
-function foldReserved(ledger: OwnLedger, reservation: Reservation): void {
+function foldReserved(ledger: OwnLedger, reservation: Reservation) {
   const { reservationId, requestId } = reservation;
   ledger.reservations = ledger.reservations.add(reservationId, reservation);
   if (requestId !== null) ledger.reservedAs = ledger.reservedAs.add(requestId, reservationId);
 }
 
-function foldReservationSettled(ledger: OwnLedger, reservation: Reservation): void {
+function foldReservationSettled(ledger: OwnLedger, reservation: Reservation) {
   const { reservationId, nonce, state } = reservation;
   const { endedThrough } = ledger;
   if (state !== "RELEASED" && endedThrough !== undefined) ledger.endedThrough = Math.max(endedThrough ?? 0, nonce);

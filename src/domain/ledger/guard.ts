@@ -17,20 +17,16 @@ import { added, chargedHour, isNothing, UNUSED, type Use } from "../policy/use.t
 import { feeCap } from "../transaction/fees.ts";
 import type { Attempt, PreparedIntent } from "../transaction/transaction.ts";
 import { isSettled } from "../transaction/transitions.ts";
-import { BatchRefused } from "./batch-refused.ts";
 import type { Charged } from "./changes.ts";
 import type { Guard, Judging, Ledger, LedgerTransaction } from "./ledger.ts";
-import { loaded, Part } from "./part.ts";
+import { BatchRefused, loaded, Part } from "./part.ts";
 import type { Spending, TransitionItem } from "./writes.ts";
 
-/** "named": nothing is loaded yet of what is used. "all": nothing ever was. */
-export function nothingUsed(policies: Policies, kind: "named" | "all" = "named"): Guard {
-  return {
-    policies,
-    use: kind === "all" ? UNUSED : undefined,
-    keyUse: Part.of("use of key", { kind }),
-    charges: Part.of("charges of", { kind }),
-  };
+const NAMED = { kind: "named" } as const;
+
+/** Nothing is loaded yet of what is used. */
+export function nothingUsed(policies: Policies): Guard {
+  return { policies, use: undefined, keyUse: Part.of("use of key", NAMED), charges: Part.of("charges of", NAMED) };
 }
 
 type Holder = Pick<LedgerTransaction, "txId" | "owner">;
@@ -48,14 +44,12 @@ const UNREADABLE = { rule: "policy.unreadable", detail: "the policy document in 
 export function judgeFirst(
   { ledger, at }: Judging,
   intent: PreparedIntent,
-  { about = "payload", approved = false }: { readonly about?: Asked["about"]; readonly approved?: boolean } = {},
+  { about = "payload", approved = false }: { about?: Asked["about"]; approved?: boolean } = {},
 ): FirstVerdict {
   const guard = guardOf(ledger, intent);
   if (guard === null) return UNLIMITED;
-  const { payload, gasCost } = intent;
-  const { to, data, value } = payload;
-  const judged = { to, data, value, gasCost, about, ordinal: 0, charges: [], approved };
-  return judge(guard, { ledger, at, holder: intent }, judged);
+  const judged = { ...intent.payload, gasCost: intent.gasCost, about, ordinal: 0, charges: [], approved };
+  return judge(guard, { lane: ledger.lane, at, holder: intent }, judged);
 }
 
 /** Where there is nothing that could wait for approval: only a create does, because it has no nonce yet. */
@@ -73,10 +67,11 @@ export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: 
   const charges = guard.charges.get(tx.txId) ?? [];
   const spending = item.spends ?? signedSpending(item, charges);
   if (spending !== null) {
-    return unapproved(judge(guard, { ledger, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges }));
+    return unapproved(
+      judge(guard, { lane: ledger.lane, at, holder: tx }, { ...spending, ordinal: tx.attemptCount + 1, charges }),
+    );
   }
-  const entries = isSettled(item.to) ? settled(charges, item) : withdrawn(charges, item);
-  return { charges: entries.map((charge) => chargedTo(tx, charge)) };
+  return { charges: correction(charges, item).map((charge) => chargedTo(tx, charge)) };
 }
 
 /** What is used of the limits, and by whom; `charges` of the transaction that was asked about. */
@@ -97,7 +92,7 @@ export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): 
   const guard = { ...nothingUsed(policies), use: signer };
   const keyUse = owner === null ? guard.keyUse : guard.keyUse.set(owner, key);
   const holder = { txId: "", owner };
-  return judge({ ...guard, keyUse }, { ledger: { lane }, at, holder }, { ...spends, ordinal: 0, charges });
+  return judge({ ...guard, keyUse }, { lane, at, holder }, { ...spends, ordinal: 0, charges });
 }
 
 /** What a store has to load the charges of a transaction for. */
@@ -106,13 +101,11 @@ export function concernsLimits({ spends, attempt, from, to }: TransitionItem): b
   return spends !== undefined || isOwn || isSettled(from) !== isSettled(to);
 }
 
-function settled(charges: readonly Charge[], { paid, event }: TransitionItem): readonly Charge[] {
+/** An outcome corrects what was counted to what was paid; if it is withdrawn, the worst case counts again. */
+function correction(charges: readonly Charge[], { paid, event, from, to }: TransitionItem) {
+  if (!isSettled(to)) return isSettled(from) ? unsettledCharges(charges) : [];
   if (event === "giveUp" || event === "expire") return settledCharges(charges, NOTHING_PAID);
   return paid === undefined ? [] : settledCharges(charges, paid);
-}
-
-function withdrawn(charges: readonly Charge[], { from }: TransitionItem): readonly Charge[] {
-  return isSettled(from) ? unsettledCharges(charges) : [];
 }
 
 /**
@@ -129,14 +122,8 @@ function signedSpending({ event, attempt }: TransitionItem, charges: readonly Ch
 }
 
 /** Sent by another program, or by a caller that named its hash alone: what it says is not known. */
-function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">): boolean {
+function isElsewhere({ kind, foreign }: Pick<Attempt, "kind" | "foreign">) {
   return kind === "external" || foreign === true;
-}
-
-interface Situation {
-  readonly ledger: Pick<Ledger, "lane">;
-  readonly at: Date;
-  readonly holder: Holder;
 }
 
 interface Judged extends Spending {
@@ -145,7 +132,11 @@ interface Judged extends Spending {
   readonly approved?: boolean;
 }
 
-function judge(guard: Guard, { ledger: { lane }, at, holder }: Situation, judged: Judged): FirstVerdict {
+function judge(
+  guard: Guard,
+  { lane, at, holder }: { lane: Lane; at: Date; holder: Holder },
+  judged: Judged,
+): FirstVerdict {
   const { value, gasCost, charges, ordinal } = judged;
   const worst = { value, cost: value + gasCost };
   const more = difference(charges, worst);
@@ -165,13 +156,13 @@ function judgesOf({ policies, use, keyUse }: Guard, signer: Address, owner: stri
   const ofSigner = policyFor(policies.signers, signer);
   const ofKey = policyFor(policies.keys, owner);
   return [
-    ...(ofSigner === null ? [] : [judgeBy("signer", ofSigner, loaded(use, "what the signer has used"))]),
-    ...(ofKey === null || owner === null ? [] : [judgeBy("key", ofKey, keyUse.get(owner) ?? UNUSED)]),
+    ...(ofSigner === null
+      ? []
+      : [{ scope: "signer", policy: ofSigner, use: loaded(use, "what the signer has used") } as const]),
+    ...(ofKey === null || owner === null
+      ? []
+      : [{ scope: "key", policy: ofKey, use: keyUse.get(owner) ?? UNUSED } as const]),
   ];
-}
-
-function judgeBy(scope: Judge["scope"], policy: Judge["policy"], use: Use): Judge {
-  return { scope, policy, use };
 }
 
 function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
@@ -179,7 +170,7 @@ function chargedTo({ txId, owner }: Holder, charge: Charge): Charged {
 }
 
 /** Null: nothing limits it. */
-function guardOf({ guard, lane }: Ledger, { owner }: Holder): Guard | null {
+function guardOf({ guard, lane }: Ledger, { owner }: Holder) {
   return guard !== null && isLimited(guard.policies, lane.signer, owner) ? guard : null;
 }
 

@@ -6,7 +6,7 @@ import type { Use } from "../policy/use.ts";
 import type { Reservation } from "../transaction/reservations.ts";
 import type { Attempt, Receipt } from "../transaction/transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
-import { type Cover, loaded, Part } from "./part.ts";
+import { loaded, Part } from "./part.ts";
 
 /** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
 export interface Ledger {
@@ -47,7 +47,7 @@ export interface Ledger {
   readonly reservedAs: Part<string, string>;
   /** What waits in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
-  /** The fingerprints of orders that were carried out, by their keys (order-keys.ts). */
+  /** The fingerprints of orders that were carried out, by their keys (draft.ts). */
   readonly orders: Part<string, Hex>;
   /** Null: no policy is in force. */
   readonly guard: Guard | null;
@@ -137,27 +137,18 @@ export interface Approval {
   readonly approved: boolean;
 }
 
+/** Key of an operator's order, in a ledger and in an index of the database. */
+export function orderKeyOf({ subject, key }: { subject: string; key: string }): string {
+  return `${subject}:${key}`;
+}
+
 /** How many rows its history has: accepted, and then awaited, and then approved, and held or let go in between. */
 export function stepsOf({ approval, holds = 0 }: Pick<WaitingIntent, "approval" | "holds">): number {
   if (approval === null) return 1 + holds;
   return (approval.approved ? 3 : 2) + holds;
 }
 
-const ALL = { kind: "all" } as const;
 const NAMED = { kind: "named" } as const;
-
-/** A lane that nothing was ever written for. All of it: what is not in it does not exist. */
-export function newLedger(lane: Lane): Ledger {
-  return {
-    ...empty(lane, ALL),
-    mayHaveLost: false,
-    endedThrough: null,
-    epochFloor: 0,
-    repairs: [],
-    intake: Part.of("intake row", NAMED),
-    pooled: Part.of("pool's request id", NAMED),
-  };
-}
 
 /** A lane's own row, and nothing else of it: the loader puts in what a write needs beside it. */
 export function bareLedger(
@@ -167,31 +158,25 @@ export function bareLedger(
   return { ...NOTHING_LOADED, lane, ...standing };
 }
 
-function empty({ chainId, signer }: Lane, cover: Extract<Cover<string>, { kind: "all" | "named" }>): Ledger {
-  return {
-    lane: { chainId, signer },
-    ...{ cursor: null, suspendedBy: null, departedBelow: null, reconciled: true },
-    ...{ mayHaveLost: undefined, endedThrough: undefined, epochFloor: undefined },
-    repairs: undefined,
-    transactions: Part.of("transaction", cover),
-    nonces: Part.of("transaction at nonce", cover),
-    live: Part.of("live transaction at nonce", cover),
-    fixed: Part.of("transaction that may not move at nonce", cover),
-    watched: Part.of("watched block", cover),
-    requests: Part.of("request id", cover),
-    pooled: Part.of("pool's request id", cover),
-    holes: Part.of("hole", cover),
-    reservations: Part.of("reservation", cover),
-    reserved: Part.of("reservation of nonce", cover),
-    reservedAs: Part.of("reservation named", cover),
-    intake: Part.of("intake row", cover),
-    orders: Part.of("order", cover),
-    guard: null,
-  };
-}
-
 /** Of whichever lane: a commit of many lanes makes a part of each, and most of it stays empty. */
-const NOTHING_LOADED = empty({ chainId: 0, signer: "0x" }, NAMED);
+const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconciled"> = {
+  departedBelow: null,
+  ...{ mayHaveLost: undefined, endedThrough: undefined, epochFloor: undefined, repairs: undefined },
+  transactions: Part.of("transaction", NAMED),
+  nonces: Part.of("transaction at nonce", NAMED),
+  live: Part.of("live transaction at nonce", NAMED),
+  fixed: Part.of("transaction that may not move at nonce", NAMED),
+  watched: Part.of("watched block", NAMED),
+  requests: Part.of("request id", NAMED),
+  pooled: Part.of("pool's request id", NAMED),
+  holes: Part.of("hole", NAMED),
+  reservations: Part.of("reservation", NAMED),
+  reserved: Part.of("reservation of nonce", NAMED),
+  reservedAs: Part.of("reservation named", NAMED),
+  intake: Part.of("intake row", NAMED),
+  orders: Part.of("order", NAMED),
+  guard: null,
+};
 
 /** The lane allocates nothing and sends nothing: it is to be reconciled first, or an operator has to look at it. */
 export function isHeld({ reconciled, suspendedBy }: Ledger): boolean {

@@ -11,7 +11,7 @@ type Holder = Pick<LedgerTransaction, "state" | "attemptCount" | "nonce" | "pinn
  * Never signed, as far as the database can know. Nonces below the epoch's floor were given out before it last lost, or may
  * have lost, commits: a signature may be among them, and its bytes on the wire.
  */
-function isUnsigned({ state, attemptCount, nonce }: Holder, epochFloor: number): boolean {
+function isUnsigned({ state, attemptCount, nonce }: Holder, epochFloor: number) {
   return state === "ALLOCATED" && attemptCount === 0 && nonce !== null && nonce >= epochFloor;
 }
 
@@ -41,6 +41,6 @@ export function refixed(
   return to === null || after === null ? left : left.set(to, after.txId);
 }
 
-function fixedNonce(tx: LedgerTransaction | null): number | null {
+function fixedNonce(tx: LedgerTransaction | null) {
   return tx?.live && !mayMove(tx, 0) ? tx.nonce : null;
 }

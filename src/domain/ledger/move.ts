@@ -2,15 +2,12 @@
 import { type Hole, isFree } from "../nonces/holes.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
 import { isOver } from "./allocate.ts";
-import { BatchRefused } from "./batch-refused.ts";
 import type { Draft } from "./draft.ts";
 import { highestAccepted } from "./fold-transaction.ts";
-import { noteForeign } from "./foreign-use.ts";
 import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
 import { mayGiveUp, mayMove } from "./may-move.ts";
-import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
-import { loaded } from "./part.ts";
+import { BatchRefused, loaded } from "./part.ts";
 import type { MoveFate, TransitionItem } from "./writes.ts";
 
 /**
@@ -21,7 +18,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const tx = draft.ledger.transactions.get(item.txId);
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
   if (!mayBeTaken(draft, tx, item)) return "conflict";
-  if (isCarriedOut(draft, item.decision?.order)) return "conflict";
+  if (draft.isCarriedOut(item.decision?.order)) return "conflict";
   refuseIllegal(item);
   const attemptCount = countAttempts(tx, item);
   const way = wayOf(draft.ledger, tx, item);
@@ -35,7 +32,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
   const from = { nonce: way.nonce, live: way.nonce !== null, attemptCount, acceptedOrdinal };
   draft.record({ kind: "moved", item, ...from, step, repeats, at: draft.at });
   noteForeign(draft, item);
-  keepOrderKey(draft, item.decision?.order);
+  draft.keepOrderKey(item.decision?.order);
   for (const charge of verdict.charges) draft.record(charge);
   if (way.leaves !== null) draft.record({ kind: "holeLeft", hole: { ...way.leaves, since: draft.at } });
   complete(draft, tx, item);
@@ -47,7 +44,7 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
  * is held back is sent only by somebody's decision. It expires by the database's clock alone, and gives its nonce up only
  * where no hole would stay; else it is cancelled there.
  */
-function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem): boolean {
+function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
   const { claim, decision, ordered, expires, event } = item;
   const isExpiry = event === "expire" || expires === true;
   if ((claim !== undefined || event === "expire") && isHeld(ledger)) return false;
@@ -56,14 +53,21 @@ function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: Transiti
   return claim === undefined || tx.heldSince === null || decision !== undefined || ordered === true;
 }
 
-function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem): void {
+/** A foreign transaction is mined at the nonce of ours. Found again after a reorg it is not another use. */
+function noteForeign(draft: Draft, { txId, attempt }: TransitionItem) {
+  const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
+  if (attempt?.foreign !== true || nonce === null) return;
+  draft.noteUse({ nonce, through: nonce, txHash: attempt.txHash, txId });
+}
+
+function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { completion }: TransitionItem) {
   if (completion === undefined) return;
   const nonce = draft.ledger.transactions.get(txId)?.nonce ?? null;
   draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, at: draft.at });
 }
 
 /** Same state, a sub-state that the table leaves from, and the same one where the step stays in it. */
-function fits(tx: LedgerTransaction, item: TransitionItem): boolean {
+function fits(tx: LedgerTransaction, item: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (tx.state !== item.from) return false;
   if (rule.to === "same" && tx.subState !== item.subState) return false;
@@ -71,7 +75,7 @@ function fits(tx: LedgerTransaction, item: TransitionItem): boolean {
 }
 
 /** A road that the table does not have: not a conflict between two writers, but a mistake of one. */
-function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
+function refuseIllegal({ event, from, to, subState }: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[event];
   const leads = rule.to === "same" ? to === from : rule.to.state === to && rule.to.subState === subState;
   if (leads && rule.from.includes(from)) return;
@@ -79,7 +83,7 @@ function refuseIllegal({ event, from, to, subState }: TransitionItem): void {
 }
 
 /** Attempts are numbered without a gap, and only what is stored may be sent, taken or named. */
-function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem): number {
+function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item: TransitionItem) {
   const { attempt, claim, accepted, identified } = item;
   const count = attemptCount + (attempt === undefined ? 0 : 1);
   if (attempt !== undefined && attempt.ordinal !== count) {
@@ -133,7 +137,7 @@ function wayOf(ledger: Ledger, tx: LedgerTransaction, item: TransitionItem): Way
 }
 
 /** An event that changes nothing but repeats the last one is counted on the last one's row. Another payload is no repeat, nor is a disclosure. */
-function isRepeat(tx: LedgerTransaction, item: TransitionItem): boolean {
+function isRepeat(tx: LedgerTransaction, item: TransitionItem) {
   return (
     item.decision === undefined &&
     item.attempt === undefined &&

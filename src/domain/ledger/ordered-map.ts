@@ -73,22 +73,9 @@ export class OrderedMap<K extends Key, V> {
       node = next.right;
     }
   }
-
-  /** Descending. */
-  *backwards(): IterableIterator<readonly [K, V]> {
-    const path: Node<K, V>[] = [];
-    let node = this.root;
-    for (;;) {
-      for (; node !== null; node = node.right) path.push(node);
-      const next = path.pop();
-      if (next === undefined) return;
-      yield [next.key, next.value];
-      node = next.left;
-    }
-  }
 }
 
-function sizeOf<K, V>(tree: Tree<K, V>): number {
+function sizeOf<K, V>(tree: Tree<K, V>) {
   return tree === null ? 0 : tree.size;
 }
 

@@ -1,11 +1,16 @@
-import { BatchRefused } from "./batch-refused.ts";
 import { type Key, OrderedMap } from "./ordered-map.ts";
+
+/** The database answers with data it could not hold: one item poisons the batch. Bisecting finds it. */
+export class BatchRefused extends Error {
+  override readonly name = "BatchRefused";
+}
 
 /** A ledger was asked about something that it was not loaded with. Never an answer: the row may exist, or may not. */
 export class NotLoaded extends Error {
+  override readonly name = "NotLoaded";
+
   constructor(what: string) {
     super(`this part of the lane was not loaded with ${what}, so it cannot tell whether there is one`);
-    this.name = "NotLoaded";
   }
 }
 
@@ -58,16 +63,16 @@ export class Part<K extends Key, V> {
 
   /** The same part, loaded with these rows too; null: there is none. */
   with(rows: readonly (readonly [K, V | null])[]): Part<K, V> {
-    return rows.length === 0 ? this : new Part(this.what, this.cover, this.rows.with(rows));
+    return rows.length === 0 ? this : this.holding(this.rows.with(rows));
   }
 
   /** The same, with all that there is within this cover. */
   covering(cover: Cover<K>, rows: Iterable<readonly [K, V]>): Part<K, V> {
-    return new Part(this.what, cover, this.rows.with(rows));
+    return this.holding(this.rows.with(rows), cover);
   }
 
   set(key: K, row: V): Part<K, V> {
-    return new Part(this.what, this.cover, this.rows.set(key, row));
+    return this.holding(this.rows.set(key, row));
   }
 
   /** Loud where a row is known to stand there: two of them would be one too many. */
@@ -78,40 +83,32 @@ export class Part<K extends Key, V> {
 
   /** From now on there is none. */
   delete(key: K): Part<K, V> {
-    const rows = this.covers(key) ? this.rows.delete(key) : this.rows.set(key, null);
-    return new Part(this.what, this.cover, rows);
+    return this.holding(this.covers(key) ? this.rows.delete(key) : this.rows.set(key, null));
   }
 
   /** Keeps a row that is over where everything is kept; elsewhere it is let go, and this part cannot tell any more. */
   retire(key: K, row: V): Part<K, V> {
-    const rows = this.cover.kind === "all" ? this.rows.set(key, row) : this.rows.delete(key);
-    return new Part(this.what, this.cover, rows);
+    return this.holding(this.cover.kind === "all" ? this.rows.set(key, row) : this.rows.delete(key));
   }
 
   /** Something happened that this part cannot place: beside the rows it has, it covers nothing any more. */
   unsure(): Part<K, V> {
-    if (this.cover.kind === "named") return this;
-    return new Part(this.what, { kind: "named" }, this.rows);
+    return this.cover.kind === "named" ? this : this.holding(this.rows, { kind: "named" });
   }
 
   /** The highest key at or above this one; null where there is none. */
   highestFrom(key: K): K | null {
-    const { cover } = this;
-    const isCovered = cover.kind === "all" || (cover.kind === "from" && cover.key <= key);
-    if (!isCovered) throw new NotLoaded(`every ${this.what} from ${key} on`);
-    for (const [highest, row] of this.rows.backwards()) if (row !== null) return highest >= key ? highest : null;
-    return null;
+    if (this.cover.kind === "through" || !this.covers(key)) throw new NotLoaded(`every ${this.what} from ${key} on`);
+    return [...this.known(key)].at(-1)?.[0] ?? null;
   }
 
   /** Rows up to this key, ascending. */
   through(key: K): readonly (readonly [K, V])[] {
-    const { cover } = this;
-    const isCovered = cover.kind === "all" || (cover.kind === "through" && cover.key >= key);
-    if (!isCovered) throw new NotLoaded(`every ${this.what} up to ${key}`);
+    if (this.cover.kind === "from" || !this.covers(key)) throw new NotLoaded(`every ${this.what} up to ${key}`);
     const rows: (readonly [K, V])[] = [];
-    for (const [at, row] of this.rows.entries()) {
+    for (const [at, row] of this.known()) {
       if (at > key) break;
-      if (row !== null) rows.push([at, row]);
+      rows.push([at, row]);
     }
     return rows;
   }
@@ -133,7 +130,11 @@ export class Part<K extends Key, V> {
     for (const [key, row] of this.rows.entries(from)) if (row !== null) yield [key, row];
   }
 
-  private covers(key: K): boolean {
+  private holding(rows: OrderedMap<K, V | null>, cover = this.cover): Part<K, V> {
+    return new Part(this.what, cover, rows);
+  }
+
+  private covers(key: K) {
     const { cover } = this;
     if (cover.kind === "all") return true;
     if (cover.kind === "from") return key >= cover.key;

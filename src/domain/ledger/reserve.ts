@@ -1,10 +1,10 @@
 /** Nonces that are kept for callers who sign themselves: given, released, expired. */
 import type { Hole } from "../nonces/holes.ts";
 import type { Reservation } from "../transaction/reservations.ts";
+import { Giver } from "./allocate.ts";
 import type { Draft } from "./draft.ts";
-import { Giver } from "./give-nonce.ts";
-import { givesNoNonce, isSpent, type Ledger, reservationAt } from "./ledger.ts";
-import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./nonce-writes.ts";
+import { givesNoNonce, isSpent, reservationAt } from "./ledger.ts";
+import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
   const fate = known(draft, write.requestId) ?? keep(draft, write);
@@ -37,7 +37,7 @@ function keep(draft: Draft, write: ReserveWrite): ReserveFate {
 }
 
 /** Also what expired: until something stands at its nonce, that holds up everything above as well. */
-function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null): number {
+function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null) {
   const open = reserved.every().filter(([, id]) => reservations.get(id)?.owner === owner);
   const expired = holes.every().filter(([, hole]) => hole.expired?.owner === owner);
   return open.length + expired.length;
@@ -62,7 +62,7 @@ export function expire(draft: Draft): NonceOutcome {
  * Past, or further away than it ever was by more than its time to live: then the database's clock was set back since it was given,
  * and by that clock its nonce would hold up the lane for as long again.
  */
-function isOver({ expiresAt, ttlMs }: Reservation, at: Date): boolean {
+function isOver({ expiresAt, ttlMs }: Reservation, at: Date) {
   const leftMs = expiresAt.getTime() - at.getTime();
   return leftMs <= 0 || leftMs > 2 * ttlMs;
 }
@@ -88,9 +88,7 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
 export function usable({ ledger }: Draft, reservationId: string): Reservation | null {
   const reservation = ledger.reservations.get(reservationId);
   if (reservation?.state === "RESERVED") return reservation;
-  return reservation?.state === "EXPIRED" && isItsHole(ledger, reservation) ? reservation : null;
-}
-
-function isItsHole({ holes }: Ledger, { nonce, reservationId }: Reservation): boolean {
-  return holes.get(nonce)?.reservationId === reservationId;
+  const isItsHole =
+    reservation?.state === "EXPIRED" && ledger.holes.get(reservation.nonce)?.reservationId === reservationId;
+  return isItsHole ? reservation : null;
 }

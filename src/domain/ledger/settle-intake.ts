@@ -6,7 +6,6 @@ import { isOver } from "./allocate.ts";
 import type { EndedFate, Refused } from "./changes.ts";
 import type { Draft } from "./draft.ts";
 import { type Approval, isSpent, type WaitingIntent } from "./ledger.ts";
-import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import type { ApprovalFate, IntakeFate, LedgerOutcome, SettleIntakeWrite } from "./writes.ts";
 
 export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): LedgerOutcome {
@@ -21,7 +20,7 @@ export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): Ledger
 }
 
 /** Judged behind the row's lock: its sender may have stopped waiting a moment ago, and have told its caller of it. */
-function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<IntakeFate, { fate: "refused" }>): void {
+function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<IntakeFate, { fate: "refused" }>) {
   const { problem } = fate;
   if (intake.unanswered && problem !== undefined) draft.record({ kind: "declined", intake, problem });
   else if (fate.ifUnanswered !== true) refuse(draft, intake, fate);
@@ -31,12 +30,14 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<Inta
  * Whoever comes first decides. A decision that comes too late finds it expired. Once approved it may wait long for its
  * nonce, and is called off until it has one.
  */
-function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
+function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
   const order = fate.decision?.order;
-  if (isCarriedOut(draft, order)) return;
+  if (draft.isCarriedOut(order)) return;
   if (fate.event === "hold" || fate.event === "unhold") {
-    setHeld(draft, intake, fate);
-    keepOrderKey(draft, order);
+    // Twice is the same as once.
+    const isNew = (intake.held === true) !== (fate.event === "hold");
+    if (isNew) draft.record({ kind: "held", intake, fate, at: draft.at });
+    draft.keepOrderKey(order);
     return;
   }
   const { approval, held = false } = intake;
@@ -48,7 +49,7 @@ function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
   // Held back, nothing happens to it by itself: not even its end.
   if (fate.event === "expire") return;
   if (fate.event === "callOff" ? approval === null && !held : approval?.approved !== false) return;
-  keepOrderKey(draft, order);
+  draft.keepOrderKey(order);
   if (fate.event === "approve") draft.record({ kind: "approved", intake, fate, at: draft.at });
   else end(draft, intake, { ...fate, event: fate.event });
 }
@@ -60,17 +61,11 @@ function lateEnd(intake: WaitingIntent, at: Date): EndedFate | null {
   return approval?.approved === false && approval.expiresAt <= at ? expired(intake, approval) : null;
 }
 
-/** Twice is the same as once. */
-function setHeld(draft: Draft, intake: WaitingIntent, fate: ApprovalFate): void {
-  if ((intake.held === true) === (fate.event === "hold")) return;
-  draft.record({ kind: "held", intake, fate, at: draft.at });
-}
-
 /**
  * A node whose policies ask for no approval does not look for what waits: told the same request again, it has given that
  * a nonce. Whoever reads completions by request id must not hear then that the request has failed.
  */
-function end(draft: Draft, intake: WaitingIntent, fate: EndedFate): void {
+function end(draft: Draft, intake: WaitingIntent, fate: EndedFate) {
   const { intakeId, txId, requestId, owner, fingerprint } = intake;
   const other = requestId === null ? null : draft.ledger.requests.get(requestId);
   const isSame =
@@ -82,24 +77,22 @@ function end(draft: Draft, intake: WaitingIntent, fate: EndedFate): void {
   else refuse(draft, intake, fate);
 }
 
-export function expired(
-  { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
-  { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">,
-): EndedFate {
-  const reason = `nobody approved it before ${expiresAt.toISOString()} (${rule})`;
-  return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
+type Waiting = Pick<WaitingIntent, "intakeId" | "requestId">;
+
+export function expired(waiting: Waiting, { rule, expiresAt }: Pick<Approval, "rule" | "expiresAt">): EndedFate {
+  return ended(waiting, `nobody approved it before ${expiresAt.toISOString()} (${rule})`);
 }
 
 /** Its caller wanted it mined by then, and it has no nonce yet. */
-export function lapsed(
-  { intakeId, requestId }: Pick<WaitingIntent, "intakeId" | "requestId">,
-  validUntil: Date,
-): EndedFate {
-  const reason = `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`;
+export function lapsed(waiting: Waiting, validUntil: Date): EndedFate {
+  return ended(waiting, `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`);
+}
+
+function ended({ intakeId, requestId }: Waiting, reason: string): EndedFate {
   return { intakeId, requestId, fate: "decided", event: "expire", reason, decision: null };
 }
 
-function refuse(draft: Draft, intake: WaitingIntent, fate: Refused["fate"]): void {
+function refuse(draft: Draft, intake: WaitingIntent, fate: Refused["fate"]) {
   const { at } = draft;
   draft.record({ kind: "refused", intake, fate, at });
   const { txId, requestId } = intake;

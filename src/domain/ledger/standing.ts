@@ -1,15 +1,26 @@
-/** Writes about the lane as a whole: how far its nonces are given, and whether it may act. */
+/** Writes about the lane as a whole: how far its nonces are given, which of them nothing holds, and whether it may act. */
+import { skippedHole } from "../nonces/holes.ts";
 import type { Draft } from "./draft.ts";
-import { isCarriedOut, keepOrderKey } from "./order-keys.ts";
 import { loaded } from "./part.ts";
-import type { AlignWrite, LaneDecision, LedgerOutcome, RealignWrite, ReconcileWrite, SuspendWrite } from "./writes.ts";
+import type {
+  AlignWrite,
+  CloseHolesWrite,
+  FindSkippedWrite,
+  LaneDecision,
+  LedgerOutcome,
+  NonceOutcome,
+  RealignWrite,
+  ReconcileWrite,
+  SuspendWrite,
+  UnwatchWrite,
+} from "./writes.ts";
 
 /** Raises the cursor, never lowers it. */
 export function align(draft: Draft, { floor }: AlignWrite): LedgerOutcome {
   return { status: "aligned", cursor: raise(draft, floor) };
 }
 
-function raise(draft: Draft, floor: number): number {
+function raise(draft: Draft, floor: number) {
   const { cursor } = draft.ledger;
   const raised = Math.max(cursor ?? floor, floor);
   if (raised !== cursor) draft.record({ kind: "cursor", cursor: raised });
@@ -34,7 +45,7 @@ export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcom
 /** Lowered, but not to a nonce that may have left: a transaction's, kept or not, or one that a caller was given and did not release. */
 export function realign(draft: Draft, { floor, decision }: RealignWrite): LedgerOutcome {
   const { ledger } = draft;
-  if (isCarriedOut(draft, decision?.order)) return { status: "aligned", cursor: ledger.cursor ?? floor };
+  if (draft.isCarriedOut(decision?.order)) return { status: "aligned", cursor: ledger.cursor ?? floor };
   const ended = loaded(ledger.endedThrough, "the highest nonce whose reservation ended");
   const from = Math.max(floor, ended === null ? 0 : ended + 1, ledger.departedBelow ?? 0);
   const left = [ledger.nonces.highestFrom(from), ledger.reserved.highestFrom(from)];
@@ -48,7 +59,7 @@ export function realign(draft: Draft, { floor, decision }: RealignWrite): Ledger
 
 /** The stop by a lost history is the stricter one: an operator's does not replace it, but ends it when taken back. */
 export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): LedgerOutcome {
-  if (isCarriedOut(draft, decision?.order)) return { status: "done" };
+  if (draft.isCarriedOut(decision?.order)) return { status: "done" };
   const before = draft.ledger.suspendedBy;
   const suspendedBy = suspended ? (before ?? "OPERATOR") : null;
   keepDecision(draft, decision);
@@ -56,8 +67,42 @@ export function suspend(draft: Draft, { suspended, decision }: SuspendWrite): Le
   return { status: "done" };
 }
 
-function keepDecision(draft: Draft, decision: LaneDecision | undefined): void {
+function keepDecision(draft: Draft, decision: LaneDecision | undefined) {
   if (decision === undefined) return;
   draft.record({ kind: "decision", decision, at: draft.at });
-  keepOrderKey(draft, decision.order);
+  draft.keepOrderKey(decision.order);
+}
+
+/** Nonces that somebody else used. */
+export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOutcome {
+  for (const nonce of nonces) {
+    const hole = draft.ledger.holes.get(nonce);
+    if (hole === null) continue;
+    // The nonce of an expired reservation was its caller's to use.
+    if (hole.why !== "expired") draft.noteUse({ nonce, through: nonce });
+    draft.record({ kind: "holeClosed", nonce });
+  }
+  return { status: "done" };
+}
+
+/** Nonces below the cursor that nothing of ours holds: the cursor went over them wrongly. */
+export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): NonceOutcome {
+  const { cursor, nonces, reserved, holes, departedBelow } = draft.ledger;
+  const isHeld = (nonce: number) =>
+    nonces.get(nonce) !== null || reserved.get(nonce) !== null || holes.get(nonce) !== null;
+  const found = [];
+  // What is kept no more was mined beyond any reorg, and so was all below it.
+  for (let nonce = Math.max(from, departedBelow ?? 0); nonce < Math.min(below, cursor ?? 0); nonce++) {
+    if (!isHeld(nonce)) found.push(skippedHole(nonce, draft.at));
+  }
+  for (const hole of found) draft.record({ kind: "holeLeft", hole });
+  return { status: "skipped", holes: found };
+}
+
+/** Settled, and mined at or below the block: past its watch. */
+export function unwatch(draft: Draft, { throughBlock }: UnwatchWrite): LedgerOutcome {
+  for (const [block, all] of draft.ledger.watched.through(throughBlock)) {
+    for (const each of all) draft.record({ kind: "unwatched", ...each, block });
+  }
+  return { status: "done" };
 }

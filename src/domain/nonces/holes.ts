@@ -68,7 +68,7 @@ export function planShiftDown(free: readonly number[], holders: readonly Holder[
   return moves;
 }
 
-function moveInto(slots: number[], { txId, nonce }: Holder, moves: NonceMove[]): void {
+function moveInto(slots: number[], { txId, nonce }: Holder, moves: NonceMove[]) {
   const to = slots.shift();
   if (to === undefined) return;
   moves.push({ txId, from: nonce, to });

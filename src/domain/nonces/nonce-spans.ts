@@ -1,7 +1,7 @@
 /** The nonces of a lane as spans: neighbours of one kind are one span; nonces that may need attention are single. */
 
-import type { ReservationState } from "../transaction/reservations.ts";
-import type { Status } from "../transaction/transitions.ts";
+import type { Reservation } from "../transaction/reservations.ts";
+import type { LaneTransaction } from "../transaction/transaction.ts";
 import type { Hole } from "./holes.ts";
 
 export const SPAN_KINDS = [
@@ -28,21 +28,13 @@ export interface NonceSpan {
   readonly detail?: string;
 }
 
-export interface HeldNonce extends Status {
-  readonly nonce: number;
-  readonly txId: string;
+export interface HeldNonce extends LaneTransaction {
   readonly held: boolean;
-}
-
-export interface ReservedNonce {
-  readonly nonce: number;
-  readonly reservationId: string;
-  readonly state: ReservationState;
 }
 
 export interface NonceHolders {
   readonly transactions: readonly HeldNonce[];
-  readonly reservations: readonly ReservedNonce[];
+  readonly reservations: readonly Pick<Reservation, "nonce" | "reservationId" | "state">[];
   readonly holes: readonly Pick<Hole, "nonce" | "detail">[];
   /** Transactions below this nonce may have been deleted by retention; absent: all are kept. */
   readonly departedBelow?: number;
@@ -85,10 +77,10 @@ function spanOfTransaction({ nonce, txId, state, subState, held }: HeldNonce): N
 }
 
 /** Only nonces without a transaction id or a cause of their own are merged. */
-function isJoined(last: NonceSpan, next: NonceSpan): boolean {
+function isJoined(last: NonceSpan, next: NonceSpan) {
   return last.kind === next.kind && isPlain(last) && isPlain(next);
 }
 
-function isPlain({ txId, reservationId, detail }: NonceSpan): boolean {
+function isPlain({ txId, reservationId, detail }: NonceSpan) {
   return txId === undefined && reservationId === undefined && detail === undefined;
 }

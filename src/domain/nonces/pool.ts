@@ -3,9 +3,8 @@
  * the lanes. The choice is not binding; the row that is written with the nonce binds a request to a lane
  * (docs/pools.md).
  */
-import type { Address } from "../lane.ts";
+import { type Address, affinity } from "../lane.ts";
 import type { Intent } from "../transaction/transaction.ts";
-import { affinity } from "./rendezvous.ts";
 
 /** By name; members in the order of the configuration. */
 export type Pools = ReadonlyMap<string, readonly Address[]>;
@@ -61,7 +60,7 @@ export function chooseMember(members: readonly MemberFacts[], cost: bigint): Poo
   return { kind: "refused", why: solvent.length > 0 ? "full" : "funds" };
 }
 
-function byWait(a: MemberFacts, b: MemberFacts): number {
+function byWait(a: MemberFacts, b: MemberFacts) {
   return (
     PASSAGES.indexOf(a.passage) - PASSAGES.indexOf(b.passage) ||
     a.ahead - b.ahead ||

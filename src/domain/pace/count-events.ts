@@ -1,6 +1,5 @@
 /** What comparing a lane with the chain's counts changes about its pace: each function says what happened. */
-import type { CountPace, StandingHead } from "./count-pace.ts";
-import type { LanePace } from "./lane-pace.ts";
+import type { CountPace, LanePace, StandingHead } from "./lane-pace.ts";
 
 const counted = (pace: LanePace, change: Partial<CountPace>): LanePace => ({
   ...pace,

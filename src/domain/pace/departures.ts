@@ -59,7 +59,7 @@ export class Flow {
     return Math.min(1, Math.max(LEAST_SHARE, (part - FEW) / (1 - FEW)));
   }
 
-  private remaining(nowMs: number): number {
+  private remaining(nowMs: number) {
     return this.amount * 0.5 ** ((nowMs - this.atMs) / HALF_LIFE_MS);
   }
 }

@@ -5,10 +5,7 @@
  */
 
 import { type Doubt, NO_DOUBT, weigh } from "../chain/doubt.ts";
-import { type BackoffRule, backoffMs } from "./backoff.ts";
-import { type CountPace, NO_COUNTS } from "./count-pace.ts";
-import { looked, type Search } from "./search.ts";
-import { AT_ONCE, at, NEVER, type When } from "./when.ts";
+import { AT_ONCE, at, type BackoffRule, backoffMs, NEVER, type When } from "./when.ts";
 
 export interface LanePace {
   /** The identity of the chain must be checked: before the first pass, and after every break. */
@@ -34,8 +31,11 @@ export interface LanePace {
   readonly usedBelow: number;
   /** The chain may have passed a hole since the last count. True for a new owner. */
   readonly holeLookOwed: boolean;
-  /** The hole that blocks the lane, at the last check. */
-  readonly blocking: BlockingHole | null;
+  /**
+   * The hole that blocks the lane at the last check, and the monotonic time since which it does, by the first count of
+   * this term that had not passed it.
+   */
+  readonly blocking: { readonly nonce: number; readonly sinceMs: number } | null;
   /** Head at which each hole was first found passed by the chain, while that lasts. */
   readonly passedHoles: ReadonlyMap<number, number>;
   /**
@@ -95,15 +95,20 @@ export type SignerPace =
       readonly lies: boolean;
     };
 
-export interface BlockingHole {
-  readonly nonce: number;
-  /** Monotonic time since which it blocks the lane, by the first count of this term that had not passed it. */
-  readonly sinceMs: number;
-}
-
 const OPEN: Window = { kind: "open" };
 const THERE: SignerPace = { kind: "there" };
 const NO_HEAD: Head = { kind: "none" };
+
+const NO_COUNTS: CountPace = {
+  comparedAtMs: null,
+  failures: 0,
+  proven: 0,
+  claim: null,
+  unproved: null,
+  reported: 0,
+  check: null,
+  standing: null,
+};
 
 /** Pace of a lane that was just taken. */
 export const NEW_LANE_PACE: LanePace = {
@@ -266,11 +271,7 @@ export function holesPassed(pace: LanePace, nonces: readonly number[], head: num
 /** All nonces that were searched, and those at which a caller's transaction was found. */
 export function callersLookedFor(
   pace: LanePace,
-  {
-    nonces,
-    found,
-    atMs,
-  }: { readonly nonces: readonly number[]; readonly found: ReadonlySet<number>; readonly atMs: number },
+  { nonces, found, atMs }: { nonces: readonly number[]; found: ReadonlySet<number>; atMs: number },
 ): LanePace {
   const searches = new Map<number, Search>();
   for (const nonce of nonces) {
@@ -294,3 +295,58 @@ export function blockedBy(pace: LanePace, nonce: number, askedAtMs: number): Lan
 }
 
 export const unblocked = (pace: LanePace): LanePace => (pace.blocking === null ? pace : { ...pace, blocking: null });
+
+/**
+ * Search for a caller's transaction at a nonce whose reservation expired. A placeholder is signed there only after
+ * every look during one more reservation time has found nothing.
+ */
+export interface Search {
+  /** Monotonic times of the first and the last look in a row that found nothing. */
+  readonly sinceMs: number;
+  readonly lastMs: number;
+}
+
+/** A look was answered. A look without an answer changes nothing. */
+export function looked(search: Search | undefined, found: boolean, atMs: number): Search | undefined {
+  return found ? undefined : { sinceMs: search?.sinceMs ?? atMs, lastMs: atMs };
+}
+
+/** The search lasted as long as the reservation: a transaction sent before is no longer in flight. */
+export function isThrough(search: Search | undefined, ttlMs: number): boolean {
+  return search !== undefined && search.lastMs - search.sinceMs >= ttlMs;
+}
+
+/**
+ * The chain's counts of a signer, as far as they were compared with its lane since that was last read from the database. A
+ * reload forgets all of it: an operator may just have undone a lie that was believed before.
+ */
+export interface CountPace {
+  /** When the count was asked for that was last compared with the cursor. Monotonic; null: ask anew. */
+  readonly comparedAtMs: number | null;
+  /** How many batches failed. A comparison that began before the last failure makes nothing fresh. */
+  readonly failures: number;
+  /** What that comparison proved. No nonce below it is given, also while the cursor has not followed yet. */
+  readonly proven: number;
+  /** A mined count above the cursor that is not proved yet, and the follower's head when it was first met. */
+  readonly claim: { readonly count: number; readonly atBlock: number } | null;
+  /** A claim that was not proved in time, and since when: creates are refused for it. Shown to people. */
+  readonly unproved: { readonly count: number; readonly since: Date } | null;
+  /** A mined count that a look has reported: a nonce below it that is not mined for us may be another program's. A hint. */
+  readonly reported: number;
+  /** The head of line that the count is next compared with, and when. Monotonic. */
+  readonly check: { readonly nonce: number; readonly dueMs: number } | null;
+  readonly standing: StandingHead | null;
+}
+
+/** A head of line that does not move, and the chain's count at the last look. Monotonic. */
+export interface StandingHead {
+  readonly head: number;
+  /** The chain's head when this one was first seen: an endpoint that has come so far may say that nonces below are unused. */
+  readonly atBlock: number;
+  readonly count: number | null;
+  readonly dueMs: number;
+}
+
+/** Reasons why the lane's next transaction is not signed yet; the first that applies decides. */
+export const WINDOW_LIMITS = ["SUSPENDED", "CHAIN_UNSURE", "SIGNER_AWAY", "HELD", "NO_FUTURE_NONCES", "FULL"] as const;
+export type WindowLimit = (typeof WINDOW_LIMITS)[number];

@@ -19,7 +19,7 @@ const HAIR = 1e-6;
 export function draw(
   perSecond: number,
   fullAtMs: number | null,
-  { wanted, nowMs }: { readonly wanted: number; readonly nowMs: number },
+  { wanted, nowMs }: { wanted: number; nowMs: number },
 ): Drawn {
   const emptyForMs = Math.max(0, (fullAtMs ?? nowMs) - nowMs);
   const whole = Math.max(0, Math.floor(perSecond * (1 - emptyForMs / A_SECOND_MS) + HAIR));

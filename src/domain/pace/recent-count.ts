@@ -24,7 +24,7 @@ export class RecentCount {
     return this.sum;
   }
 
-  private moveTo(nowMs: number): void {
+  private moveTo(nowMs: number) {
     const slice = Math.floor(nowMs / this.sliceMs);
     const first = Math.max(this.newest + 1, slice - SLICES + 1);
     for (let each = first; each <= slice; each++) {

@@ -5,8 +5,7 @@
  */
 import { isTaken, type SubmitAnswer, type TakenAnswer } from "../chain/answers.ts";
 import type { Hex } from "../lane.ts";
-import { type BackoffRule, backoffMs } from "./backoff.ts";
-import { AT_ONCE, at, isDue, NEVER, type When } from "./when.ts";
+import { AT_ONCE, at, type BackoffRule, backoffMs, isDue, NEVER, type When } from "./when.ts";
 
 export interface TransactionPace {
   /** Attempt to send next, with its bytes if they are in memory. Null if there is nothing to send. */
@@ -162,7 +161,7 @@ export const judged = (pace: Pace): Pace => ({ ...pace, answer: null });
  */
 export function signedAnew(
   pace: Pace,
-  { ordinal, rawTransaction }: { readonly ordinal: number; readonly rawTransaction: Hex | null },
+  { ordinal, rawTransaction }: { ordinal: number; rawTransaction: Hex | null },
   isMined: boolean,
 ): Pace {
   const send = isMined ? NEVER : AT_ONCE;

@@ -20,3 +20,14 @@ export function afterInterval(nowMs: number, intervalMs: number | null): When {
 export function isDue(when: When, nowMs: number): boolean {
   return when.kind === "at" ? when.ms <= nowMs : when.kind === "at once";
 }
+
+export interface BackoffRule {
+  readonly firstMs: number;
+  readonly mostMs: number;
+}
+
+/** Doubling with half-range jitter: `failures` ≥ 1, `random` in [0, 1). */
+export function backoffMs(rule: BackoffRule, failures: number, random: number): number {
+  const full = Math.min(rule.mostMs, rule.firstMs * 2 ** Math.min(failures - 1, 30));
+  return full / 2 + (full / 2) * random;
+}

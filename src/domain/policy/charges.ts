@@ -82,7 +82,7 @@ function byHour(charges: readonly Charge[]): ReadonlyMap<number, Amounts> {
 }
 
 /** The part of the subtraction that this window has. */
-function takenBack(left: bigint, counted: bigint): bigint {
+function takenBack(left: bigint, counted: bigint) {
   if (left >= 0n) return 0n;
   return -left < counted ? left : -counted;
 }

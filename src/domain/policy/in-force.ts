@@ -37,7 +37,7 @@ export function inForce(record: PolicyRecord, words: PolicyWords): PolicyInForce
 }
 
 /** A document of a newer release may have unknown rules: it is never ignored; nothing is allocated instead. */
-function readable(document: Document, parsed: ParsedPolicies): Policies {
+function readable(document: Document, parsed: ParsedPolicies) {
   return "policies" in parsed ? parsed.policies : unreadablePolicies(document, parsed.mistakes);
 }
 

@@ -1,10 +1,19 @@
 /** Parses a policy document. Reports every mistake with its path. */
 
-import { hash } from "node:crypto";
 import type { Address, Hex } from "../lane.ts";
 import { messageOf } from "../text/thrown.ts";
-import type { ArgumentBound, ArgumentBounds } from "./arguments.ts";
-import { ANY, type ApprovalBound, DEPLOY, type Limit, PLAIN, type Policies, type Policy } from "./policy.ts";
+import { fingerprintOfJson } from "../transaction/fingerprint.ts";
+import {
+  ANY,
+  type ApprovalBound,
+  type ArgumentBound,
+  type ArgumentBounds,
+  DEPLOY,
+  type Limit,
+  PLAIN,
+  type Policies,
+  type Policy,
+} from "./policy.ts";
 
 /** Parsers of addresses and ABIs; both throw with a reason. */
 export interface PolicyWords {
@@ -23,20 +32,21 @@ export type ParsedPolicies = { readonly policies: Policies } | { readonly mistak
 type Document = Readonly<Record<string, unknown>>;
 
 export function parsePolicies(document: unknown, words: PolicyWords): ParsedPolicies {
-  const reader = new Reader(words);
-  const all = reader.object(document, "", ["signers", "keys", "abis"]);
-  const { abis = {}, signers: ofSigners = {}, keys: ofKeys = {} } = all;
-  reader.abis = reader.object(abis, "abis");
-  const signers = reader.policies(ofSigners, "signers", (name) => reader.address(name, `signers.${name}`));
-  const keys = reader.policies(ofKeys, "keys", (name) => name);
-  if (!isStorable(all)) reader.refuse("", "has characters that no database keeps (NUL, or half of a surrogate pair)");
-  if (reader.mistakes.length > 0) return { mistakes: reader.mistakes };
+  const mistakes: string[] = [];
+  const root = new Place(document, "", { words, mistakes, abis: {} });
+  const all = root.object(["signers", "keys", "abis"]);
+  const part = (name: string) => root.at(name, all[name] === undefined ? {} : all[name]);
+  root.context.abis = part("abis").object();
+  const signers = policiesIn(part("signers"), address);
+  const keys = policiesIn(part("keys"), ({ raw }) => String(raw));
+  if (!isStorable(all)) root.refuse("has characters that no database keeps (NUL, or half of a surrogate pair)", null);
+  if (mistakes.length > 0) return { mistakes };
   const asksApproval = [...signers.values(), ...keys.values()].some((policy) => policy.requireApproval !== null);
-  return { policies: { signers, keys, asksApproval, unreadable: [], hash: hashOf(all), document: all } };
+  return { policies: { signers, keys, asksApproval, unreadable: [], hash: fingerprintOfJson(all), document: all } };
 }
 
 /** PostgreSQL's `jsonb` refuses both characters, in names and texts. */
-function isStorable(each: unknown): boolean {
+function isStorable(each: unknown) {
   if (typeof each === "string") return !/[\p{Cs}\0]/u.test(each);
   return typeof each !== "object" || each === null || Object.entries(each).flat().every(isStorable);
 }
@@ -44,22 +54,14 @@ function isStorable(each: unknown): boolean {
 /** The document has mistakes, or rules that this version does not know. */
 export function unreadablePolicies(document: Document, mistakes: readonly string[]): Policies {
   const none = { signers: new Map(), keys: new Map(), asksApproval: false };
-  return { ...none, unreadable: mistakes, hash: hashOf(document), document };
-}
-
-/** Members sorted by name: `jsonb` does not keep their order, and it has no meaning. */
-function hashOf(document: Document): Hex {
-  const sorted = (_: string, each: unknown) =>
-    typeof each === "object" && each !== null && !Array.isArray(each)
-      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : each;
-  return `0x${hash("sha256", JSON.stringify(document, sorted), "hex")}`;
+  return { ...none, unreadable: mistakes, hash: fingerprintOfJson(document), document };
 }
 
 /** Replaces a part that cannot be read. */
 const NO_ADDRESS = "0x";
 const FIELDS = ["chains", "to", "selectors", "calls", "hours", "maxValue", "maxCost", "requireApproval"];
 const WINDOWS = ["perTransaction", "perHour", "perDay"];
+const NO_LIMIT: Limit = { perTransaction: null, perHour: null, perDay: null };
 const HOURS = /^([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)$/;
 const SELECTOR = /^0x[0-9a-fA-F]{8}$/;
 const WEI = /^\d{1,78}$/;
@@ -70,178 +72,177 @@ const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000,
 const DURATION = /^(\d{1,12})(ms|s|m|h)$/;
 const A_YEAR_MS = 365 * 24 * 3_600_000;
 
-class Reader {
-  readonly mistakes: string[] = [];
-  abis: Document = {};
-  private readonly words: PolicyWords;
+/** A part of the document, and where it is. A mistake is kept, and the rest is read on, so that all are reported. */
+class Place {
+  readonly raw: unknown;
+  readonly path: string;
+  readonly context: { readonly words: PolicyWords; readonly mistakes: string[]; abis: Document };
 
-  constructor(words: PolicyWords) {
-    this.words = words;
+  constructor(raw: unknown, path: string, context: Place["context"]) {
+    this.raw = raw;
+    this.path = path;
+    this.context = context;
   }
 
-  object(raw: unknown, path: string, known?: readonly string[]): Document {
-    if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-      this.refuse(path, "is not an object");
-      return {};
-    }
+  at(name: string | number, raw: unknown): Place {
+    return new Place(raw, this.path === "" ? `${name}` : `${this.path}.${name}`, this.context);
+  }
+
+  refuse<T>(why: string, otherwise: T): T {
+    this.context.mistakes.push(`${this.path === "" ? "the document" : this.path} ${why}`);
+    return otherwise;
+  }
+
+  object(known?: readonly string[]): Document {
+    const { raw } = this;
+    if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return this.refuse("is not an object", {});
     for (const name of Object.keys(raw)) {
-      if (known !== undefined && !known.includes(name)) {
-        this.refuse(path === "" ? name : `${path}.${name}`, `is not known here (${known.join(", ")})`);
-      }
+      if (known?.includes(name) === false) this.at(name, null).refuse(`is not known here (${known.join(", ")})`, null);
     }
     return raw as Document;
   }
 
-  policies(raw: unknown, path: string, nameOf: (name: string) => string): ReadonlyMap<string, Policy> {
-    const policies = new Map<string, Policy>();
-    for (const [name, each] of Object.entries(this.object(raw, path))) {
-      const owner = name === ANY ? ANY : nameOf(name);
-      // The same address in two spellings: the later policy would replace the limits of the earlier one.
-      if (policies.has(owner) && owner !== NO_ADDRESS)
-        this.refuse(`${path}.${name}`, "has a policy in another spelling");
-      policies.set(owner, this.policy(each, `${path}.${name}`));
-    }
-    return policies;
+  members(): readonly (readonly [string, Place])[] {
+    return Object.entries(this.object()).map(([name, raw]) => [name, this.at(name, raw)] as const);
   }
 
-  address(raw: unknown, path: string): string {
-    return this.trying(path, NO_ADDRESS, () => this.words.parseAddress(String(raw)));
+  /** The members that may be there, by name. */
+  fields(known: readonly string[]): (name: string) => Place {
+    const said = this.object(known);
+    return (name) => this.at(name, said[name]);
   }
 
-  private policy(raw: unknown, path: string): Policy {
-    const said = this.object(raw, path, FIELDS);
-    const calls = this.list(said.calls, `${path}.calls`, (call, at) => this.call(call, at));
-    const selectors = this.list(said.selectors, `${path}.selectors`, (each, at) => this.selectors(each, at));
-    return {
-      chains: setOf(this.list(said.chains, `${path}.chains`, (each, at) => this.chainId(each, at))),
-      to: setOf(this.list(said.to, `${path}.to`, (each, at) => (each === DEPLOY ? DEPLOY : this.address(each, at)))),
-      selectors: setOf(selectors?.flat() ?? null),
-      hours: said.hours === undefined ? null : this.hours(said.hours, `${path}.hours`),
-      maxValue: this.limit(said.maxValue, `${path}.maxValue`),
-      maxCost: this.limit(said.maxCost, `${path}.maxCost`),
-      arguments: new Map(calls?.flat() ?? []),
-      requireApproval: this.approval(said.requireApproval, `${path}.requireApproval`),
-    };
+  /** Null: it is left out. */
+  maybe<T>(read: (place: Place) => T): T | null {
+    return this.raw === undefined ? null : read(this);
   }
 
-  private list<T>(raw: unknown, path: string, item: (raw: unknown, path: string) => T): readonly T[] | null {
-    if (raw === undefined) return null;
-    if (Array.isArray(raw)) return raw.map((each, index) => item(each, `${path}.${index}`));
-    this.refuse(path, "is not a list");
-    return null;
+  list<T>(item: (place: Place) => T): readonly T[] | null {
+    if (this.raw === undefined) return null;
+    if (!Array.isArray(this.raw)) return this.refuse("is not a list", null);
+    return this.raw.map((each, index) => item(this.at(index, each)));
   }
 
-  private chainId(raw: unknown, path: string): number {
-    if (typeof raw !== "number" || !Number.isSafeInteger(raw) || raw < 1) this.refuse(path, "is not a chain id");
-    return Number(raw);
-  }
-
-  private limit(raw: unknown, path: string): Limit {
-    const said = raw === undefined ? {} : this.object(raw, path, WINDOWS);
-    const amount = (name: string) => (said[name] === undefined ? null : this.wei(said[name], `${path}.${name}`));
-    return { perTransaction: amount("perTransaction"), perHour: amount("perHour"), perDay: amount("perDay") };
-  }
-
-  private approval(raw: unknown, path: string): ApprovalBound | null {
-    if (raw === undefined) return null;
-    const { expiresAfter, ...said } = this.object(raw, path, ["aboveValue", "aboveCost", "expiresAfter"]);
-    const amount = (name: string) => (said[name] === undefined ? null : this.wei(said[name], `${path}.${name}`));
-    const bounds = { aboveValue: amount("aboveValue"), aboveCost: amount("aboveCost") };
-    if (bounds.aboveValue === null && bounds.aboveCost === null)
-      this.refuse(path, "has neither aboveValue nor aboveCost");
-    const [, digits, unit] = DURATION.exec(String(expiresAfter ?? "24h")) ?? [];
-    const expiresAfterMs = Number(digits) * (UNITS_MS[unit ?? ""] ?? Number.NaN);
-    if (expiresAfterMs >= 1_000 && expiresAfterMs <= A_YEAR_MS) return { ...bounds, expiresAfterMs };
-    this.refuse(`${path}.expiresAfter`, "is not a duration from a second to a year (45s, 90m, 24h)");
-    return null;
-  }
-
-  /** A whole number as text: JSON numbers beyond 2^53 would be rounded. */
-  private wei(raw: unknown, path: string): bigint {
-    if (typeof raw === "string" && WEI.test(raw)) return BigInt(raw);
-    this.refuse(path, 'is not an amount of wei (a whole number as text: "1000000000000000000")');
-    return 0n;
-  }
-
-  private hours(raw: unknown, path: string): Policy["hours"] {
-    const [, fromHour, fromMinute, toHour, toMinute] = HOURS.exec(String(raw)) ?? [];
-    const from = Number(fromHour) * 60 + Number(fromMinute);
-    const to = Number(toHour) * 60 + Number(toMinute);
-    if (Number.isInteger(from + to) && from !== to) return { from, to };
-    this.refuse(path, "is not a time of the day in UTC (08:00-18:00)");
-    return null;
-  }
-
-  private selectors(raw: unknown, path: string): readonly string[] {
-    const text = String(raw);
-    if (text === DEPLOY || text === PLAIN) return [text];
-    if (SELECTOR.test(text)) return [text.toLowerCase()];
-    return this.trying(path, [], () => this.words.functions(text).map(({ selector }) => selector.toLowerCase()));
-  }
-
-  private call(raw: unknown, path: string): readonly (readonly [string, ArgumentBounds])[] {
-    const said = this.object(raw, path, ["abi", "function", "arguments"]);
-    const abi = said.abi === undefined ? null : this.abis[String(said.abi)];
-    if (abi !== null && !Array.isArray(abi)) {
-      this.refuse(`${path}.abi`, "is not the name of a list in abis");
-      return [];
-    }
-    const name = String(said.function);
-    const found = this.trying(`${path}.function`, [], () =>
-      this.words.functions(abi === null ? name : { abi, function: name }),
-    );
-    const bounds = Object.entries(this.object(said.arguments, `${path}.arguments`));
-    return found.map((signature) => {
-      const own = bounds.map(([argument, bound]) =>
-        this.bound(signature, [argument, bound], `${path}.arguments.${argument}`),
-      );
-      return [signature.selector.toLowerCase(), own.filter((each) => each !== null)] as const;
-    });
-  }
-
-  private bound({ inputs }: Signature, [name, raw]: readonly [string, unknown], path: string): ArgumentBound | null {
-    const said = this.object(raw, path, ["in", "min", "max"]);
-    const at = inputs.findIndex((input, index) => input.name === name || String(index) === name);
-    const bits = at < 0 ? null : bitsOf(inputs[at]?.type ?? "");
-    const word = wordOf(inputs, at);
-    if (bits === null || word === null) {
-      this.refuse(
-        path,
-        at < 0
-          ? "is not an argument of that function"
-          : "cannot be bounded (uint, address or bool can, behind no array or tuple)",
-      );
-      return null;
-    }
-    const number = (each: unknown, place: string): bigint => this.number(each, place);
-    const allowed = this.list(said.in, `${path}.in`, number);
-    return {
-      ...{ name, word, bits, in: allowed === null ? null : new Set(allowed) },
-      min: said.min === undefined ? null : number(said.min, `${path}.min`),
-      max: said.max === undefined ? null : number(said.max, `${path}.max`),
-    };
-  }
-
-  /** Decimal, or hex for addresses. */
-  private number(raw: unknown, path: string): bigint {
-    if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
-    if (typeof raw === "boolean") return raw ? 1n : 0n;
-    this.refuse(path, "is neither a whole number as text nor an address");
-    return 0n;
-  }
-
-  private trying<T>(path: string, otherwise: T, work: () => T): T {
+  trying<T>(otherwise: T, work: (words: PolicyWords) => T): T {
     try {
-      return work();
+      return work(this.context.words);
     } catch (error) {
-      this.refuse(path, messageOf(error));
-      return otherwise;
+      return this.refuse(messageOf(error), otherwise);
     }
   }
+}
 
-  refuse(path: string, why: string): void {
-    this.mistakes.push(`${path === "" ? "the document" : path} ${why}`);
+function policiesIn(place: Place, nameOf: (place: Place) => string): ReadonlyMap<string, Policy> {
+  const policies = new Map<string, Policy>();
+  for (const [name, each] of place.members()) {
+    const owner = name === ANY ? ANY : nameOf(place.at(name, name));
+    // The same address in two spellings: the later policy would replace the limits of the earlier one.
+    if (policies.has(owner) && owner !== NO_ADDRESS) each.refuse("has a policy in another spelling", null);
+    policies.set(owner, policyIn(each));
   }
+  return policies;
+}
+
+function address(place: Place): string {
+  return place.trying(NO_ADDRESS, (words) => words.parseAddress(String(place.raw)));
+}
+
+function policyIn(place: Place): Policy {
+  const field = place.fields(FIELDS);
+  const calls = field("calls").list(call);
+  const selectors = field("selectors").list(selectorsIn);
+  const to = field("to").list((each) => (each.raw === DEPLOY ? DEPLOY : address(each)));
+  return {
+    chains: setOf(field("chains").list(chainId)),
+    to: setOf(to),
+    selectors: setOf(selectors?.flat() ?? null),
+    hours: field("hours").maybe(hours),
+    maxValue: field("maxValue").maybe(limit) ?? NO_LIMIT,
+    maxCost: field("maxCost").maybe(limit) ?? NO_LIMIT,
+    arguments: new Map(calls?.flat()),
+    requireApproval: field("requireApproval").maybe(approval),
+  };
+}
+
+function chainId(place: Place) {
+  const { raw } = place;
+  if (typeof raw !== "number" || !Number.isSafeInteger(raw) || raw < 1) place.refuse("is not a chain id", null);
+  return Number(raw);
+}
+
+function limit(place: Place): Limit {
+  const field = place.fields(WINDOWS);
+  const [perTransaction = null, perHour = null, perDay = null] = WINDOWS.map((name) => field(name).maybe(wei));
+  return { perTransaction, perHour, perDay };
+}
+
+function approval(place: Place): ApprovalBound | null {
+  const field = place.fields(["aboveValue", "aboveCost", "expiresAfter"]);
+  const bounds = { aboveValue: field("aboveValue").maybe(wei), aboveCost: field("aboveCost").maybe(wei) };
+  if (bounds.aboveValue === null && bounds.aboveCost === null)
+    place.refuse("has neither aboveValue nor aboveCost", null);
+  const expiresAfter = field("expiresAfter");
+  const [, digits, unit] = DURATION.exec(String(expiresAfter.raw ?? "24h")) ?? [];
+  const expiresAfterMs = Number(digits) * (UNITS_MS[unit ?? ""] ?? Number.NaN);
+  if (expiresAfterMs >= 1_000 && expiresAfterMs <= A_YEAR_MS) return { ...bounds, expiresAfterMs };
+  return expiresAfter.refuse("is not a duration from a second to a year (45s, 90m, 24h)", null);
+}
+
+/** A whole number as text: JSON numbers beyond 2^53 would be rounded. */
+function wei(place: Place): bigint {
+  const { raw } = place;
+  if (typeof raw === "string" && WEI.test(raw)) return BigInt(raw);
+  return place.refuse('is not an amount of wei (a whole number as text: "1000000000000000000")', 0n);
+}
+
+function hours(place: Place): Policy["hours"] {
+  const [, fromHour, fromMinute, toHour, toMinute] = HOURS.exec(String(place.raw)) ?? [];
+  const from = Number(fromHour) * 60 + Number(fromMinute);
+  const to = Number(toHour) * 60 + Number(toMinute);
+  if (Number.isInteger(from + to) && from !== to) return { from, to };
+  return place.refuse("is not a time of the day in UTC (08:00-18:00)", null);
+}
+
+function selectorsIn(place: Place): readonly string[] {
+  const text = String(place.raw);
+  if (text === DEPLOY || text === PLAIN) return [text];
+  if (SELECTOR.test(text)) return [text.toLowerCase()];
+  return place.trying([], (words) => words.functions(text).map(({ selector }) => selector.toLowerCase()));
+}
+
+function call(place: Place): readonly (readonly [string, ArgumentBounds])[] {
+  const field = place.fields(["abi", "function", "arguments"]);
+  const named = field("abi");
+  const abi = named.raw === undefined ? null : place.context.abis[String(named.raw)];
+  if (abi !== null && !Array.isArray(abi)) return named.refuse("is not the name of a list in abis", []);
+  const callee = field("function");
+  const name = String(callee.raw);
+  const found = callee.trying([], (words) => words.functions(abi === null ? name : { abi, function: name }));
+  const bounds = field("arguments").members();
+  return found.map((signature) => {
+    const own = bounds.map(([argument, bound]) => boundIn(signature, argument, bound));
+    return [signature.selector.toLowerCase(), own.filter((each) => each !== null)] as const;
+  });
+}
+
+function boundIn({ inputs }: Signature, name: string, place: Place): ArgumentBound | null {
+  const field = place.fields(["in", "min", "max"]);
+  const at = inputs.findIndex((input, index) => input.name === name || String(index) === name);
+  if (at < 0) return place.refuse("is not an argument of that function", null);
+  const bits = bitsOf(inputs[at]?.type ?? "");
+  if (bits === null || !inputs.slice(0, at).every(takesOneWord)) {
+    return place.refuse("cannot be bounded (uint, address or bool can, behind no array or tuple)", null);
+  }
+  const allowed = setOf(field("in").list(number));
+  return { name, word: at, bits, in: allowed, min: field("min").maybe(number), max: field("max").maybe(number) };
+}
+
+/** Decimal, or hex for addresses. */
+function number(place: Place): bigint {
+  const { raw } = place;
+  if (typeof raw === "string" && (WEI.test(raw) || /^0x[0-9a-fA-F]{1,64}$/.test(raw))) return BigInt(raw);
+  if (typeof raw === "boolean") return raw ? 1n : 0n;
+  return place.refuse("is neither a whole number as text nor an address", 0n);
 }
 
 function setOf<T>(items: readonly T[] | null): ReadonlySet<T> | null {
@@ -255,8 +256,7 @@ function bitsOf(type: string): number | null {
   return type === "bool" ? 1 : Number(match[1] || 256);
 }
 
-/** Only if each argument before it takes one word; fixed arrays and tuples may take more. */
-function wordOf(inputs: Signature["inputs"], at: number): number | null {
-  const isPlain = ({ type }: Signature["inputs"][number]) => !/^tuple|\[\d+\]/.test(type);
-  return at >= 0 && inputs.slice(0, at).every(isPlain) ? at : null;
+/** Fixed arrays and tuples may take more. */
+function takesOneWord({ type }: Signature["inputs"][number]) {
+  return !/^tuple|\[\d+\]/.test(type);
 }

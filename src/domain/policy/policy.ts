@@ -4,8 +4,6 @@
  */
 import type { Address, Hex } from "../lane.ts";
 import type { Payload } from "../transaction/transaction.ts";
-import type { ArgumentBounds } from "./arguments.ts";
-import { outOfBounds } from "./arguments.ts";
 import { type Amounts, type Use, within } from "./use.ts";
 
 /** Wei; null: not limited. */
@@ -123,20 +121,16 @@ export function forbidden(judges: readonly Judge[], asked: Asked, at: Date): For
 
 function payloadRule({ scope, policy }: Judge, { chainId, payload }: Asked, at: Date): Forbidden | null {
   const { chains, to, selectors, hours } = policy;
-  const says = `the policy of this ${scope}`;
+  const not = (rule: string, what: string) => ({ rule, detail: `the policy of this ${scope} does not allow ${what}` });
   const receiver = payload.to ?? DEPLOY;
   const selector = selectorOf(payload);
-  if (chains !== null && !chains.has(chainId))
-    return { rule: "chains", detail: `${says} does not allow chain ${chainId}` };
-  if (to !== null && !to.has(receiver))
-    return { rule: "to", detail: `${says} does not allow the receiver ${receiver}` };
-  if (selectors !== null && !selectors.has(selector))
-    return { rule: "selectors", detail: `${says} does not allow the function ${selector}` };
-  if (hours !== null && !isOpen(hours, at))
-    return { rule: "hours", detail: `${says} does not allow it at ${at.toISOString().slice(11, 16)} UTC` };
+  if (chains?.has(chainId) === false) return not("chains", `chain ${chainId}`);
+  if (to?.has(receiver) === false) return not("to", `the receiver ${receiver}`);
+  if (selectors?.has(selector) === false) return not("selectors", `the function ${selector}`);
+  if (hours !== null && !isOpen(hours, at)) return not("hours", `it at ${at.toISOString().slice(11, 16)} UTC`);
   const bounds = payload.to === null ? undefined : policy.arguments.get(selector);
   const beyond = bounds === undefined ? null : outOfBounds(bounds, payload.data);
-  return beyond === null ? null : { rule: `arguments.${beyond.name}`, detail: `${says} ${beyond.detail}` };
+  return beyond && not(`arguments.${beyond.name}`, `the argument ${beyond.name} to be ${beyond.value ?? "nothing"}`);
 }
 
 /** The limit that it exceeds, and how long it may wait for approval. */
@@ -148,7 +142,7 @@ export interface Awaited extends Forbidden {
 export function approvalOf(judges: readonly Judge[], { worst, about }: Asked): Awaited | null {
   if (about !== "payload") return null;
   const asking = judges.flatMap(({ scope, policy: { requireApproval } }) => {
-    const above = requireApproval === null ? null : aboveBound(requireApproval, worst);
+    const above = requireApproval && aboveBound(requireApproval, worst);
     if (requireApproval === null || above === null) return [];
     const detail = `${above.amount} wei is above requireApproval.${above.bound} of this ${scope}, which is ${above.most}`;
     return [{ rule: `${scope}.requireApproval`, detail, expiresAfterMs: requireApproval.expiresAfterMs }];
@@ -164,11 +158,11 @@ function aboveBound({ aboveValue, aboveCost }: ApprovalBound, { value, cost }: A
 }
 
 /** Data of fewer than four bytes has no selector: it is compared unchanged, and no list contains it. */
-function selectorOf({ to, data }: Pick<Payload, "to" | "data">): string {
+function selectorOf({ to, data }: Pick<Payload, "to" | "data">) {
   return to === null ? DEPLOY : data.slice(0, 10).toLowerCase();
 }
 
-function isOpen({ from, to }: { readonly from: number; readonly to: number }, at: Date): boolean {
+function isOpen({ from, to }: { from: number; to: number }, at: Date) {
   const minute = at.getUTCHours() * 60 + at.getUTCMinutes();
   return from <= to ? minute >= from && minute < to : minute >= from || minute < to;
 }
@@ -196,4 +190,37 @@ function amountRule({ scope, policy, use }: Judge, { worst, more }: Asked, at: D
     }
   }
   return null;
+}
+
+/** Limits on one argument. Null: not limited in that way. */
+export interface ArgumentBound {
+  readonly name: string;
+  /** Index of the word after the selector. */
+  readonly word: number;
+  /** Bits of the word that its type uses; higher bits must be zero. */
+  readonly bits: number;
+  /** The only allowed values, as numbers; an address is a number too. */
+  readonly in: ReadonlySet<bigint> | null;
+  readonly min: bigint | null;
+  readonly max: bigint | null;
+}
+
+export type ArgumentBounds = readonly ArgumentBound[];
+
+const SELECTOR_DIGITS = 2 + 8;
+const WORD_DIGITS = 64;
+
+/** The first argument that is not allowed. Null for its value: the data ends before it. */
+function outOfBounds(bounds: ArgumentBounds, data: Hex) {
+  for (const bound of bounds) {
+    const digits = data.slice(SELECTOR_DIGITS + bound.word * WORD_DIGITS).slice(0, WORD_DIGITS);
+    const value = digits.length < WORD_DIGITS ? null : BigInt(`0x${digits}`);
+    if (value === null || !isAllowed(bound, value)) return { name: bound.name, value };
+  }
+  return null;
+}
+
+function isAllowed({ bits, in: allowed, min, max }: ArgumentBound, value: bigint) {
+  if (value >> BigInt(bits) !== 0n) return false;
+  return (allowed?.has(value) ?? true) && value >= (min ?? 0n) && (max === null || value <= max);
 }

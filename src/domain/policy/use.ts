@@ -2,6 +2,8 @@
  * Use of the limits. Windows are whole hours and days in UTC, by the database's clock. Earlier windows no longer
  * matter.
  */
+import { larger } from "../transaction/fees.ts";
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -24,18 +26,14 @@ export interface Use {
 
 export const UNUSED: Use = { hourMs: 0, hour: NOTHING, day: NOTHING };
 
-export function plus(a: Amounts, b: Amounts): Amounts {
-  return { value: a.value + b.value, cost: a.cost + b.cost };
-}
+const both =
+  (of: (a: bigint, b: bigint) => bigint) =>
+  (a: Amounts, b: Amounts): Amounts => ({ value: of(a.value, b.value), cost: of(a.cost, b.cost) });
 
-export function minus(a: Amounts, b: Amounts): Amounts {
-  return { value: a.value - b.value, cost: a.cost - b.cost };
-}
-
+export const plus = both((a, b) => a + b);
+export const minus = both((a, b) => a - b);
 /** The greater of each. */
-export function most(a: Amounts, b: Amounts): Amounts {
-  return { value: a.value > b.value ? a.value : b.value, cost: a.cost > b.cost ? a.cost : b.cost };
-}
+export const most = both(larger);
 
 export function isNothing({ value, cost }: Amounts): boolean {
   return value === 0n && cost === 0n;
@@ -45,7 +43,7 @@ export function hourOf(ms: number): number {
   return ms - (ms % HOUR_MS);
 }
 
-function dayOf(ms: number): number {
+function dayOf(ms: number) {
   return ms - (ms % DAY_MS);
 }
 

@@ -85,7 +85,7 @@ function maskOfKeys(keys: ReadonlySet<string>): readonly Mask[] {
 }
 
 /** A key may be inside a longer run of digits, such as call data. */
-function maskRun(run: string, keys: ReadonlySet<string>): string {
+function maskRun(run: string, keys: ReadonlySet<string>) {
   const digits = run.toLowerCase();
   let masked = "";
   let kept = 0;
@@ -99,11 +99,11 @@ function maskRun(run: string, keys: ReadonlySet<string>): string {
   return kept === 0 ? run : masked + run.slice(kept);
 }
 
-function inJson(text: string): string {
+function inJson(text: string) {
   return JSON.stringify(text).slice(1, -1);
 }
 
 /** A lone surrogate has no URL encoding. */
-function inUrl(text: string): string {
+function inUrl(text: string) {
   return /\p{Surrogate}/u.test(text) ? text : encodeURIComponent(text);
 }

@@ -5,69 +5,38 @@
 
 import { type FencepostError, invalid, invalidWithHint } from "../errors.ts";
 
-/** Our name by the lower-case spelling of others. Only names that are valid at that place are suggested. */
-const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  from: ["signer"],
-  sender: ["signer"],
-  account: ["signer"],
-  wallet: ["signer"],
-  address: ["signer", "to"],
-  network: ["chainId"],
-  networkid: ["chainId"],
-  id: ["requestId", "txId"],
-  idempotencykey: ["requestId"],
-  externalid: ["requestId"],
-  tx: ["payload"],
-  transaction: ["payload", "transactions", "rawTransaction"],
-  txs: ["transactions"],
-  requests: ["transactions"],
-  items: ["transactions"],
-  call: ["payload"],
-  meta: ["metadata"],
-  tags: ["metadata"],
-  recipient: ["to"],
-  receiver: ["to"],
-  contract: ["to"],
-  target: ["to"],
-  destination: ["to"],
-  input: ["data"],
-  calldata: ["data"],
-  code: ["bytecode", "data"],
-  amount: ["value"],
-  wei: ["value"],
-  gaslimit: ["gas"],
-  maxgas: ["gas"],
-  maxfee: ["maxFeePerGas"],
-  feecap: ["maxFeePerGas"],
-  gasfeecap: ["maxFeePerGas"],
-  tip: ["maxPriorityFeePerGas"],
-  priorityfee: ["maxPriorityFeePerGas"],
-  maxpriorityfee: ["maxPriorityFeePerGas"],
-  gastipcap: ["maxPriorityFeePerGas"],
-  txtype: ["type"],
-  functionname: ["function"],
-  method: ["function"],
-  signature: ["function"],
-  params: ["args"],
-  parameters: ["args"],
-  arguments: ["args"],
-  inputs: ["args"],
-  hash: ["txHash"],
-  transactionhash: ["txHash"],
-  raw: ["rawTransaction"],
-  signedtransaction: ["rawTransaction"],
-  expiresin: ["ttl"],
-  comment: ["reason"],
-  note: ["reason"],
-  status: ["state"],
-  cursor: ["after"],
-  offset: ["after"],
-  since: ["after"],
-  pagesize: ["limit"],
-  count: ["limit"],
-  sort: ["order"],
-  timeout: ["wait"],
-  expand: ["include"],
+/**
+ * Other tools' words in lower case, by our name. Only names that are valid at that place are suggested; if one word may
+ * mean several of ours, the first here.
+ */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  signer: "from sender account wallet address",
+  chainId: "network networkid",
+  requestId: "id idempotencykey externalid",
+  txId: "id",
+  payload: "tx transaction call",
+  transactions: "transaction txs requests items",
+  metadata: "meta tags",
+  to: "address recipient receiver contract target destination",
+  bytecode: "code",
+  data: "input calldata code",
+  value: "amount wei",
+  gas: "gaslimit maxgas",
+  maxFeePerGas: "maxfee feecap gasfeecap",
+  maxPriorityFeePerGas: "tip priorityfee maxpriorityfee gastipcap",
+  type: "txtype",
+  function: "functionname method signature",
+  args: "params parameters arguments inputs",
+  txHash: "hash transactionhash",
+  rawTransaction: "transaction raw signedtransaction",
+  ttl: "expiresin",
+  reason: "comment note",
+  state: "status",
+  after: "cursor offset since",
+  limit: "pagesize count",
+  order: "sort",
+  wait: "timeout",
+  include: "expand",
 };
 
 export interface UnknownName {
@@ -95,7 +64,8 @@ export function unknownName({ name, path, known, complaint, elsewhere }: Unknown
 export function nearestName(name: string, known: Iterable<string>, plain = plainly): string | null {
   const wanted = plain(name);
   const names = [...known];
-  const synonym = Object.hasOwn(SYNONYMS, wanted) ? SYNONYMS[wanted]?.find((each) => names.includes(each)) : undefined;
+  const isMeant = (ours: string) => SYNONYMS[ours]?.split(" ").includes(wanted) === true && names.includes(ours);
+  const synonym = Object.keys(SYNONYMS).find(isMeant);
   if (synonym !== undefined) return synonym;
   const judged = names.map((each) => ({ name: each, distance: editDistance(wanted, plain(each)) }));
   const [best] = judged.sort((one, other) => one.distance - other.distance);
@@ -103,17 +73,17 @@ export function nearestName(name: string, known: Iterable<string>, plain = plain
 }
 
 /** Allowed edit distance: a third of the letters, or two in a short name (a swap counts as two). */
-function tolerated(length: number): number {
+function tolerated(length: number) {
   return length < 4 ? 1 : Math.max(2, Math.floor(length / 3));
 }
 
 /** Casing and separators are ignored. */
-function plainly(name: string): string {
+function plainly(name: string) {
   return name.replace(/[_-]/g, "").toLowerCase();
 }
 
 /** Levenshtein distance, one row at a time. Long input is cut: no known name is that long. */
-function editDistance(a: string, b: string): number {
+function editDistance(a: string, b: string) {
   const wanted = a.slice(0, 64);
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [i, letter] of [...wanted].entries()) {

@@ -6,7 +6,7 @@
 
 import { ERROR_CATALOGUE, REJECTION_REASONS } from "../errors.ts";
 import { STATES } from "../transaction/transitions.ts";
-import { ALERT_CODES } from "../troubles/alerts.ts";
+import { ALERT_CODES } from "../troubles/table.ts";
 
 const SETTINGS = `addresses admin advertise after age alert all allowance allowed api attempts auth aws balance batch block broadcast ca
   cert chain clock cluster confirmations cost count database depth dir direct drain duration entry expired explorer

@@ -9,8 +9,8 @@ export interface Problem extends ErrorExtras {
 
 type Test = (value: unknown) => boolean;
 
-const isText: Test = (value) => typeof value === "string";
-const isCount: Test = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+export const isText = (value: unknown): value is string => typeof value === "string";
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 const isRevert: Test = (value) => {
   if (typeof value !== "object" || value === null) return false;

@@ -43,8 +43,8 @@ export interface FeeWishes {
   readonly maxPriorityFeePerGas?: bigint;
 }
 
-const GWEI = 1_000_000_000n;
-const FALLBACK_TIP = GWEI;
+/** One gwei. */
+const FALLBACK_TIP = 1_000_000_000n;
 const SANITY_FACTOR = 10n;
 /** Number of blocks in the median base fee. */
 export const SANITY_BLOCKS = 100;
@@ -105,18 +105,28 @@ export function feeCap(fees: Fees): bigint {
   return fees.type === "eip1559" ? fees.maxFeePerGas : fees.gasPrice;
 }
 
+export function tipOf(fees: Fees): bigint {
+  return fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
+}
+
+/**
+ * These prices in the envelope of `like`: an access list or a chain's rules may depend on it. Without dynamic fees
+ * there is one price, the cap.
+ */
+export function feesLike({ type }: Fees, maxFeePerGas: bigint, maxPriorityFeePerGas: bigint): Fees {
+  return type === "eip1559" ? { type, maxFeePerGas, maxPriorityFeePerGas } : { type, gasPrice: maxFeePerGas };
+}
+
 /** The same kind of offer with every price changed alike. */
 export function mapFees(fees: Fees, change: (value: bigint) => bigint): Fees {
-  if (fees.type !== "eip1559") return { type: fees.type, gasPrice: change(fees.gasPrice) };
-  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
-  return { type: "eip1559", maxFeePerGas: change(maxFeePerGas), maxPriorityFeePerGas: change(maxPriorityFeePerGas) };
+  return feesLike(fees, change(feeCap(fees)), change(tipOf(fees)));
 }
 
 /** The same offer with no price above `most`. */
 export function under(fees: Fees, most: bigint): Fees {
-  if (fees.type !== "eip1559") return { type: fees.type, gasPrice: smaller(fees.gasPrice, most) };
-  const maxFeePerGas = smaller(larger(fees.maxFeePerGas, fees.maxPriorityFeePerGas), most);
-  return { type: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(fees.maxPriorityFeePerGas, maxFeePerGas) };
+  const tip = tipOf(fees);
+  const cap = smaller(larger(feeCap(fees), tip), most);
+  return feesLike(fees, cap, smaller(tip, cap));
 }
 
 /** True if the caller named every fee, so that no market is needed. */
@@ -126,19 +136,14 @@ export function isFullyPriced(wishes: FeeWishes): boolean {
   );
 }
 
-function wantsDynamicFees(wishes: FeeWishes): boolean {
+function wantsDynamicFees(wishes: FeeWishes) {
   return wishes.type === "eip1559" || wishes.maxFeePerGas !== undefined || wishes.maxPriorityFeePerGas !== undefined;
 }
 
-interface Digest {
-  readonly tip: bigint;
-  readonly sanityLimit: bigint | null;
-}
-
-const digests = new WeakMap<FeeMarket, Digest>();
+const digests = new WeakMap<FeeMarket, { readonly tip: bigint; readonly sanityLimit: bigint | null }>();
 
 /** The medians are computed once per market: it prices everything until the next block. */
-function digest(market: FeeMarket): Digest {
+function digest(market: FeeMarket) {
   const known = digests.get(market);
   if (known !== undefined) return known;
   const fresh = {
@@ -156,11 +161,12 @@ export function tipFor(market: FeeMarket): bigint {
 }
 
 /** Limits one answer, which may be false, of a chain or an oracle. An operator's fixed price is not limited. */
-function sane(market: FeeMarket, price: bigint, ceiling: bigint | null): bigint {
+function sane(market: FeeMarket, price: bigint, ceiling: bigint | null) {
   return market.offer?.isFixed === true ? price : capped(price, digest(market).sanityLimit, ceiling);
 }
 
-function capped(value: bigint, ...limits: readonly (bigint | null)[]): bigint {
+/** Under every limit that is known. */
+export function capped(value: bigint, ...limits: readonly (bigint | null)[]) {
   return limits.reduce<bigint>((least, limit) => (limit === null ? least : smaller(least, limit)), value);
 }
 

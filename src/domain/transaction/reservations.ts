@@ -19,11 +19,4 @@ export interface Reservation {
   readonly txId: string | null;
 }
 
-const HOUR_MS = 3_600_000;
-
-/** Windows are whole hours in UTC, by the database's clock, so that successive owners count in the same one. */
-export function inSameHour(one: Date, other: Date): boolean {
-  return Math.floor(one.getTime() / HOUR_MS) === Math.floor(other.getTime() / HOUR_MS);
-}
-
 export const LONGEST_TTL_MS = 10 * 60_000;

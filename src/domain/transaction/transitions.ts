@@ -124,9 +124,9 @@ export const TRANSITIONS = {
 export type TransitionEvent = keyof typeof TRANSITIONS;
 
 export class IllegalTransition extends Error {
+  override readonly name = "IllegalTransition";
   constructor(event: TransitionEvent, from: Status | null) {
     super(`${event} is not legal from ${from === null ? "nothing" : `${from.state}/${from.subState ?? "-"}`}`);
-    this.name = "IllegalTransition";
   }
 }
 

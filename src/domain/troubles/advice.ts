@@ -42,13 +42,16 @@ const WORDS: Readonly<Record<HelpCode, (it: string, situation: Situation) => str
   PROTECT_KEY: (_, { lane }) => `find out who else signs for ${lane.signer}: two users of one key race for its nonces`,
 };
 
-export function inWords({ code, about, isBlocker }: Step): string {
-  const { nonce } = about.transaction;
-  return WORDS[code](isBlocker && nonce !== null ? `nonce ${nonce}` : "it", about);
+export function inWords(step: Step): string {
+  return WORDS[step.code](nameOf(step), step.about);
+}
+
+function nameOf({ about: { transaction }, isBlocker }: Step) {
+  return isBlocker && transaction.nonce !== null ? `nonce ${transaction.nonce}` : "it";
 }
 
 /** What a request is sent about. */
-export interface Target {
+interface Target {
   readonly txId?: string | null;
   readonly chainId?: number | null;
   readonly signer?: string | null;
@@ -59,15 +62,15 @@ export interface Target {
   readonly notice?: { readonly noticeId: string; readonly times: number };
 }
 
-interface Request {
+/** One request that helps, as a row of its own offers it. */
+export interface RowRequest extends Pick<OfferedAction, "label" | "path"> {
   readonly action: string;
-  readonly label: string;
   readonly method: "POST" | "DELETE" | "GET";
-  readonly path: string;
   /** Without the reason, which is the operator's. Null: there is no body. */
   readonly body: Readonly<Record<string, string | number | boolean>> | null;
-  readonly scope: OfferedAction["scope"];
 }
+
+type Request = RowRequest & Pick<OfferedAction, "scope">;
 
 /** Offered by rows of their own, and by no explanation. */
 type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES";
@@ -94,15 +97,11 @@ const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: st
     { ...ofTransaction(of, "reject", `Reject ${it}`), scope: "approve" },
   ],
   // With the nonce: if it was filled meanwhile, the same request would give up the payload of the transaction above it.
-  FILL_HOLE: ({ hole }) =>
-    hole
-      ? [
-          request("resolve", `Fill nonce ${hole.nonce}`, `/tx/${hole.txId}/resolve`, {
-            action: "PLACEHOLDER",
-            nonce: hole.nonce,
-          }),
-        ]
-      : [],
+  FILL_HOLE: ({ hole }) => {
+    if (!hole) return [];
+    const { nonce, txId } = hole;
+    return [request("resolve", `Fill nonce ${nonce}`, `/tx/${txId}/resolve`, { action: "PLACEHOLDER", nonce })];
+  },
   // With the count: what happens between the look and the request is not acknowledged by it.
   ACKNOWLEDGE: ({ notice }) =>
     notice
@@ -124,22 +123,22 @@ function ofLane({ signer, chainId }: Target, action: "resume" | "suspend", label
 }
 
 /** As an explanation offers them: with a reason, and the scope that a key needs. */
-export function requestsOf({ code, because, about, isBlocker }: Step): readonly OfferedAction[] {
-  const { transaction, lane, chain } = about;
+export function requestsOf(step: Step): readonly OfferedAction[] {
+  const { code, because } = step;
+  const { transaction, lane, chain } = step.about;
   const { filling, nonce = 0 } = lane.hole ?? {};
   const target: Target = {
     ...{ txId: transaction.txId, signer: lane.signer, chainId: chain.chainId },
     hole: filling?.by === "order" ? { nonce, txId: filling.txId } : null,
     isOwnKill: lane.killed !== null && lane.killed.signer !== null,
   };
-  const it = isBlocker && transaction.nonce !== null ? `nonce ${transaction.nonce}` : "it";
-  const made = REQUESTS[code]?.(target, it) ?? [];
+  const made = REQUESTS[code]?.(target, nameOf(step)) ?? [];
   return made.map(
     ({ body, ...rest }) => ({ ...rest, code, body: { reason: `explain: ${because}`, ...body } }) as OfferedAction,
   );
 }
 
 /** As a row of its own offers them. */
-export function offersFor(target: Target, codes: readonly (HelpCode | RowOffer)[]): readonly Omit<Request, "scope">[] {
+export function offersFor(target: Target, codes: readonly (HelpCode | RowOffer)[]): readonly RowRequest[] {
   return codes.flatMap((code) => REQUESTS[code]?.(target, "it") ?? []).map(({ scope: _, ...rest }) => rest);
 }

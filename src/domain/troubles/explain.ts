@@ -7,23 +7,25 @@ import { isSettled } from "../transaction/transitions.ts";
 import { inWords, requestsOf, type Step } from "./advice.ts";
 import {
   awaitingApproval,
+  disputedCause,
   expires,
   expiring,
   heldBack,
   LANE_RULES,
+  minedCause,
   missingBelow,
   OWN_RULES,
   PROGRESS_RULES,
   type Rule,
   sentPrivately,
+  settledCause,
   waitingBehind,
   waitingForWindow,
 } from "./obstacles.ts";
-import { disputedCause, minedCause, settledCause } from "./outcomes.ts";
 import { isOfUse } from "./possible.ts";
 import type { Cause, Explanation, Situation } from "./situation.ts";
 import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
-import { agoInWords, sentence } from "./words.ts";
+import { agoInWords, inSentence } from "./words.ts";
 
 /** What is in its way, what decides first, and what helps now; of no use is whatever comes before its turn. */
 interface Finding {
@@ -81,7 +83,7 @@ const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
 function findUnmined(
   situation: Situation,
   before: Finding | null,
-  { lane, hold }: { readonly lane: readonly Cause[]; readonly hold: readonly Cause[] },
+  { lane, hold }: { lane: readonly Cause[]; hold: readonly Cause[] },
 ): Finding {
   const order = inOrder(situation, before, lane);
   const own = ownCauses(situation, order.length > 0);
@@ -131,17 +133,13 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
     }
   }
   // To give it up is what is left where nothing else helps.
-  const isLast = ({ code }: Step): boolean => code === "CANCEL";
-  return [...[...steps.values()].filter((step) => !isLast(step)), ...[...steps.values()].filter(isLast)];
+  const isLast = ({ code }: Step) => Number(code === "CANCEL");
+  return [...steps.values()].sort((a, b) => isLast(a) - isLast(b));
 }
 
 /** What helps against the first of them that anything helps against: the others come after it. */
 function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
-  for (const cause of causes) {
-    const steps = helpOf(situation, [cause]);
-    if (steps.length > 0) return steps;
-  }
-  return [];
+  return causes.map((cause) => helpOf(situation, [cause])).find((steps) => steps.length > 0) ?? [];
 }
 
 function stepOf(about: Situation, code: HelpCode, because: CauseCode): Step {
@@ -149,17 +147,18 @@ function stepOf(about: Situation, code: HelpCode, because: CauseCode): Step {
 }
 
 function blockedBy({ lane: { head, hole } }: Situation, causes: readonly Cause[]): Pick<Explanation, "blockedBy"> {
-  const is = (...codes: readonly CauseCode[]): boolean => causes.some(({ code }) => codes.includes(code));
+  const is = (...codes: readonly CauseCode[]) => causes.some(({ code }) => codes.includes(code));
   if (head !== null && is("WAITING_BEHIND")) return { blockedBy: { txId: head.txId, nonce: head.nonce } };
   return hole !== null && is("HOLE_BELOW", "RESERVED_BELOW") ? { blockedBy: { nonce: hole.nonce } } : {};
 }
 
-function summaryOf(situation: Situation, causes: readonly Cause[], help: readonly Step[]): string {
+function summaryOf(situation: Situation, causes: readonly Cause[], help: readonly Step[]) {
   const [first] = causes;
   const [best] = help;
   const why = first?.text ?? "nothing is known of it";
   const isTrouble = best !== undefined && best.code !== "WAIT";
-  const advice = best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${sentence(inWords(best))}`;
+  const advice =
+    best === undefined ? "" : isTrouble ? ` What helps: ${inWords(best)}.` : ` ${inSentence(inWords(best))}`;
   const isOpen = !isSettled(situation.transaction.state);
   const held = isTrouble && isOpen ? heldUp(situation) : "";
   const missing = isTrouble && first !== undefined && OWN_CODES.has(first.code) ? missingIn(situation) : "";
@@ -173,7 +172,7 @@ const OWN_CODES: ReadonlySet<CauseCode> = new Set([
 ]);
 
 /** A fact that nobody could read is named: advice without it may be wrong. */
-function missingIn({ chain: { balance, minedCount } }: Situation): string {
+function missingIn({ chain: { balance, minedCount } }: Situation) {
   const missing = [
     ...(balance === null ? ["the balance of the signer"] : []),
     ...(minedCount === null ? ["how many of its transactions the chain counts"] : []),
@@ -181,18 +180,18 @@ function missingIn({ chain: { balance, minedCount } }: Situation): string {
   return missing.length === 0 ? "" : ` Not known now: ${missing.join(", ")}.`;
 }
 
-function askedFor({ transaction: { asked, receipt, subState }, now }: Situation): string {
+function askedFor({ transaction: { asked, receipt, subState }, now }: Situation) {
   if (asked === null || receipt !== null) return "";
   const waits = subState === "BROADCAST" ? "waits for a block" : "waits to be sent";
   return ` Asked ${agoInWords(asked.at, now)} by ${asked.by} (${asked.action}), ${waits}.`;
 }
 
-function placeOf({ transaction: { nonce, state } }: Situation): string {
+function placeOf({ transaction: { nonce, state } }: Situation) {
   if (nonce === null) return isSettled(state) ? "It is over: " : "It has no nonce yet: ";
   return state === "STUCK" ? `Nonce ${nonce} is stuck: ` : `Nonce ${nonce}: `;
 }
 
-function heldUp({ lane: { behind } }: Situation): string {
+function heldUp({ lane: { behind } }: Situation) {
   if (behind === 0) return "";
   return behind === 1 ? "; one nonce waits behind it" : `; ${behind} nonces wait behind it`;
 }

@@ -1,22 +1,26 @@
 /** Rows of what is wrong, from what the database knows and what a node alone knows. */
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
+import type { Kill } from "../cluster/kills.ts";
 import type { Notice, NoticeEvidence } from "../cluster/notices.ts";
 import type { Lane } from "../lane.ts";
+import type { LedgerTransaction, SuspendedBy } from "../ledger/index.ts";
+import type { Hole } from "../nonces/holes.ts";
+import type { LaneTransaction } from "../transaction/transaction.ts";
 import { offersFor } from "./advice.ts";
-import type { KillInForce, SilentNode, TroubledLane, TroubledTransaction } from "./facts.ts";
-import { type Trouble, trouble } from "./rows.ts";
+import { type ReportedFacts, type Trouble, trouble } from "./rows.ts";
 import type { Disputed } from "./situation.ts";
 import { rowOf, type TroubleCode } from "./table.ts";
 import {
+  type Away,
   awayText,
   behind,
   doubtText,
   ether,
   holeText,
+  inSentence,
   killText,
   MAY_LACK_COMMITS,
-  sentence,
   suspensionText,
 } from "./words.ts";
 
@@ -29,11 +33,11 @@ export function ofLane(of: TroubledLane, now: Date): readonly Trouble[] {
   if (suspendedBy !== null) {
     const isHistory = suspendedBy === "HISTORY";
     const why = decision === null ? null : `${decision.actor}: ${decision.reason}`;
-    const said = `${sentence(suspensionText(isHistory ? MAY_LACK_COMMITS : why))}${behind(open)}`;
+    const sentence = waitingFor(suspensionText(isHistory ? MAY_LACK_COMMITS : why), open);
     const since = isHistory ? null : (decision?.at ?? null);
     const actions = offersFor(lane, ["RESUME_LANE"]);
     const code = isHistory ? "LANE_AWAITS_OPERATOR" : "LANE_SUSPENDED";
-    found.push(trouble(code, { ...lane, sentence: said, since, waiting: open, actions }));
+    found.push(trouble(code, { ...lane, sentence, since, waiting: open, actions }));
   }
   if (head?.state === "STUCK") found.push(ofTransaction("STUCK", { ...head, lane, open }, "it was not mined in time"));
   // With nothing above it, the next transaction takes it.
@@ -41,19 +45,22 @@ export function ofLane(of: TroubledLane, now: Date): readonly Trouble[] {
   if (now.getTime() - hole.since.getTime() < HOLE_PATIENCE_MS) return found;
   const { nonce, since } = hole;
   const actions = offersFor({ hole: { nonce, txId: head.txId } }, ["FILL_HOLE"]);
-  const said = `${sentence(holeText(hole))}${behind(open)}`;
   const about = { ...lane, since, nonce, txId: head.txId, waiting: open, actions };
-  return [...found, trouble("HOLE_BELOW", { ...about, sentence: said }, nonce)];
+  return [...found, trouble("HOLE_BELOW", { ...about, sentence: waitingFor(holeText(hole), open) }, nonce)];
+}
+
+function waitingFor(text: string, waiting: number) {
+  return `${inSentence(text)}${behind(waiting)}`;
 }
 
 /** `text` is shown until the transaction is explained. */
 export function ofTransaction(code: TroubleCode, of: TroubledTransaction, text: string): Trouble {
   const { lane, txId, nonce, since, open, facts } = of;
   const waiting = nonce === null ? 0 : Math.max(0, open - 1);
-  const said = `${nonce === null ? sentence(text) : `Nonce ${nonce}: ${text}.`}${behind(waiting)}`;
+  const sentence = `${nonce === null ? inSentence(text) : `Nonce ${nonce}: ${text}.`}${behind(waiting)}`;
   const actions = offersFor({ txId, ...lane }, rowOf(code).helps ?? []);
   const about = { id: `tx:${txId}`, ...lane, txId, nonce, since, waiting, actions };
-  return trouble(code, { ...about, sentence: said, ...(facts && { facts }) });
+  return trouble(code, { ...about, sentence, ...(facts && { facts }) });
 }
 
 export const ofHeld = (of: TroubledTransaction): Trouble =>
@@ -65,7 +72,7 @@ export const ofAwaiting = (of: TroubledTransaction): Trouble =>
 export function ofKill(kill: KillInForce): Trouble {
   const { killId, signer, at: since } = kill;
   const actions = offersFor({ signer, isOwnKill: signer !== null }, ["END_KILL"]);
-  return trouble("KILLED", { sentence: sentence(killText(kill)), since, signer, actions }, killId);
+  return trouble("KILLED", { sentence: inSentence(killText(kill)), since, signer, actions }, killId);
 }
 
 export function ofNode({ nodeId, instanceId, lanes, heartbeatAt: since, dead }: SilentNode): Trouble {
@@ -86,15 +93,15 @@ export function ofNotice(notice: Notice): Trouble {
   if (lane === null) {
     const { lanes = 0, why = "" } = newest ?? {};
     const held = lanes === 0 ? "no lanes" : lanes === 1 ? "one lane" : `${lanes} lanes`;
-    const said = `Node ${nodeId} vanished without draining: ${EVIDENCE[why] ?? "its end was noticed"}, and it held ${held}.${often} Find out why it ended; this is over when it is back.`;
+    const sentence = `Node ${nodeId} vanished without draining: ${EVIDENCE[why] ?? "its end was noticed"}, and it held ${held}.${often} Find out why it ended; this is over when it is back.`;
     const actions = offersFor(target, ["ACKNOWLEDGE", "LOOK_AT_NODES"]);
-    return trouble("NODE_VANISHED", { id, sentence: said, since, nodeId, actions });
+    return trouble("NODE_VANISHED", { id, sentence, since, nodeId, actions });
   }
   // The sign of a stolen key: nothing is worse, and it does not end by itself.
-  const said = `Another program used the key of this signer: ${usedBy(newest)}.${often} If nobody here did it, the key is stolen: stop the signer and move its funds.`;
+  const sentence = `Another program used the key of this signer: ${usedBy(newest)}.${often} If nobody here did it, the key is stolen: stop the signer and move its funds.`;
   const about = { ...lane, since, nonce: newest?.nonce ?? null, txId: newest?.txId ?? null };
   const actions = offersFor(target, ["ACKNOWLEDGE", "SUSPEND_LANE", "STOP_SIGNER"]);
-  return trouble("EXTERNAL_KEY_USE", { ...about, id, sentence: said, actions });
+  return trouble("EXTERNAL_KEY_USE", { ...about, id, sentence, actions });
 }
 
 const EVIDENCE: Readonly<Record<string, string>> = {
@@ -103,7 +110,7 @@ const EVIDENCE: Readonly<Record<string, string>> = {
   "lock-gone": "its session with the database ended",
 };
 
-function usedBy(use: NoticeEvidence | undefined): string {
+function usedBy(use: NoticeEvidence | undefined) {
   const { nonce = 0, through = nonce, txHash = null } = use ?? {};
   if (txHash !== null) return `nonce ${nonce} went to ${txHash}, which was not sent from here`;
   const nonces = through === nonce ? `nonce ${nonce}` : `nonces ${nonce} to ${through}`;
@@ -128,29 +135,29 @@ interface TroubledEndpoint {
 export function ofEndpoint({ chainId, index, url: endpoint, status, behind: blocks }: TroubledEndpoint): Trouble {
   const [code, what] = ENDPOINTS[status];
   const lag = status === "behind" && blocks !== null && blocks > 0 ? ` (${blocks} blocks)` : "";
-  const said = `The endpoint ${endpoint} of chain ${chainId} ${what}${lag}.`;
-  return trouble(code, { sentence: said, chainId, endpoint }, `${index}:${endpoint}`);
+  const sentence = `The endpoint ${endpoint} of chain ${chainId} ${what}${lag}.`;
+  return trouble(code, { sentence, chainId, endpoint }, `${index}:${endpoint}`);
 }
 
 export function ofUnreachable(chainId: number, since: Date | null, waiting: number): Trouble {
-  const said = `No endpoint of chain ${chainId} answers: nothing is sent there, and nothing decided.${behind(waiting)}`;
-  return trouble("CHAIN_UNREACHABLE", { sentence: said, since, chainId, waiting });
+  const sentence = `No endpoint of chain ${chainId} answers: nothing is sent there, and nothing decided.${behind(waiting)}`;
+  return trouble("CHAIN_UNREACHABLE", { sentence, since, chainId, waiting });
 }
 
 /** Without an age, which `since` has: a sentence that changes by itself would be written to the database again and again. */
 export function ofStalled(
-  { chainId, since, waiting }: { readonly chainId: number; readonly since: Date | null; readonly waiting: number },
+  { chainId, since, waiting }: { chainId: number; since: Date | null; waiting: number },
   head: number,
   usualMs: number | null,
 ): Trouble {
   const usual = usualMs === null ? "" : `, where one usually comes every ${Number((usualMs / 1_000).toPrecision(2))} s`;
-  const said = `Chain ${chainId} stands still: its endpoints answer, and no block has come after ${head}${usual}. What is sent there is not mined, and nothing is decided.${behind(waiting)}`;
-  return trouble("CHAIN_STALLED", { sentence: said, since, chainId, waiting });
+  const sentence = `Chain ${chainId} stands still: its endpoints answer, and no block has come after ${head}${usual}. What is sent there is not mined, and nothing is decided.${behind(waiting)}`;
+  return trouble("CHAIN_STALLED", { sentence, since, chainId, waiting });
 }
 
 export function ofDoubt(lane: Lane, reason: string, waiting: number): Trouble {
-  const said = `${sentence(doubtText(reason))}${behind(waiting)}`;
-  return trouble("CHAIN_DOUBTED", { ...lane, sentence: said, waiting, facts: { doubted: reason } });
+  const sentence = waitingFor(doubtText(reason), waiting);
+  return trouble("CHAIN_DOUBTED", { ...lane, sentence, waiting, facts: { doubted: reason } });
 }
 
 /** All of one kind are one trouble: an endpoint that lies about one block lies about many. */
@@ -164,17 +171,17 @@ export function ofDisputes(
     if (first === undefined) return [];
     const blocks =
       own.length === 1 ? `block ${first.number}` : `${own.length} blocks, the first of them ${first.number}`;
-    const said =
+    const sentence =
       code === "RPC_DISAGREES"
         ? `What the endpoints of chain ${chainId} say of ${blocks} cannot all be true, and decides nothing.`
         : `An endpoint of chain ${chainId} has not said for a minute what ${blocks} holds, and nothing is decided by it.`;
-    return [trouble(code, { sentence: said, since: first.since, chainId })];
+    return [trouble(code, { sentence, since: first.since, chainId })];
   });
 }
 
 export function ofPriceDispute(chainId: number, { answers, since }: Pick<Disputed, "answers" | "since">): Trouble {
-  const said = `What the endpoints of chain ${chainId} say of the price of gas cannot all be true, and the lower price is offered first: ${answers.join("; ")}.`;
-  return trouble("RPC_DISAGREES", { sentence: said, since, chainId }, "price");
+  const sentence = `What the endpoints of chain ${chainId} say of the price of gas cannot all be true, and the lower price is offered first: ${answers.join("; ")}.`;
+  return trouble("RPC_DISAGREES", { sentence, since, chainId }, "price");
 }
 
 /** One trouble for the lane: an endpoint that lies about one transaction lies about many. */
@@ -183,15 +190,13 @@ export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): 
   if (first === undefined) return [];
   const { txId, since, reason, firstBlock, waitsFor } = first;
   const more = others.length === 0 ? "" : ` So it is of ${others.length} more.`;
-  const said = `An endpoint refuses a transaction that was accepted, and another does not: it waits until they agree (${reason}).${more}`;
+  const sentence = `An endpoint refuses a transaction that was accepted, and another does not: it waits until they agree (${reason}).${more}`;
   const facts = { refusal: { txId, reason, firstBlock, waitsFor, sinceMs: since.getTime() } };
-  return [trouble("RPC_DISAGREES", { ...lane, sentence: said, since, txId, facts }, "refused")];
+  return [trouble("RPC_DISAGREES", { ...lane, sentence, since, txId, facts }, "refused")];
 }
 
-interface AwaySigner {
+interface AwaySigner extends Away {
   readonly lane: Lane;
-  readonly since: Date;
-  readonly reason: string;
   readonly waiting: number;
   /** It answers with something else than it is asked for. */
   readonly lies: boolean;
@@ -201,30 +206,20 @@ export function ofAway({ lane, since, reason, waiting, lies }: AwaySigner): Trou
   const what = lies
     ? `the signer answers with something else than it was asked to sign: ${reason}`
     : awayText({ since, reason });
-  const said = `${sentence(what)}${behind(waiting)}`;
-  const about = {
-    ...lane,
-    sentence: said,
-    since,
-    waiting,
-    facts: { signerAway: { sinceMs: since.getTime(), reason } },
-  };
-  return trouble(lies ? "SIGNER_LIES" : "SIGNER_AWAY", about);
+  const facts = { signerAway: { sinceMs: since.getTime(), reason } };
+  const code = lies ? "SIGNER_LIES" : "SIGNER_AWAY";
+  return trouble(code, { ...lane, sentence: waitingFor(what, waiting), since, waiting, facts });
 }
 
 /** An endpoint claims that the chain counts more than was given out here, and the endpoints do not agree on it yet. */
-export function ofDrift(
-  lane: Lane,
-  { count, since }: { readonly count: number; readonly since: Date },
-  cursor: number,
-): Trouble {
-  const said = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
-  return trouble("NONCE_DRIFT", { ...lane, sentence: said, since });
+export function ofDrift(lane: Lane, { count, since }: { count: number; since: Date }, cursor: number): Trouble {
+  const sentence = `An endpoint counts ${count} transactions of this signer, ${cursor} were given out here, and the endpoints do not agree on it: creates are refused until they do.`;
+  return trouble("NONCE_DRIFT", { ...lane, sentence, since });
 }
 
 export function ofBalance(lane: Lane, balance: bigint, threshold: bigint): Trouble {
-  const said = `The signer holds ${ether(balance)}, less than the ${ether(threshold)} that was set as the least.`;
-  return trouble("LOW_BALANCE", { ...lane, sentence: said });
+  const sentence = `The signer holds ${ether(balance)}, less than the ${ether(threshold)} that was set as the least.`;
+  return trouble("LOW_BALANCE", { ...lane, sentence });
 }
 
 interface Watched {
@@ -238,14 +233,55 @@ interface Watched {
 export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Watched): Trouble {
   const about = { ...lane, waiting };
   if (code === "PENDING_DEEP") {
-    const said = `More transactions of this signer are not mined than was set as the most: ${waiting + 1}.`;
-    return trouble(code, { ...about, sentence: said });
+    const sentence = `More transactions of this signer are not mined than was set as the most: ${waiting + 1}.`;
+    return trouble(code, { ...about, sentence });
   }
   if (code === "PENDING_OLD" || head === null) {
-    const said = `The oldest transaction of this signer that is not final is older than was set as the most.${behind(waiting)}`;
-    return trouble(code, { ...about, sentence: said, since: oldestAt });
+    const sentence = `The oldest transaction of this signer that is not final is older than was set as the most.${behind(waiting)}`;
+    return trouble(code, { ...about, sentence, since: oldestAt });
   }
   const { txId, nonce, createdAt: since } = head;
-  const said = `Nonce ${nonce} has waited longer than was set as the most.${behind(waiting)}`;
-  return trouble(code, { ...about, id: `tx:${txId}`, sentence: said, since, txId, nonce });
+  const sentence = `Nonce ${nonce} has waited longer than was set as the most.${behind(waiting)}`;
+  return trouble(code, { ...about, id: `tx:${txId}`, sentence, since, txId, nonce });
+}
+
+interface Dated {
+  /** When it first became STUCK; else when it last changed. */
+  readonly since: Date;
+}
+
+/** A lane that nothing moves on, or not as it should. */
+export interface TroubledLane {
+  readonly lane: Lane;
+  readonly suspendedBy: SuspendedBy | null;
+  /** The last one that people made about it; null: none is kept. */
+  readonly decision: { readonly actor: string; readonly reason: string; readonly at: Date } | null;
+  /** Not final, with a nonce. */
+  readonly open: number;
+  /** The lowest that is not over; null: nothing is open. */
+  readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & Dated) | null;
+  /** The lowest nonce that nothing holds. */
+  readonly hole: Pick<Hole, "nonce" | "detail" | "since"> | null;
+}
+
+export interface TroubledTransaction extends Pick<LedgerTransaction, "txId" | "nonce">, Dated {
+  readonly lane: Lane;
+  /** On its lane, not final, with a nonce: itself among them if it has one. */
+  readonly open: number;
+  readonly facts?: ReportedFacts;
+}
+
+/** An order to stop that is in force. */
+export interface KillInForce extends Kill {
+  readonly at: Date;
+}
+
+/** An instance whose heartbeat has run out, and whose lanes nobody has taken. */
+export interface SilentNode {
+  readonly nodeId: string;
+  readonly instanceId: string;
+  readonly lanes: number;
+  readonly heartbeatAt: Date;
+  /** Others know that it is gone, and none of them takes its lanes. */
+  readonly dead: boolean;
 }

@@ -6,7 +6,7 @@ import type { SubmitAnswer } from "../chain/answers.ts";
 import type { RefusalWait } from "../chain/unconfirmed-refusal.ts";
 import { feeLimit, repricingLimit, sourceInWords } from "../fees/ceilings.ts";
 import { isHashAlone, isPrivate, isSendable } from "../transaction/attempts.ts";
-import { feeCap } from "../transaction/fees.ts";
+import { feeCap, larger } from "../transaction/fees.ts";
 import type { Attempt } from "../transaction/transaction.ts";
 import type { Cause, Situation } from "./situation.ts";
 import type { CauseCode } from "./table.ts";
@@ -78,16 +78,10 @@ export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain:
 
 /** Whatever the transaction: nothing of its lane moves. */
 export const LANE_RULES: readonly Rule[] = [
-  ({ lane: { killed } }) => {
-    if (killed === null) return null;
-    return { code: "KILLED", text: killText(killed), data: { killId: killed.killId } };
-  },
-  ({ lane, transaction: { nonce } }) =>
-    lane.suspended && {
-      code: "LANE_SUSPENDED",
-      text: suspensionText(lane.suspendedFor),
-      data: { nonce },
-    },
+  ({ lane: { killed } }) =>
+    killed !== null && { code: "KILLED", text: killText(killed), data: { killId: killed.killId } },
+  ({ lane: { suspended, suspendedFor }, transaction: { nonce } }) =>
+    suspended && { code: "LANE_SUSPENDED", text: suspensionText(suspendedFor), data: { nonce } },
   ({ lane }) => lane.owner === null && { code: "LANE_UNOWNED", text: "no node acts for its signer at this moment" },
   ({ lane, now }) => {
     if (lane.owner === null || lane.owner.expiresAt > now) return null;
@@ -97,11 +91,7 @@ export const LANE_RULES: readonly Rule[] = [
   },
   ({ chain }) =>
     !chain.known && { code: "CHAIN_UNKNOWN", text: `chain ${chain.chainId} is not configured on this node` },
-  ({ chain: { doubted } }) =>
-    doubted !== null && {
-      code: "CHAIN_DOUBTED",
-      text: doubtText(doubted),
-    },
+  ({ chain: { doubted } }) => doubted !== null && { code: "CHAIN_DOUBTED", text: doubtText(doubted) },
   ({ chain: { reachable, known, unreachableSince: since }, now }) => {
     if (reachable || !known) return null;
     if (since === null) return { code: "CHAIN_UNREACHABLE", text: "no endpoint of the chain answers" };
@@ -166,16 +156,20 @@ export const OWN_RULES: readonly Rule[] = [
       text: "the node signs for this signer, and its answer was lost: the hash is looked for by sender and nonce",
       since,
     },
-  ({ transaction }) => answered(transaction, "rejected"),
+  answered("rejected"),
   ({ transaction, lane: { signerAway }, chain: { baseFee }, now }) => {
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     const wantsMore = attempt !== null && baseFee !== null && feeCap(attempt.fees) < baseFee;
     if (signerAway === null || (transaction.state !== "ALLOCATED" && !wantsMore)) return null;
     return { code: "SIGNER_AWAY", text: awayText(signerAway, now), since: signerAway.since };
   },
-  ({ transaction, chain: { balance, remembered } }) => {
+  (situation) => {
+    const {
+      transaction,
+      chain: { balance, remembered },
+    } = situation;
     const attempt = attempted(transaction);
-    const refused = answered(transaction, "insufficientFunds");
+    const refused = answered("insufficientFunds")(situation);
     // A node has it, and none has said since that it cannot be paid for.
     if (attempt === null || (transaction.subState === "BROADCAST" && refused === null)) return null;
     if (balance === null) return refused;
@@ -194,7 +188,7 @@ export const OWN_RULES: readonly Rule[] = [
     return { code: "FEE_CEILING_REACHED", text, data: { ceiling: `${ceilings.cost}`, variable } };
   },
   ({ transaction, chain: { ceilings, baseFee } }) => {
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     const first = transaction.attempts.find(isSendable);
     if (attempt === null || first === undefined || ceilings === null) return null;
     const content = { gas: attempt.gas, value: transaction.value };
@@ -206,7 +200,7 @@ export const OWN_RULES: readonly Rule[] = [
     const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
     const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
-    const allowed = `${gwei(most < 0n ? 0n : most)} (${sourceInWords(limit)})`;
+    const allowed = `${gwei(larger(most, 0n))} (${sourceInWords(limit)})`;
     const wanted = baseFee !== null && offer < baseFee ? ` for gas that costs ${gwei(baseFee)}` : "";
     const how = limit.timesFirst === undefined ? "" : " by itself";
     const text = `its price may not rise${how} above ${allowed}, and it offers ${gwei(offer)}${wanted}`;
@@ -214,20 +208,20 @@ export const OWN_RULES: readonly Rule[] = [
   },
   ({ transaction, chain: { baseFee } }) => {
     const { forbidden } = transaction;
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     if (forbidden === null || attempt === null || isPlenty(feeCap(attempt.fees), baseFee)) return null;
     const text = `it may not be offered for more: ${forbidden.detail}`;
     return { code: "POLICY_LIMIT_REACHED", text, data: { rule: forbidden.rule } };
   },
   ({ transaction, chain: { baseFee, dearSinceBlock: sinceBlock } }) => {
-    const attempt = priced(transaction);
+    const attempt = attempted(transaction, isSendable);
     if (attempt === null || baseFee === null || feeCap(attempt.fees) >= baseFee) return null;
     const offer = feeCap(attempt.fees);
     const since = sinceBlock === null ? "" : ` since block ${sinceBlock}`;
     const text = `offers at most ${gwei(offer)} for gas that costs ${gwei(baseFee)}${since}`;
     return { code: "FEE_BELOW_BASE_FEE", text, data: { feeCap: `${offer}`, baseFee: `${baseFee}`, sinceBlock } };
   },
-  ({ transaction }) => answered(transaction, "underpriced"),
+  answered("underpriced"),
   ({ transaction: { nonce, subState, lastSubmittedAt: since }, chain: { pooled, minedCount }, now }) => {
     // Not an obstacle while a send is claimed and unanswered, nor once the chain's count is past the nonce: no pool holds it then.
     if (pooled !== false || since === null || subState === "PENDING") return null;
@@ -246,8 +240,8 @@ export const OWN_RULES: readonly Rule[] = [
     const text = `it was sent again ${again} times since a node took it, and no block has it`;
     return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
   },
-  ({ transaction }) => answered(transaction, "nonceTooHigh"),
-  ({ transaction }) => answered(transaction, "unknown"),
+  answered("nonceTooHigh"),
+  answered("unknown"),
   ({ transaction: { withdrawn, since } }) =>
     withdrawn && { code: "REORGED", text: "it was mined, and its block left the chain; it is sent again", since },
   ({ transaction: { state, reason, since } }) =>
@@ -263,12 +257,14 @@ const ANSWERS = {
 } as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
 
 /** What the node answered last, by its name in the transaction's last error. */
-function answered({ lastError, receipt }: Situation["transaction"], answer: keyof typeof ANSWERS): Cause | null {
-  const [name, ...said] = lastError?.split(":") ?? [];
-  if (receipt !== null || name !== answer) return null;
-  const { code, words } = ANSWERS[answer];
-  const detail = said.join(":").trim();
-  return { code, text: detail === "" ? words : `${words}: ${detail}` };
+function answered(answer: keyof typeof ANSWERS): Rule {
+  return ({ transaction: { lastError, receipt } }) => {
+    const [name, ...said] = lastError?.split(":") ?? [];
+    if (receipt !== null || name !== answer) return null;
+    const { code, words } = ANSWERS[answer];
+    const detail = said.join(":").trim();
+    return { code, text: detail === "" ? words : `${words}: ${detail}` };
+  };
 }
 
 /** How far along it is: said where nothing is wrong. */
@@ -296,17 +292,78 @@ export const PROGRESS_RULES: readonly Rule[] = [
   },
 ];
 
-/** The newest payload of ours; null where none is signed, or it is mined already. */
-function attempted({ attempts, receipt }: Situation["transaction"]): Attempt | null {
-  return receipt === null ? (attempts.findLast((attempt) => attempt.foreign !== true) ?? null) : null;
+/** The newest payload of ours; null where none is signed, or it is mined already. `isMeant`: whose price is known, say. */
+function attempted({ attempts, receipt }: Situation["transaction"], isMeant = isOurs) {
+  return receipt === null ? (attempts.findLast(isMeant) ?? null) : null;
 }
 
-/** The newest one whose price is known. */
-function priced({ attempts, receipt }: Situation["transaction"]): Attempt | null {
-  return receipt === null ? (attempts.findLast(isSendable) ?? null) : null;
-}
+const isOurs = ({ foreign }: Attempt) => foreign !== true;
 
 /** Twice the base fee is enough for the next blocks; where there is none to compare with, the limit is all that is known. */
-function isPlenty(offer: bigint, baseFee: bigint | null): boolean {
+function isPlenty(offer: bigint, baseFee: bigint | null) {
   return baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
+}
+
+/** Null: not settled. */
+export function settledCause({ transaction, chain }: Situation): Cause | null {
+  const { state, subState, receipt, attempts } = transaction;
+  if (state !== "CONFIRMED" && state !== "FAILED_FINAL") return null;
+  const at = receipt === null ? "" : ` in block ${receipt.blockNumber}`;
+  const code = (subState ?? "CONFIRMED") as CauseCode;
+  const texts: Partial<Record<CauseCode, string>> = {
+    CONFIRMED: `mined${at} and final`,
+    REPLACED: `its replacement was mined${at} and is final`,
+    REVERTED: `mined${at}, where it reverted; the outcome is final`,
+    CANCELLED:
+      receipt === null && transaction.nonce === null
+        ? `cancelled before it had a nonce: ${transaction.reason ?? "no reason was kept"}`
+        : `cancelled: a transaction without effect was mined at its nonce${at}`,
+    EXPIRED: `given up${at}: ${transaction.reason ?? "its time was over"}`,
+    NONCE_CONSUMED_EXTERNALLY: `its nonce ${transaction.nonce} was used by a transaction that was not sent from here${at}`,
+    REJECTED: `refused before anything of it was sent: ${transaction.reason ?? transaction.lastError ?? "no reason was kept"}`,
+    REQUEST_ID_REUSED: "its request id belongs to another payload",
+  };
+  const foreign = attempts.find((attempt) => attempt.foreign === true)?.txHash ?? receipt?.txHash ?? null;
+  const cause: Cause = { code, text: texts[code] ?? `settled as ${code}`, since: transaction.since };
+  const data = { chainId: chain.chainId, txHash: foreign };
+  return code === "NONCE_CONSUMED_EXTERNALLY" ? { ...cause, data } : cause;
+}
+
+/** Null: not mined. */
+export function minedCause({ transaction, chain }: Situation): Cause | null {
+  const { receipt, subState } = transaction;
+  if (subState !== "MINED" || receipt === null) return null;
+  const { blockNumber, txHash } = receipt;
+  if (transaction.attempts.some((attempt) => attempt.txHash === txHash && attempt.foreign === true)) {
+    const text = `nonce ${transaction.nonce} was used by ${txHash}, which was not sent from here; once that is final, so is this`;
+    return { code: "NONCE_USED_BY_OTHERS", text, data: { txHash, blockNumber } };
+  }
+  if (chain.finality !== "confirmations") {
+    const text = `mined in block ${blockNumber}; final once the chain's ${chain.finality} tag reaches it`;
+    return { code: "WAITING_FOR_FINALITY_TAG", text, data: { blockNumber, head: chain.head } };
+  }
+  const on = chain.head === null ? null : Math.max(0, chain.head - blockNumber);
+  const progress = on === null ? "" : `, ${on} of ${chain.confirmations} blocks on top of it`;
+  return {
+    code: "WAITING_FOR_CONFIRMATIONS",
+    text: `mined in block ${blockNumber}${progress}`,
+    data: { blockNumber, confirmations: on, needed: chain.confirmations },
+  };
+}
+
+/** Null: nothing keeps its receipt from deciding, or, before it is mined, makes its price doubtful. */
+export function disputedCause({ transaction: { receipt }, chain: { disputed } }: Situation): Cause | null {
+  if (disputed === null) return null;
+  const { code, answers, since } = disputed;
+  if (receipt === null) {
+    const text = `what the chain's endpoints say of the price of gas cannot all be true, so the lower price is offered first and raised while blocks pass it over: ${answers.join("; ")}`;
+    return { code, text, ...(since === null ? {} : { since }) };
+  }
+  const block = `block ${receipt.blockNumber}`;
+  const why =
+    code === "RPC_BEHIND"
+      ? `an endpoint that is up has not said for a minute what ${block} holds, and no outcome rests on another one alone`
+      : `what the chain's endpoints say of ${block} cannot all be true, so it decides nothing`;
+  const data = { blockNumber: receipt.blockNumber, txHash: receipt.txHash };
+  return { code, text: `${why}: ${answers.join("; ")}`, ...(since === null ? {} : { since }), data };
 }

@@ -5,8 +5,7 @@
  */
 
 import { feeLimit, repricingLimit } from "../fees/ceilings.ts";
-import { leastReplacement } from "../fees/replacement.ts";
-import { highestOffer } from "../fees/repricing.ts";
+import { highestOffer, leastReplacement } from "../fees/repricing.ts";
 import { attemptToSend, isHashAlone, isSendable, repricedKind } from "../transaction/attempts.ts";
 import { feeCap } from "../transaction/fees.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../transaction/transitions.ts";
@@ -57,7 +56,7 @@ export function isOfUse(code: HelpCode, situation: Situation): boolean {
   return RULES[code]?.(situation) ?? true;
 }
 
-function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeof repricedKind>): boolean {
+function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeof repricedKind>) {
   const { state, subState, receipt, attempts } = transaction;
   const rule: TransitionRule = TRANSITIONS[kind];
   if (receipt !== null || lane.signerAway !== null) return false;
@@ -72,7 +71,7 @@ function maySignAnother({ transaction, lane }: Situation, kind: ReturnType<typeo
 function isUnderCeiling(
   { transaction: { attempts }, chain: { ceilings, baseFee } }: Situation,
   content: { readonly gas: bigint; readonly value: bigint },
-): boolean {
+) {
   const first = attempts.find(isSendable);
   const standing = highestOffer(attempts.filter(isSendable));
   if (ceilings === null) return false;
@@ -83,7 +82,7 @@ function isUnderCeiling(
 }
 
 /** Funds that do not pay for the transaction may still pay for a cancel; where they do not, that only fails as well. */
-function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation): boolean {
+function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation) {
   const standing = highestOffer(attempts.filter(isSendable));
   return balance === null || standing === null || balance >= GAS_OF_NOTHING * feeCap(leastReplacement(standing));
 }

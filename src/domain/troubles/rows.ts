@@ -2,15 +2,8 @@
 
 import type { UnconfirmedRefusal } from "../chain/unconfirmed-refusal.ts";
 import type { Address } from "../lane.ts";
-import type { OfferedAction } from "./situation.ts";
+import type { RowRequest } from "./advice.ts";
 import { rowOf, SEVERITIES, type Severity, type TroubleCode } from "./table.ts";
-
-/** One request that helps. `body` lacks the reason, which is the operator's. */
-export interface RowAction extends Pick<OfferedAction, "label" | "path"> {
-  readonly action: string;
-  readonly method: "POST" | "DELETE" | "GET";
-  readonly body: Readonly<Record<string, unknown>> | null;
-}
 
 export interface Trouble {
   /** The same for as long as it is the same trouble. */
@@ -32,7 +25,7 @@ export interface Trouble {
   readonly endpoint: string | null;
   /** How many transactions wait behind it. */
   readonly waiting: number;
-  readonly actions: readonly RowAction[];
+  readonly actions: readonly RowRequest[];
   /** It reports a moment: somebody should know of it, and nothing of it lasts. */
   readonly over: boolean;
   /** Facts that the owner of the lane alone knows, for explanations on other nodes. */
@@ -106,19 +99,19 @@ export function condensed(troubles: readonly Trouble[]): readonly Trouble[] {
   return ranked(shown.map((each) => withConsequences(each, hiddenBy.get(each) ?? [])));
 }
 
-function isHiddenBy(each: Trouble, cause: Trouble): boolean {
+function isHiddenBy(each: Trouble, cause: Trouble) {
   if (each === cause || each.over || cause.over) return false;
   if (each.code !== cause.code) return rowOf(cause.code).hides?.includes(each.code) === true && isInside(each, cause);
   if (!isOfTransaction(each) || rowOf(each.code).about === "transaction" || !isInside(each, cause)) return false;
   return !isOfTransaction(cause) || comesBefore(cause, each);
 }
 
-function comesBefore(a: Trouble, b: Trouble): boolean {
+function comesBefore(a: Trouble, b: Trouble) {
   return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
 }
 
 /** In the place that the cause is about. */
-function isInside(each: Trouble, cause: Trouble): boolean {
+function isInside(each: Trouble, cause: Trouble) {
   const isOn = each.chainId === cause.chainId;
   switch (rowOf(cause.code).about) {
     case "everything":
@@ -148,7 +141,7 @@ function withConsequences(cause: Trouble, hidden: readonly Trouble[]): Trouble {
   return { ...cause, severity: severity ?? cause.severity, since, waiting: Math.max(cause.waiting, waiting) };
 }
 
-function earlier(a: Date | null, b: Date | null): Date | null {
+function earlier(a: Date | null, b: Date | null) {
   return a === null || b === null ? (a ?? b) : a <= b ? a : b;
 }
 

@@ -8,6 +8,7 @@ import type { Approval, LedgerTransaction, TransactionDetails } from "../ledger/
 import type { Forbidden } from "../policy/policy.ts";
 import type { Attempt, LaneTransaction } from "../transaction/transaction.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
+import type { Away } from "./words.ts";
 
 /** Everything an explanation is drawn from: facts of one moment, each null if it is unknown. */
 export interface Situation {
@@ -24,7 +25,6 @@ export interface ExplainedTransaction
   readonly value: bigint;
   readonly gas: bigint | null;
   readonly attempts: readonly Attempt[];
-  readonly updatedAt: Date;
   /** Why it is where it is, as the last step that led here says. */
   readonly reason: string | null;
   readonly since: Date;
@@ -46,10 +46,8 @@ export interface ExplainedTransaction
   readonly refusal: Pick<UnconfirmedRefusal, "reason" | "firstBlock" | "waitsFor" | "since"> | null;
 }
 
-export interface Held {
-  readonly since: Date;
+export interface Held extends Away {
   readonly actor: string;
-  readonly reason: string;
 }
 
 export interface Asked {
@@ -68,7 +66,7 @@ export interface ExplainedLane {
   readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** Nothing is signed for it now, as far as the node that was asked knows. */
-  readonly signerAway: { readonly since: Date; readonly reason: string } | null;
+  readonly signerAway: Away | null;
   /** What it waits for: what stands at the nonce that the chain wants next, or is held back below it. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */

@@ -1,3 +1,5 @@
+import type { Lane } from "../lane.ts";
+
 /**
  * Everything that can be wrong, each once: how bad it is, what it is about, what helps, what it hides and how its alert ends.
  * Explanations, the list of what needs attention, alerts and the doctor read this table. The runbook of an alert is the section of
@@ -61,6 +63,10 @@ export type HelpCode = (typeof HELP_CODES)[number];
 const calm = { severity: null, about: "transaction", helps: [] } as const;
 const again = { severity: null, about: "transaction", helps: ["SEND_ANEW"] } as const;
 const moment = { severity: "WARNING", about: "lane", ends: "moment" } as const;
+const lasting = { severity: "WARNING", about: "lane", ends: "state" } as const;
+const said = { ...lasting, ends: "said" } as const;
+const failure = { ...moment, severity: "ERROR" } as const;
+const ofNode = { ...moment, about: "node" } as const;
 const relief = { severity: "WARNING", about: "lane", ends: "relief" } as const;
 
 /** A lane that grew old or deep is a symptom of whatever stops it. */
@@ -146,29 +152,27 @@ export const TROUBLES = {
   EXTERNAL_KEY_USE: { severity: "CRITICAL", about: "lane", ends: "state" },
   FENCED_SURGE: { severity: "ERROR", about: "node", ends: "said" },
   FINALITY_TAG_MISSING: { severity: "ERROR", about: "chain", ends: "said" },
-  FOREIGN_PENDING: { severity: "WARNING", about: "lane", ends: "said" },
-  FOREIGN_REPLACEMENT: { severity: "WARNING", about: "lane", ends: "said" },
+  FOREIGN_PENDING: said,
+  FOREIGN_REPLACEMENT: said,
   GAS_ORACLE_AWAY: { severity: "WARNING", about: "chain", ends: "said" },
-  GRAY_ZONE_ENTERED: { severity: "WARNING", about: "lane", ends: "state" },
+  GRAY_ZONE_ENTERED: lasting,
   GRAY_ZONE_LEFT: relief,
-  GRAY_ZONE_TIMED_OUT: { severity: "ERROR", about: "lane", ends: "moment" },
-  HEAD_OF_LINE_OLD: { severity: "WARNING", about: "lane", ends: "state" },
+  GRAY_ZONE_TIMED_OUT: failure,
+  HEAD_OF_LINE_OLD: lasting,
   HOLE_FILLED: moment,
   HOLE_USED_ELSEWHERE: moment,
-  KEY_FILE_OPEN: { severity: "WARNING", about: "node", ends: "moment" },
-  LANE_AWAITS_OPERATOR: {
-    ...{ severity: "CRITICAL", about: "lane", hides: ["LANE_SUSPENDED", ...SYMPTOMS], ends: "state" },
-  },
-  LOW_BALANCE: { severity: "WARNING", about: "lane", ends: "state" },
+  KEY_FILE_OPEN: ofNode,
+  LANE_AWAITS_OPERATOR: { ...lasting, severity: "CRITICAL", hides: ["LANE_SUSPENDED", ...SYMPTOMS] },
+  LOW_BALANCE: lasting,
   MAX_ATTEMPTS_REACHED: { ...priced, ends: "state" },
   NODE_VANISHED: { severity: "ERROR", about: "node", ends: "state" },
-  NONCE_CONSUMED_UNSEEN: { severity: "WARNING", about: "lane", ends: "said" },
-  NONCE_DRIFT: { severity: "ERROR", about: "lane", ends: "moment" },
-  NONCE_GIVEN_UP: { severity: "ERROR", about: "lane", ends: "moment" },
-  NOTIFICATIONS_NEED_DIRECT_URL: { severity: "WARNING", about: "node", ends: "moment" },
+  NONCE_CONSUMED_UNSEEN: said,
+  NONCE_DRIFT: failure,
+  NONCE_GIVEN_UP: failure,
+  NOTIFICATIONS_NEED_DIRECT_URL: ofNode,
   PASS_FAILED: { severity: "ERROR", about: "chain", ends: "said" },
-  PENDING_DEEP: { severity: "WARNING", about: "lane", ends: "state" },
-  PENDING_OLD: { severity: "WARNING", about: "lane", ends: "state" },
+  PENDING_DEEP: lasting,
+  PENDING_OLD: lasting,
   POLICIES_CHANGED: { severity: "WARNING", about: "everything", ends: "moment" },
   POLICY_FILE_DIFFERS: { severity: "WARNING", about: "node", ends: "said" },
   POLICY_UNREADABLE: { severity: "ERROR", about: "node", ends: "said" },
@@ -176,17 +180,17 @@ export const TROUBLES = {
   RECONCILIATION_FAILED: { severity: "CRITICAL", about: "chain", ends: "said" },
   REPRICING_FAILED: moment,
   RESERVATION_EXPIRED: moment,
-  RESERVED_PILE_UP: { severity: "WARNING", about: "lane", ends: "said" },
+  RESERVED_PILE_UP: said,
   RESUBMIT_SURGE: { severity: "WARNING", about: "node", ends: "said" },
   RPC_ENDPOINT_DOWN: { severity: "WARNING", about: "endpoint", ends: "state" },
   RPC_WRONG_CHAIN: { severity: "CRITICAL", about: "endpoint", ends: "state" },
   SCHEMA_TOO_NEW: { severity: "CRITICAL", about: "node", ends: "said" },
   SIGNER_BACK: relief,
   SIGNER_LIES: { severity: "CRITICAL", about: "lane", hides: ["SIGNER_AWAY", ...SYMPTOMS], ends: "state" },
-  SLOW_SIGNING: { severity: "WARNING", about: "node", ends: "moment" },
+  SLOW_SIGNING: ofNode,
   STABLE_BLOCKS_REPLACED: { severity: "ERROR", about: "chain", ends: "moment" },
   STUCK_HOOK_DECISION: moment,
-  STUCK_HOOK_FAILED: { severity: "ERROR", about: "lane", ends: "moment" },
+  STUCK_HOOK_FAILED: failure,
   TX_REFUSED: { severity: "ERROR", about: "lane", ends: "state" },
   TX_STUCK: { severity: "ERROR", about: "lane", ends: "state" },
 } as const satisfies Readonly<Record<string, Row>>;
@@ -212,3 +216,20 @@ export const ALERT_CODES = having<AlertCode>("ends").toSorted();
 export function rowOf(code: TroubleCode): Row {
   return TROUBLES[code];
 }
+
+/** What an alert is about: a lane, a transaction of it, a chain, an endpoint of that; none of them: it is about the node. */
+export interface AlertSubject {
+  readonly code: AlertCode;
+  readonly lane?: Lane;
+  readonly txId?: string;
+  readonly chainId?: number;
+  /** Its place in the configuration, from 0. */
+  readonly endpoint?: number;
+}
+
+/** The same code about the same thing is the same alert: its words may have numbers in them that change each time. */
+export function alertKey({ code, lane, txId, chainId = lane?.chainId, endpoint }: AlertSubject): string {
+  return `${code} ${chainId ?? ""}:${lane?.signer ?? ""} ${txId ?? ""} ${endpoint ?? ""}`;
+}
+
+export type AlertSeverity = "WARNING" | "ERROR" | "CRITICAL";

@@ -8,7 +8,7 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1, "s"],
 ];
 
-function duration(seconds: number): string {
+function duration(seconds: number) {
   const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, "s"];
   return `${Math.floor(seconds / size)} ${unit}`;
 }
@@ -34,14 +34,14 @@ export function ether(wei: bigint): string {
   return `${decimal(wei, 18)} ETH`;
 }
 
-function decimal(value: bigint, digits: number): string {
+function decimal(value: bigint, digits: number) {
   const text = value.toString().padStart(digits + 1, "0");
   const fraction = text.slice(-digits).replace(/0+$/, "");
   return fraction === "" ? text.slice(0, -digits) : `${text.slice(0, -digits)}.${fraction}`;
 }
 
 /** With a capital at its beginning and a full stop at its end. */
-export function sentence(text: string): string {
+export function inSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
@@ -66,7 +66,7 @@ export function suspensionText(why: string | null): string {
 export const MAY_LACK_COMMITS =
   "the database may lack commits: compare the lane with the chain before you resume it" as const;
 
-export function holeText({ nonce, detail }: { readonly nonce: number; readonly detail: string | null }): string {
+export function holeText({ nonce, detail }: { nonce: number; detail: string | null }): string {
   const why = detail === null ? "" : ` (${detail})`;
   return `the chain wants nonce ${nonce} next, and no transaction holds it${why}: everything above waits`;
 }
@@ -75,8 +75,14 @@ export function doubtText(why: string): string {
   return `the chain that answers is not the one that this lane knows, and nothing is decided by it: ${why}`;
 }
 
+/** Nothing is signed, since when and why. */
+export interface Away {
+  readonly since: Date;
+  readonly reason: string;
+}
+
 /** Without `now`, no age: a row has its own `since`. */
-export function awayText({ since, reason }: { readonly since: Date; readonly reason: string }, now?: Date): string {
+export function awayText({ since, reason }: Away, now?: Date): string {
   const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;
   return `its signer ${what}: ${reason}`;
 }

@@ -1,5 +1,5 @@
 import { isDatabaseAway } from "../../adapters/postgres/session/is-away.ts";
-import { backoffMs } from "../../domain/pace/backoff.ts";
+import { backoffMs } from "../../domain/pace/when.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 export interface Patience {

@@ -12,7 +12,6 @@ import {
   type LedgerOutcome,
   type LedgerTransaction,
   type LedgerWrite,
-  newLedger,
 } from "../../../src/domain/ledger/index.ts";
 import type { SignedAttempt } from "../../../src/domain/transaction/transaction.ts";
 import { BatchRefused, type Committed, type LaneSnapshot, type LaneStore } from "../../../src/ports/lane-store.ts";
@@ -23,6 +22,7 @@ import { FoldedRows } from "../../domain/ledger/folded-rows.ts";
 import { type Happening, story, storyWithDepartures, Teller } from "../../domain/ledger/story.ts";
 import { aLane, holdLane } from "../../support/lane-samples.ts";
 import { letDaysPass } from "../../support/old-transactions.ts";
+import { newLedger } from "../../support/whole-ledger.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
 
 const HOUR_MS = 3_600_000;

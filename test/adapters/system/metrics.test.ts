@@ -8,7 +8,7 @@ import {
   type Metrics,
 } from "../../../src/adapters/system/metrics.ts";
 import { SUBMIT_ANSWERS } from "../../../src/domain/chain/answers.ts";
-import { ALERT_CODES } from "../../../src/domain/troubles/alerts.ts";
+import { ALERT_CODES } from "../../../src/domain/troubles/table.ts";
 import type { DeathEvidence } from "../../../src/ports/lease-store.ts";
 import type {
   CreateResultLabel,

@@ -149,7 +149,7 @@ describe("the alert webhook", () => {
     expect(sent).toHaveLength(4);
   });
 
-  // protects [Signals] src/domain/troubles/alerts.ts
+  // protects [Signals] src/domain/troubles/table.ts
   it("gets alerts of another chain or endpoint separately, with their names", async () => {
     const { alerts, clock, sent } = quietSink();
     const down = { type: "alert", severity: "WARNING", code: "RPC_ENDPOINT_DOWN", message: "m" } as const;

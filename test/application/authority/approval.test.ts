@@ -49,7 +49,7 @@ const statusOf = async ({ node }: WorldNode, txId: string) => {
 const AWAITING = { state: "CREATED", subState: "AWAITING_APPROVAL", nonce: null };
 
 describe("a transaction above the bound", () => {
-  // protects [Operators] src/domain/ledger/order-keys.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
+  // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("is decided once under one key, however often that is said", async () => {
     const entry = await start();
     const keyed = (action: TransactionAction, txId: string) => ({ ...order(action, txId), idempotencyKey: "k" });

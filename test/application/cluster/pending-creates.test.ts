@@ -173,7 +173,7 @@ describe("creates that are left for an owner", () => {
     ["no state", { results: [{ ...madeOf(aCreate(0)), state: "SOMETHING" }] }],
     ["a nonce that is none", { results: [{ ...madeOf(aCreate(0)), nonce: -1 }] }],
     ["a code of a newer version", { results: [{ code: "TOO_NEW", detail: "no" }] }],
-    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/forwarded-answer.ts
+    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/peers.ts
   ])("and answered with %s are unknown, with their ids", async (_, answer) => {
     const { rows, enqueue } = bench();
     const fates = enqueue(some(1), true);

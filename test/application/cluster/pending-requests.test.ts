@@ -39,7 +39,7 @@ function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true
 
 describe("a request that was left in the database", () => {
   it.each(["", "not JSON", "null", "7"])(
-    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/forwarded-answer.ts
+    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/peers.ts
     "and was answered with '%s' is unknown, and keeps no other waiting",
     async (said) => {
       const { clock, ask } = bench(({ action }) => (action === "odd" ? said : JSON.stringify({ answer: action })));

@@ -271,7 +271,7 @@ describe("a nonce that the caller names", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/domain/ledger/allocate.ts
+  // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts
   it("goes to one of many who name it at once", async () => {
     await start();
     const asked = Array.from({ length: 20 }, (_, at) =>
@@ -283,7 +283,7 @@ describe("a nonce that the caller names", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/application/lane/owned-lane.ts
+  // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/application/lane/owned-lane.ts
   it("is not what a hole below is filled with, and does not move down into one", async () => {
     await start();
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }));
@@ -319,7 +319,7 @@ describe("a nonce that the caller names", () => {
     expect((await rpc.send({}, { url: "/rpc?nonce=no" })).error).toMatchObject({ code: -32602 });
   });
 
-  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/domain/ledger/allocate.ts
+  // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts
   it("is decided by the lane's owner, whichever node is asked", async () => {
     const two = await startTwo();
     world = two.world;

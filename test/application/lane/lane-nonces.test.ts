@@ -1,9 +1,10 @@
 import { expect, it } from "vitest";
 import { LaneNonces } from "../../../src/application/lane/lane-nonces.ts";
-import { apply, newLedger } from "../../../src/domain/ledger/index.ts";
+import { apply } from "../../../src/domain/ledger/index.ts";
 import { LONGEST_TTL_MS } from "../../../src/domain/transaction/reservations.ts";
 import { FENCE, LANE } from "../../domain/ledger/story.ts";
 import { BY_ANYBODY } from "../../support/lane-samples.ts";
+import { newLedger } from "../../support/whole-ledger.ts";
 
 // protects [Reservations] src/domain/ledger/reserve.ts, src/application/lane/lane-nonces.ts
 it("a reservation that seems to last for an hour is asked about after the longest time that one may be kept", () => {

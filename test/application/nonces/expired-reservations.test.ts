@@ -73,7 +73,7 @@ describe("a nonce whose reservation expired", () => {
     expect(placeholders()).toHaveLength(1);
   });
 
-  // protects [Reservations] src/domain/pace/search.ts, src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/expired-reservations.ts
   it("is left alone until its caller was looked for through as long again as it was kept", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -90,7 +90,7 @@ describe("a nonce whose reservation expired", () => {
     expect(world.clock.monotonicMs() - startedMs).toBeLessThan(70_000);
   });
 
-  // protects [Reservations] src/domain/pace/search.ts, src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/expired-reservations.ts
   it("is looked at together with the others: many do not take many times as long", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -167,7 +167,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     checkInvariants(world);
   });
 
-  // protects [Reservations] src/domain/pace/search.ts, src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/expired-reservations.ts
   it("is looked for anew, through all of the time, after it was seen and is gone", async () => {
     world = new World();
     const entry = await world.startNode();

@@ -242,7 +242,7 @@ describe("a released nonce", () => {
     expect(entry.events.filter(({ type }) => type === "nonce.recycled")).toHaveLength(1);
   });
 
-  // protects [Reservations] src/domain/ledger/give-nonce.ts, src/application/operations/reservations.ts
+  // protects [Reservations] src/domain/ledger/allocate.ts, src/application/operations/reservations.ts
   it("goes to the next reservation too", async () => {
     world = new World();
     const entry = await world.startNode();

@@ -99,7 +99,7 @@ describe("bytes that were signed elsewhere in the place of a payload", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "reprice", "replace"]);
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/replacement.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/repricing.ts
   it("with blobs offer twice as much on all three fields, and take the place of blobs alone", async () => {
     const node = await start();
     const txId = await handedIn(node, blob(20n * GWEI, GWEI, 5n));

@@ -3,7 +3,7 @@ import { AttentionDesk } from "../../../src/application/queries/attention.ts";
 import { RecentAlerts } from "../../../src/application/queries/recent-alerts.ts";
 import type { AttentionView } from "../../../src/application/sight-api.ts";
 import { ANYBODY, type Limits } from "../../../src/domain/keys/principal.ts";
-import type { AlertCode } from "../../../src/domain/troubles/alerts.ts";
+import type { AlertCode } from "../../../src/domain/troubles/table.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { limitedTo } from "../../support/limited-api.ts";
 import { OperatedWorld } from "../../support/operations.ts";
@@ -304,7 +304,7 @@ describe("alerts that were raised", () => {
     expect(alerts.shown()).toEqual([]);
   });
 
-  // protects [Everything at once] src/domain/troubles/alerts.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
   it("stand for as long as they are not said to be over, and since the first time", async () => {
     const { clock, alerts } = begin();
     const since = clock.now();
@@ -327,7 +327,7 @@ describe("alerts that were raised", () => {
     expect(shown[1]?.txId).toBe("tx-999");
   });
 
-  // protects [Everything at once] src/domain/troubles/alerts.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
   it("leave the list calm where all of them are over, and are told beside it, newest first", async () => {
     const entry = await start();
     const alerts = new RecentAlerts(world.clock);

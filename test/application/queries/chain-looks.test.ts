@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Include, TransactionView } from "../../../src/application/api.ts";
 import { ANYBODY } from "../../../src/domain/keys/principal.ts";
-import type { ShownOutcome } from "../../../src/ports/shown-outcome.ts";
+import type { ShownOutcome } from "../../../src/ports/chain.ts";
 import { deferred } from "../../support/deferred.ts";
 import { limitedTo } from "../../support/limited-api.ts";
 import { OperatedWorld } from "../../support/operations.ts";

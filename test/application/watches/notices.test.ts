@@ -40,7 +40,7 @@ async function losesNonce(entry: WorldNode): Promise<string> {
 }
 
 describe("a foreign use of a key", () => {
-  // protects [Everything at once] src/domain/ledger/foreign-use.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
+  // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
   it("is red for hours, on every node, until a person acknowledges it; the next one is red again", async () => {
     const entry = await start();
     await world.settle(entry.node.api.create(transfer()));

@@ -24,7 +24,7 @@ export function allocationContract(context: LaneStoreContext): void {
     expect(await cursorOf(fence)).toBe(11);
   });
 
-  // protects [JSON-RPC] src/domain/ledger/give-nonce.ts, src/domain/ledger/allocate.ts, src/adapters/postgres/statements/transaction.ts
+  // protects [JSON-RPC] src/domain/ledger/allocate.ts, src/domain/ledger/allocate.ts, src/adapters/postgres/statements/transaction.ts
   it("gives a nonce that was named exactly, or says which it could have been and takes none", async () => {
     const fence = await hold();
     const named = (exactNonce: number) => ({ ...anIntent(fence.lane), exactNonce });

@@ -102,7 +102,7 @@ export function chainContract(context: LaneStoreContext): void {
     });
   });
 
-  // protects [Reads] src/domain/ledger/order.ts
+  // protects [Reads] src/domain/ledger/apply.ts
   it("goes on watching what the same commit moves, whichever of the two comes first", async () => {
     const fence = await holdLane(context.store);
     const reorged = await confirm(context.store, fence, { blockNumber: 5 });

@@ -217,7 +217,7 @@ export function nonceContract(context: LaneStoreContext): void {
     ]);
   });
 
-  // protects [Reservations] src/domain/ledger/give-nonce.ts, src/application/operations/reservations.ts
+  // protects [Reservations] src/domain/ledger/allocate.ts, src/application/operations/reservations.ts
   it("reserves a free nonce first, and lowest first", async () => {
     const fence = await hold();
     const [low, high] = [await reserved(fence), await reserved(fence)];

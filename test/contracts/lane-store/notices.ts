@@ -61,7 +61,7 @@ export function noticesContract(context: LaneStoreContext): void {
     expect((await context.store.troubles(500)).notices).toContainEqual(notice);
   });
 
-  // protects [Everything at once] src/domain/ledger/foreign-use.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
+  // protects [Everything at once] src/domain/ledger/apply.ts, src/domain/cluster/notices.ts, src/domain/troubles/find.ts
   it("has nonces that the chain's count passed and were never given, by whichever write raised the cursor", async () => {
     const { fence, notice } = await used();
     expect(notice).toMatchObject({ times: 1, evidence: [{ nonce: 5, through: 5, txHash: null, txId: null }] });

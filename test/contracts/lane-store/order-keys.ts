@@ -36,7 +36,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
   const decisions = async (txId: string) =>
     (await context.store.history(txId)).flatMap(({ decision }) => decision ?? []);
 
-  // protects [Operators] src/domain/ledger/order-keys.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
+  // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("keeps the key of an order with the step that carries it out, and takes no second step under it", async () => {
     const { fence, txId } = await tracked();
     const { lane } = fence;
@@ -50,7 +50,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await decisions(txId)).toEqual([{ actor: "operator:ops", audit: { a: 1 } }]);
   });
 
-  // protects [Operators] src/domain/ledger/order-keys.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
+  // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("takes one of two steps under one key, also within one commit", async () => {
     const { fence, txId } = await tracked();
     const write = { kind: "transition", fence, items: [decide(txId, order(txId))] } as const;
@@ -83,7 +83,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await context.store.carriedOut(fence.lane, order(txId))).toBeNull();
   });
 
-  // protects [Operators] src/domain/ledger/order-keys.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
+  // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("puts one transaction at a hole under one key", async () => {
     const { fence, txId } = await tracked();
     const intents = [anIntent(fence.lane), anIntent(fence.lane)] as const;
@@ -104,7 +104,7 @@ export function orderKeysContract(context: LaneStoreContext): void {
     expect(await context.store.carriedOut(fence.lane, order(txId))).toBe(WORDS);
   });
 
-  // protects [Operators] src/domain/ledger/order-keys.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
+  // protects [Operators] src/domain/ledger/draft.ts, src/domain/ledger/move.ts, src/domain/ledger/bind.ts, src/domain/ledger/standing.ts, src/domain/ledger/settle-intake.ts
   it("suspends, resumes and realigns a lane once under one key", async () => {
     const { fence } = await tracked();
     const { store } = context;

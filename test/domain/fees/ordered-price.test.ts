@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Order, orderedPrice } from "../../../src/domain/fees/ordered-price.ts";
-import { leastReplacement } from "../../../src/domain/fees/replacement.ts";
-import { covers, isBelowMarket } from "../../../src/domain/fees/repricing.ts";
+import { covers, isBelowMarket, leastReplacement } from "../../../src/domain/fees/repricing.ts";
 import { type FeeMarket, type Fees, feeCap } from "../../../src/domain/transaction/fees.ts";
 
 const GWEI = 1_000_000_000n;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { leastInPlaceOf, leastReplacement, reaches } from "../../../src/domain/fees/replacement.ts";
+import { leastInPlaceOf, leastReplacement, reaches } from "../../../src/domain/fees/repricing.ts";
 import type { Fees } from "../../../src/domain/transaction/fees.ts";
 
 const legacy = (gasPrice: bigint): Fees => ({ type: "legacy", gasPrice });

@@ -4,9 +4,9 @@ import {
   type Ledger,
   type LedgerOutcome,
   type LedgerWrite,
-  newLedger,
 } from "../../../src/domain/ledger/index.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
+import { newLedger } from "../../support/whole-ledger.ts";
 import { type Happening, LANE, Teller } from "./story.ts";
 
 export interface Chapter {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { apply, type Ledger, newLedger } from "../../../src/domain/ledger/index.ts";
+import { apply, type Ledger } from "../../../src/domain/ledger/index.ts";
 import { AT, anAttempt, anIntent, step } from "../../support/lane-samples.ts";
+import { newLedger } from "../../support/whole-ledger.ts";
 import { FENCE, LANE } from "./story.ts";
 
 const NOW = new Date(0);

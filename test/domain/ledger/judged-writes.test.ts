@@ -1,16 +1,17 @@
 /** Effects and charges of single writes that the stories of the property tests do not reach. */
 import { describe, expect, it } from "vitest";
-import { apply, type Ledger, type LedgerWrite, newLedger, nothingUsed } from "../../../src/domain/ledger/index.ts";
+import { apply, type Ledger, type LedgerWrite } from "../../../src/domain/ledger/index.ts";
 import type { Policies } from "../../../src/domain/policy/policy.ts";
 import { AT, anAttempt, anIntent, type IntentWishes, step } from "../../support/lane-samples.ts";
 import { forSigner, policiesOf } from "../../support/policies.ts";
+import { newLedger, unusedGuard } from "../../support/whole-ledger.ts";
 import { FENCE, LANE } from "./story.ts";
 
 const NOW = new Date(Date.UTC(2026, 10, 17));
 const LATER = new Date(NOW.getTime() + 60_000);
 
 const empty = (policies?: Policies): Ledger =>
-  policies === undefined ? newLedger(LANE) : { ...newLedger(LANE), guard: nothingUsed(policies, "all") };
+  policies === undefined ? newLedger(LANE) : { ...newLedger(LANE), guard: unusedGuard(policies) };
 
 function written(ledger: Ledger, write: object, at = NOW) {
   const done = apply(ledger, { fence: FENCE, ...write } as LedgerWrite, at);

@@ -1,14 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  apply,
-  type Change,
-  fold,
-  foldKept,
-  keptOf,
-  type LedgerOutcome,
-  newLedger,
-} from "../../../src/domain/ledger/index.ts";
+import { apply, type Change, foldKept, keptOf, type LedgerOutcome } from "../../../src/domain/ledger/index.ts";
+import { fold, newLedger } from "../../support/whole-ledger.ts";
 import { type Chapter, chaptersOf } from "./chapters.ts";
 import { contentsOf, rowsOf } from "./contents.ts";
 import { FoldedRows, rowIn } from "./folded-rows.ts";

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { apply, isSpent, type Ledger, type LedgerWrite, newLedger } from "../../../src/domain/ledger/index.ts";
+import { apply, isSpent, type Ledger, type LedgerWrite } from "../../../src/domain/ledger/index.ts";
 import { TRANSITIONS } from "../../../src/domain/transaction/transitions.ts";
+import { newLedger } from "../../support/whole-ledger.ts";
 import { chaptersOf, unlessMistaken } from "./chapters.ts";
 import { wordsOf } from "./contents.ts";
 import { NaiveLane } from "./naive-lane.ts";

@@ -1,16 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  apply,
-  bareLedger,
-  type Ledger,
-  type LedgerWrite,
-  NotLoaded,
-  newLedger,
-  Part,
-} from "../../../src/domain/ledger/index.ts";
+import { apply, bareLedger, type Ledger, type LedgerWrite, NotLoaded, Part } from "../../../src/domain/ledger/index.ts";
 import { BatchRefused } from "../../../src/ports/lane-store.ts";
 import { AT, anAttempt, anIntent, aReceipt, step } from "../../support/lane-samples.ts";
+import { newLedger } from "../../support/whole-ledger.ts";
 import { FENCE, type Happening, LANE, story, Teller } from "./story.ts";
 
 const UNKNOWN = { minedIn: undefined, attempts: undefined, details: undefined };

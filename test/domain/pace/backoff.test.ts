@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { backoffMs } from "../../../src/domain/pace/backoff.ts";
+import { backoffMs } from "../../../src/domain/pace/when.ts";
 
 const RULE = { firstMs: 100, mostMs: 5_000 };
 

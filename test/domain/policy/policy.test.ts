@@ -103,7 +103,7 @@ describe("a rule of a policy", () => {
     expect(ruleOf(moved, { about: "cost" })).toBeNull();
   });
 
-  // protects [Attacks] src/domain/policy/arguments.ts
+  // protects [Attacks] src/domain/policy/policy.ts
   it("about arguments takes the names of an ABI, and no data that is truncated or padded wrongly", () => {
     const said = {
       signers: {
@@ -133,7 +133,7 @@ describe("a rule of a policy", () => {
     expect(ruleFor("0xdeadbeef")).toBeUndefined();
   });
 
-  // protects [Attacks] src/domain/policy/arguments.ts
+  // protects [Attacks] src/domain/policy/policy.ts
   it("about a small number refuses a word with higher bits set, which a contract may cut off", () => {
     const level = { calls: [{ function: "setLevel(uint8 level)", arguments: { level: { min: "5" } } }] };
     const data = (word: bigint): Hex =>

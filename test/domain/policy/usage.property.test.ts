@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Lane } from "../../../src/domain/lane.ts";
-import { apply, type Ledger, newLedger, nothingUsed } from "../../../src/domain/ledger/index.ts";
+import { apply, type Ledger } from "../../../src/domain/ledger/index.ts";
 import type { Paid } from "../../../src/domain/policy/charges.ts";
 import { within } from "../../../src/domain/policy/use.ts";
 import { transition } from "../../../src/domain/transaction/transitions.ts";
 import type { TransitionItem } from "../../../src/ports/lane-store.ts";
 import { AT, anAttempt, anIntent } from "../../support/lane-samples.ts";
 import { forSigner } from "../../support/policies.ts";
+import { newLedger, unusedGuard } from "../../support/whole-ledger.ts";
 
 const LANE: Lane = { chainId: 1, signer: `0x${"a".repeat(40)}` };
 const FENCE = { lane: LANE, instanceId: "i", token: 1 };
@@ -92,7 +93,7 @@ describe("the use of limits, kept by hour and day,", () => {
     const policies = forSigner(LANE.signer, { maxCost: limits });
     fc.assert(
       fc.property(steps, (story) => {
-        let ledger: Ledger = { ...newLedger(LANE), guard: nothingUsed(policies, "all") };
+        let ledger: Ledger = { ...newLedger(LANE), guard: unusedGuard(policies) };
         let nowMs = BEGAN_MS;
         const naive = new NaiveUse();
         const write = (kind: "allocate" | "transition", items: readonly object[]) => {

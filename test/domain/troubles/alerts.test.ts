@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ALERT_CODES } from "../../../src/domain/troubles/alerts.ts";
+import { ALERT_CODES } from "../../../src/domain/troubles/table.ts";
 
 const runbook = readFileSync(new URL("../../../docs/operations/alerts.md", import.meta.url), "utf8");
 
 describe("the runbook", () => {
   const sections = runbook.split(/^## /m).slice(1);
 
-  // protects [Explained, and said aloud] docs/operations/alerts.md, src/domain/troubles/alerts.ts
+  // protects [Explained, and said aloud] docs/operations/alerts.md, src/domain/troubles/table.ts
   it("has a section for every alert, in order, and for no other", () => {
     expect(sections.map((section) => section.split("\n")[0])).toEqual([...ALERT_CODES].sort());
   });

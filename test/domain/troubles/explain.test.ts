@@ -31,7 +31,7 @@ function situation({ transaction, lane, chain }: Changes = {}): Situation {
       submitAttempts: 1,
       createdAt: NOW,
       lastSubmittedAt: NOW,
-      updatedAt: NOW,
+
       reason: null,
       since: NOW,
       awaiting: null,

@@ -7,7 +7,6 @@ import {
   inOrder,
   type Ledger,
   type LedgerWrite,
-  nothingUsed,
   Part,
   type WaitingIntent,
 } from "../../../src/domain/ledger/index.ts";
@@ -19,6 +18,7 @@ import type {
   LaneWrite,
   WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
+import { unusedGuard } from "../../support/whole-ledger.ts";
 import { persist } from "./persist.ts";
 import { pooledFor } from "./pools.ts";
 import { type DatabaseState, isAlive, type LaneRow, sameLane } from "./state.ts";
@@ -103,7 +103,7 @@ function loadedFor(state: DatabaseState, { ledger, lane, reconciledEpoch }: Lane
 /** A key's use belongs to no lane. */
 function guardOf({ policies, state }: Work, { guard, lane }: Ledger): Guard | null {
   if (policies === null) return null;
-  const { use, charges, keyUse } = guard ?? nothingUsed(policies, "all");
+  const { use, charges, keyUse } = guard ?? unusedGuard(policies);
   return { policies, use, charges, keyUse: state.keyUse.get(lane.chainId) ?? keyUse };
 }
 

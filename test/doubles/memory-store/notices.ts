@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import {
   type AcknowledgeOrder,
-  isOpen,
   isVanished,
   judgeAcknowledgement,
   type KeptOrder,
@@ -102,4 +101,8 @@ export function forget(state: DatabaseState, olderThan: Date, most: number): num
 export function openNotices(state: DatabaseState): readonly Notice[] {
   const all = [...state.notices.values()].map(({ notice }) => notice).filter(isOpen);
   return all.sort((a, b) => a.firstSeenAt.getTime() - b.firstSeenAt.getTime());
+}
+
+function isOpen({ acknowledged, overAt }: Notice): boolean {
+  return acknowledged === null && overAt === null;
 }

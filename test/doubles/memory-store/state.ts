@@ -1,13 +1,12 @@
 import { type Hash, type Hex, type Lane, type LaneKey, laneKey } from "../../../src/domain/lane.ts";
-import {
-  type Approval,
-  type Guard,
-  type Ledger,
-  type LedgerTransaction,
-  newLedger,
-  type QueuedChange,
-  type SuspendedBy,
-  type TransactionDetails,
+import type {
+  Approval,
+  Guard,
+  Ledger,
+  LedgerTransaction,
+  QueuedChange,
+  SuspendedBy,
+  TransactionDetails,
 } from "../../../src/domain/ledger/index.ts";
 import type { Hole } from "../../../src/domain/nonces/holes.ts";
 import type { PolicyRecord } from "../../../src/domain/policy/in-force.ts";
@@ -18,6 +17,7 @@ import type { KillRecord } from "../../../src/ports/kill-store.ts";
 import type { InstanceRegistration } from "../../../src/ports/lease-store.ts";
 import type { CompletionRecord, HistoryRecord, LaneDecisionRecord } from "../../../src/ports/query-store.ts";
 import type { NodeReport, TakeoverRecord } from "../../../src/ports/sight-store.ts";
+import { newLedger } from "../../support/whole-ledger.ts";
 
 import type { LeftRequestRow } from "./left-requests.ts";
 import type { NoticeEntry } from "./notices.ts";

@@ -4,6 +4,7 @@ import type { CountAnswer } from "../../../src/domain/chain/counts.ts";
 import type { Address, Hash, Hex } from "../../../src/domain/lane.ts";
 import type { FeeMarket } from "../../../src/domain/transaction/fees.ts";
 import type { Receipt, UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";
+import type { OutcomeQuestion, ShownOutcome } from "../../../src/ports/chain.ts";
 import {
   type Block,
   type BlockPlace,
@@ -25,7 +26,6 @@ import {
   type Settling,
   type Simulation,
 } from "../../../src/ports/chain.ts";
-import type { OutcomeQuestion, ShownOutcome } from "../../../src/ports/shown-outcome.ts";
 import { receiptOf, type SimulatedBlock } from "./block.ts";
 import type { SimulatedChain } from "./core.ts";
 import { Faults, type FeeLie } from "./faults.ts";

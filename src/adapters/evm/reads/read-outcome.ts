@@ -4,8 +4,16 @@
  */
 import { numberToHex, parseAbiItem, toEventSelector } from "viem/utils";
 import type { Hash, Hex } from "../../../domain/lane.ts";
-import { type Call, ChainUnavailable, type PassedAnswer, type Revert } from "../../../ports/chain.ts";
-import type { KnownEvent, OutcomeQuestion, ShownLog, ShownOutcome } from "../../../ports/shown-outcome.ts";
+import {
+  type Call,
+  ChainUnavailable,
+  type KnownEvent,
+  type OutcomeQuestion,
+  type PassedAnswer,
+  type Revert,
+  type ShownLog,
+  type ShownOutcome,
+} from "../../../ports/chain.ts";
 import { decodeRevert, revertDataOf, shorten } from "../codec/error-texts.ts";
 import { BadAnswer, read } from "../rpc/rpc-errors.ts";
 import { callObject } from "./simulate-call.ts";

@@ -1,6 +1,6 @@
 import type { Hash } from "../../../domain/lane.ts";
 import { type BackoffRule, backoffMs } from "../../../domain/pace/backoff.ts";
-import type { AlertCode } from "../../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../../domain/troubles/table.ts";
 import {
   type BlockTag,
   type ChainIdentity,

@@ -3,7 +3,7 @@
  * contents are not read. If the connection ends it is opened again, and polling continues.
  */
 import { WebSocket } from "undici";
-import { type BackoffRule, backoffMs } from "../../../domain/pace/backoff.ts";
+import { type BackoffRule, backoffMs } from "../../../domain/pace/when.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 

@@ -4,7 +4,7 @@
  * given up for good. One that is lost is made again.
  */
 import pg from "pg";
-import { type BackoffRule, backoffMs } from "../../../domain/pace/backoff.ts";
+import { type BackoffRule, backoffMs } from "../../../domain/pace/when.ts";
 import type { Ports } from "../../../ports/ports.ts";
 import { DEFAULT_SCHEMA, speakingIn } from "../rows/schema-name.ts";
 import { readBackend } from "../statements/session.ts";

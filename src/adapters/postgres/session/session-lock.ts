@@ -1,6 +1,6 @@
 /** SessionLock as an advisory lock of PostgreSQL, on a session of its own. */
 import type pg from "pg";
-import type { BackoffRule } from "../../../domain/pace/backoff.ts";
+import type { BackoffRule } from "../../../domain/pace/when.ts";
 import type { LockSession, SessionLock } from "../../../ports/session-lock.ts";
 import { listMissingLocks, type SessionLockRow, takeSessionLock } from "../statements/node-instance.ts";
 import { DirectSession, type DirectSessionOptions } from "./direct-session.ts";

@@ -1,5 +1,5 @@
 /** SightStore on PostgreSQL: kept counts, small indexes of what is out of the ordinary, and the newest rows. */
-import type { TroubledLane } from "../../../domain/troubles/facts.ts";
+import type { TroubledLane } from "../../../domain/troubles/find.ts";
 import { revived } from "../../../domain/troubles/rows.ts";
 import type { Between, NodeReport, SearchTerms, SightStore } from "../../../ports/sight-store.ts";
 import { only } from "../commit/rows.ts";

@@ -6,7 +6,7 @@
  * there is no session to listen on, that is said once, and nothing is listened to.
  */
 import type pg from "pg";
-import type { BackoffRule } from "../../../domain/pace/backoff.ts";
+import type { BackoffRule } from "../../../domain/pace/when.ts";
 import { WAKE_UPS, type WakeUp, type WakeUps } from "../../../ports/wake-ups.ts";
 import { processIdOf } from "../session/connections.ts";
 import { DirectSession, type DirectSessionOptions } from "../session/direct-session.ts";

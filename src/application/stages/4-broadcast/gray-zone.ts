@@ -20,7 +20,7 @@ import {
   sightLost,
   sightRegained,
 } from "../../../domain/pace/transaction-pace.ts";
-import type { AlertCode } from "../../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../../domain/troubles/table.ts";
 import { type ChainTransaction, unlessSilent } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { GrayZoneResult } from "../../../ports/telemetry.ts";

@@ -12,7 +12,7 @@ import { futureRefused, futureTaken, paid, paymentFailed } from "../../../domain
 import { refused, sentAfresh, spent, taken, turnedTo } from "../../../domain/pace/transaction-pace.ts";
 import { afterInterval } from "../../../domain/pace/when.ts";
 import { sendableAttempts } from "../../../domain/transaction/attempts.ts";
-import type { AlertCode } from "../../../domain/troubles/alerts.ts";
+import type { AlertCode } from "../../../domain/troubles/table.ts";
 import type { TransitionItem } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";

@@ -222,7 +222,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await count("fencepost.intake WHERE tx_id = $1", [name.txId])).toBe(0);
   });
 
-  // protects [Retention] src/domain/ledger/nonce-gaps.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
+  // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
   it("is no hole: nonces below it are nobody's to fill, and the cursor is not lowered to them", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);
@@ -237,7 +237,7 @@ describe("a transaction that was final longer ago than the retention", () => {
     expect(await store.nonces(fence.lane, 0, 9)).toMatchObject({ departedBelow: 3 });
   });
 
-  // protects [Retention] src/domain/ledger/nonce-gaps.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
+  // protects [Retention] src/domain/ledger/standing.ts, src/domain/ledger/standing.ts, src/adapters/postgres/statements/transaction.ts
   it("keeps the cursor above it also where nothing else of the lane is kept", async () => {
     const fence = await holdLane(store);
     for (let many = 0; many < 3; many++) await anOldTransaction(store, fence);

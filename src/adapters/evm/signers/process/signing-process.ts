@@ -4,7 +4,7 @@
  * effect: only committed bytes are sent.
  */
 import { type Duplex, PassThrough } from "node:stream";
-import { type BackoffRule, backoffMs } from "../../../../domain/pace/backoff.ts";
+import { type BackoffRule, backoffMs } from "../../../../domain/pace/when.ts";
 import type { Policy } from "../../../../domain/policy/policy.ts";
 import { messageOf } from "../../../../domain/text/thrown.ts";
 import type { Clock } from "../../../../ports/clock.ts";

@@ -1,0 +1,42 @@
+import type { Lane } from "../../src/domain/lane.ts";
+import {
+  bareLedger,
+  type Change,
+  foldInto,
+  type Guard,
+  type Ledger,
+  nothingUsed,
+  Part,
+} from "../../src/domain/ledger/index.ts";
+import type { Policies } from "../../src/domain/policy/policy.ts";
+import { UNUSED } from "../../src/domain/policy/use.ts";
+
+const ALL = { kind: "all" } as const;
+
+/** Nothing was ever used of these policies: what is not in it does not exist. */
+export function unusedGuard(policies: Policies): Guard {
+  return { ...(whole(nothingUsed(policies)) as Guard), use: UNUSED };
+}
+
+/** A lane that nothing was ever written for. All of it: what is not in it does not exist. */
+export function newLedger({ chainId, signer }: Lane): Ledger {
+  const bare = bareLedger({ chainId, signer }, { cursor: null, suspendedBy: null, reconciled: true });
+  const facts = { mayHaveLost: false, endedThrough: null, epochFloor: 0, repairs: [] };
+  const { intake, pooled } = bare;
+  return { ...(whole(bare) as Ledger), ...facts, intake, pooled };
+}
+
+/** In the order in which they were committed. */
+export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
+  const folded = { ...ledger };
+  for (const change of changes) foldInto(folded, change);
+  return folded;
+}
+
+function whole(parts: object): object {
+  const covering = Object.entries(parts).map(([name, each]) => [
+    name,
+    each instanceof Part ? each.covering(ALL, []) : each,
+  ]);
+  return Object.fromEntries(covering);
+}
