@@ -1,15 +1,17 @@
 /**
- * Detour: another payload at a nonce that already has one. Reprice, cancel, replace and placeholder all end here.
+ * Detour: another payload at a nonce that already has one (reprice, cancel, replace and placeholder all end here), and STUCK for the
+ * head of a lane that is not mined in time. STUCK is final for the feed only: the transaction is tracked by every hash and sent again at
+ * a slower pace, and leaves the state when it is mined or repaired.
  *
- * Reads: nothing. Writes, in one fenced transaction: attempt with raw bytes and hash, TRACKING/PENDING, claim, who decided
- * it and why. Invariants: I3 (the nonce stays with its transaction), I6 (committed and claimed before a byte leaves).
- * A crash before the commit leaves nothing; after it, a claimed attempt that the next owner claims again and sends. Every
- * older attempt stays tracked: whichever is mined decides.
+ * Reads: nothing but memory. Writes, in one fenced transaction: attempt with raw bytes and hash, TRACKING/PENDING, claim, who decided
+ * it and why; or STUCK and its completion (settled: false). Invariants: I3 (the nonce stays with its transaction), I6 (committed and
+ * claimed before a byte leaves), I9 (never silent). A crash before the commit leaves nothing; after it, STUCK, or a claimed attempt
+ * that the next owner claims again and sends. Every older attempt stays tracked: whichever is mined decides.
  */
-
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import { defined } from "../../domain/defined.ts";
 import type { Bounded } from "../../domain/fees/ceilings.ts";
+import { headStuck } from "../../domain/pace/lane-pace.ts";
 import { laidDown, sendOrdered, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { isPrivate, routed } from "../../domain/transaction/attempts.ts";
@@ -18,10 +20,9 @@ import type { DeclaredPayload, SignedTransaction } from "../../ports/signer.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
-import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
-import { happened } from "../lane/tracked.ts";
-import { askSigner } from "../stages/3-sign/ask-signer.ts";
-import { canStick } from "./stuck.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { happened, type Tracked } from "../lane/tracked.ts";
+import { askSigner } from "../stages/3-sign/sign.ts";
 
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
@@ -49,7 +50,7 @@ export interface AnotherPayload {
  * But for "committed", nothing was written: the transaction moved on meanwhile, because it is being sent or was mined, or
  * a policy does not allow it.
  */
-export type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
+type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
 
 export async function signAnother(
   ports: LanePorts,
@@ -106,4 +107,32 @@ export async function signOne(
 ): Promise<SignedTransaction> {
   const [signed] = await askSigner(ports, lane, [unsigned]);
   return signed as SignedTransaction;
+}
+
+/** May be reported as STUCK: open, without a receipt, and not reported yet. What an operator holds back waits for that operator. */
+export function mayStick({ status, receipt, held }: Tracked): boolean {
+  return receipt === null && status.state === "TRACKING" && status.subState !== "MINED" && !held;
+}
+
+/** Only the head of a lane becomes STUCK: what is behind it waits for it. */
+export function canStick(lane: OwnedLane, tx: Tracked): boolean {
+  return mayStick(tx) && tx.nonce === lane.headOfLine();
+}
+
+/** Called where the head of the line cannot get on by itself; the reason is shown to people as it is. */
+export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
+  if (!mayStick(tx) || tx.pace.inHand) return;
+  await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
+  happened(lane, headStuck, tx.nonce);
+  ports.feedGrew();
+  const message = `nonce ${tx.nonce} of ${lane.lane.signer} holds up its lane: ${reason}`;
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
+}
+
+/** The reason where age alone is what is known: what was found out on the way is said first. */
+export function reasonOf(tx: Tracked, ageMs: number): string {
+  const found = [...tx.facts.values()].map(({ text }) => text);
+  const age = `not mined ${Math.round(ageMs / 1_000)} s after it came to the head of its lane`;
+  const last = tx.lastError === null || found.length > 0 ? [] : [`a node last said: ${tx.lastError}`];
+  return [age, ...found, ...last].join("; ");
 }

@@ -1,20 +1,20 @@
 /**
- * Detour: an operator or the hook decided that another payload takes a nonce. Before it is signed, the queue gets the other payload; once
- * it is signed, the other one is signed too, pays enough to replace it, and is tracked beside it.
+ * Detour: an operator or the hook decided that another payload takes a nonce. Before the transaction is signed, its queued payload is
+ * changed; afterwards the other payload is signed too, pays enough to replace the first, and is tracked beside it. A repeat of the
+ * action, because its answer was lost, must not be signed and paid for twice (`standsAlready`).
  *
  * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt. Invariants: I3
  * (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash before the commit leaves the
- * transaction as it was and the decision untaken; after it, the next owner signs what is queued, or claims and sends.
+ * transaction as it was; after it, the next owner signs what is queued, or claims and sends.
  */
-
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { bounded, refuseOverCeiling } from "../../domain/fees/ceilings.ts";
 import { withMargin } from "../../domain/fees/gas.ts";
 import { leastInPlaceOf, type Offer, reaches } from "../../domain/fees/replacement.ts";
 import type { Address } from "../../domain/lane.ts";
-import { attemptToSend, repricedKind } from "../../domain/transaction/attempts.ts";
-import { envelopeFor, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
+import { attemptToSend, isSendable, repricedKind } from "../../domain/transaction/attempts.ts";
+import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
 import type {
   Attempt,
   Payload,
@@ -302,4 +302,37 @@ export function minedAs({ txHash, blockNumber }: Receipt, attempts: readonly Att
 
 export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
+}
+
+/** Of one that is tracked: what was STUCK in the meantime is asked for anew. */
+export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
+  const newest = tx.attempts.findLast(isSendable);
+  if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
+  if (!isOffered(newest.fees, change.fees, change.kind === "reprice")) return false;
+  const standing = repricedKind(tx.attempts);
+  if (change.kind === "cancel") return standing === "cancel" || standing === "placeholder";
+  if (change.kind === "replace" && change.payload !== undefined) {
+    return standing === "replace" && (await saysTheSame(ports, tx, change.payload));
+  }
+  return change.kind === "reprice" && Object.keys(change.fees).length > 0;
+}
+
+/** Every fee that is named: as much, or exactly as much where the fee is all that is asked for. */
+function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean): boolean {
+  const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
+  const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
+  const isCovered = (wish: bigint | undefined, offered: bigint): boolean =>
+    wish === undefined || (exactly ? wish === offered : wish <= offered);
+  const isDynamic = maxFeePerGas !== undefined || maxPriorityFeePerGas !== undefined;
+  if ((type !== undefined && type !== fees.type) || (isDynamic && fees.type !== "eip1559")) return false;
+  if (gasPrice !== undefined && fees.type === "eip1559") return false;
+  return isCovered(gasPrice ?? maxFeePerGas, feeCap(fees)) && isCovered(maxPriorityFeePerGas, tip);
+}
+
+/** The newest bytes say what this payload says; what it leaves open was decided then. */
+export async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload): Promise<boolean> {
+  const unsigned = (await decodedNewest(ports, tx))?.unsigned;
+  if (unsigned?.to !== payload.to || unsigned.data !== payload.data || unsigned.value !== payload.value) return false;
+  const { gas = unsigned.gas, accessList = unsigned.accessList } = payload;
+  return gas === unsigned.gas && JSON.stringify(accessList) === JSON.stringify(unsigned.accessList);
 }

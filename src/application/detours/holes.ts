@@ -1,22 +1,31 @@
 /**
  * Detour: nonces that nothing holds, and nonces that no node will ever take. Everything above one waits, so it is closed
- * by policy or said aloud: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
- * head of the lane is STUCK, and its reason names the nonce. What an expired reservation left is repaired under either
- * (expired-reservations.ts).
+ * by policy or reported: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
+ * head of the lane is STUCK, and its reason names the nonce. A nonce whose caller reserved it and fell silent is repaired under
+ * either: its caller's transaction is looked for through one more time to live, and then a placeholder takes the nonce.
  *
- * Reads: the lane's holes, the chain's count. Writes: expiries, a placeholder with its claim, STUCK and back. Invariants: I9
- * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
- * A crash leaves the hole, or what closed it; the next owner looks again.
+ * Reads: the lane's holes, the chain's counts, pools and look-ups by sender and nonce. Writes: expiries, a placeholder with its claim
+ * (for expired reservations counted within the hour), STUCK and back. Invariants: I9 (never silent), I7 (a hole is acted on only after
+ * two looks in which a healthy endpoint had not passed it; an unanswered look decides nothing). A crash leaves the hole, or what
+ * closed it; the next owner looks again, and through a whole time to live: it cannot know what was seen before.
  */
-import { countNotExceeded } from "../../domain/chain/counts.ts";
+import { countNotExceeded, highestCount } from "../../domain/chain/counts.ts";
 import { watchDepth } from "../../domain/chain/finality.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
 import { headStands } from "../../domain/pace/count-events.ts";
 import type { StandingHead } from "../../domain/pace/count-pace.ts";
-import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/lane-pace.ts";
+import {
+  blockedBy,
+  callersLookedFor,
+  countSeen,
+  holesPassed,
+  repairsLimited,
+  unblocked,
+} from "../../domain/pace/lane-pace.ts";
+import { isThrough } from "../../domain/pace/search.ts";
 import { scheduled } from "../../domain/pace/transaction-pace.ts";
-import { AT_ONCE } from "../../domain/pace/when.ts";
+import { AT_ONCE, isDue } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -25,11 +34,10 @@ import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
+import { stick } from "./another-attempt.ts";
 import { changeTracked } from "./change-payload.ts";
-import { repairExpired } from "./expired-reservations.ts";
 import { placeHolder } from "./placeholder.ts";
 import { awaitsLessGas } from "./reprice.ts";
-import { stick } from "./stuck.ts";
 
 export function tendHoles(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(ports, context, lane);
@@ -322,4 +330,75 @@ function noteAll({ telemetry }: LanePorts, lane: OwnedLane, holes: readonly Hole
   if (first === undefined) return;
   const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;
   telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
+}
+
+/** How many nonces one look goes over; the lowest are what everything waits for. */
+const CALLERS_AT_ONCE = 64;
+/** Whether the hour that the database counts in is over is asked about so often. */
+const LIMITED_FOR_MS = 60_000;
+
+interface ExpiredHole {
+  readonly lane: OwnedLane;
+  /** Everything above waits for it. */
+  readonly hole: Hole;
+  readonly expired: NonNullable<Hole["expired"]>;
+}
+
+/** "searching": its caller's transaction may turn up. "limited": the lane has paid for as many in this hour as it may. */
+async function repairExpired(
+  ports: LanePorts,
+  context: ChainContext,
+  { lane, hole, expired }: ExpiredHole,
+): Promise<"repaired" | "searching" | "limited"> {
+  const nowMs = ports.clock.monotonicMs();
+  if (!isDue(lane.pace.nextRepair, nowMs)) return "limited";
+  await lookForCallers(context, { lane, from: hole.nonce, nowMs });
+  if (!isThrough(lane.pace.searches.get(hole.nonce), expired.ttlMs)) return "searching";
+  const { maxReservationRepairs: mostPerHour } = context.settings;
+  const { owner } = expired;
+  const audit = { policy: "expiredReservations", action: "PLACEHOLDER", reservationId: hole.reservationId, owner };
+  const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}, and no transaction of its caller's was found`;
+  const decision = { actor: "policy", audit };
+  const fate = await placeHolder(ports, context, { lane, hole, reason, decision, mostPerHour });
+  if (fate !== "limited") return "repaired";
+  happened(lane, repairsLimited, nowMs + LIMITED_FOR_MS);
+  return "limited";
+}
+
+interface Looking {
+  readonly lane: OwnedLane;
+  /** What lies below was passed by the chain. */
+  readonly from: number;
+  readonly nowMs: number;
+}
+
+/** For every expired one at once: sixteen nonces that are kept for ten minutes each are not looked for one after the other. */
+async function lookForCallers(context: ChainContext, { lane, from, nowMs }: Looking): Promise<void> {
+  const { searches } = lane.pace;
+  const last = searches.get(from)?.lastMs;
+  if (last !== undefined && nowMs - last < context.settings.pollIntervalMs) return;
+  const expired = lane.nonces.holes.filter(({ nonce, why }) => why === "expired" && nonce >= from);
+  const nonces = expired.slice(0, CALLERS_AT_ONCE).map(({ nonce }) => nonce);
+  const found = await lane.term.during(foundAt(context, lane, nonces));
+  happened(lane, callersLookedFor, { nonces, found, atMs: nowMs });
+}
+
+/** A node that cannot list its pool, or has no look-up by nonce, still counts what is pending. Throws `ChainUnavailable`. */
+async function foundAt(
+  { chain, counts }: ChainContext,
+  { lane: { signer } }: OwnedLane,
+  nonces: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const pending = await counts.everywhere(signer, 0, "pending");
+  if (pending.some(({ kind }) => kind === "silent"))
+    throw new ChainUnavailable("an endpoint did not count what is pending");
+  const counted = highestCount(pending);
+  const pooled = await chain.pooled(signer, nonces);
+  const found = new Set(nonces.filter((nonce, index) => nonce < counted || (pooled?.[index] ?? null) !== null));
+  for (const nonce of nonces) {
+    const sent = await chain.transactionBySenderAndNonce(signer, nonce);
+    if (sent === "unsupported") break;
+    if (sent !== null) found.add(nonce);
+  }
+  return found;
 }

@@ -1,27 +1,34 @@
 /**
  * Detour into stage 1: intents that a caller wrote inside its own database transaction. They become visible when that
  * commits, and the lane's owner takes up whatever is visible and not yet allocated; never by an id cursor, because a
- * lower id may commit later.
+ * lower id may commit later. An intent was accepted when its caller committed: one endpoint's refusal ends it only if the others
+ * confirm the refusal.
  *
- * Reads: the intake table. Writes: through stage 2, or the refusal of what can never be allocated. Invariants: I4, I5.
- * A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
+ * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of what can never be allocated.
+ * Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
  */
+import {
+  judgeRefusal,
+  type RefusalWord,
+  stillUnconfirmed,
+  type UnconfirmedRefusal,
+} from "../../domain/chain/unconfirmed-refusal.ts";
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { spentRequestId } from "../../domain/keys/principal.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
 import { problemFrom } from "../../domain/text/refusal.ts";
+import { type Heard, type Prospect, unlessSilent } from "../../ports/chain.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, NewTransaction } from "../../ports/lane-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { unstorable } from "../requests/unanswered.ts";
-import { answerOwned, answerWith, type Result } from "../stages/1-create/answer-existing.ts";
-import { prepare } from "../stages/1-create/prepare.ts";
+import { answerOwned, answerWith, type Result, unstorable } from "../stages/1-create/answer-existing.ts";
+import { isRefusedBy, prepare, questionOf } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
-import { confirmRefusal } from "./confirm-refusal.ts";
 
 const AT_ONCE = 200;
 /** While rows come, or somebody says that one will, they are looked for on every beat; where that is so long ago, less often. */
@@ -29,7 +36,7 @@ const QUIET_AFTER_MS = 10_000;
 /** A caller's row is told of before its transaction has committed. Who hears that needs to look only for hints that were lost. */
 const QUIET_BEATS = { hearing: 10, deaf: 3 };
 
-export interface IntakeEvents {
+interface IntakeEvents {
   /** There may be rows that no look has found: a lane has taken a full page of them, or somebody says so. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
@@ -246,4 +253,43 @@ async function settle(ports: WorkPorts, lane: OwnedLane, fates: readonly IntakeF
   if (fates.length === 0) return;
   await lane.term.write({ kind: "settleIntake", fates });
   ports.feedGrew();
+}
+
+/**
+ * Asks every endpoint that is up, and judges each answer by the rules of a create (domain/chain/unconfirmed-refusal.ts). True: the
+ * intent may end. False: it waits, and is looked at again at a later block. What was seen is kept in memory: a new owner begins again.
+ */
+async function confirmRefusal(
+  ports: Pick<Ports, "clock" | "telemetry">,
+  context: ChainContext,
+  lane: OwnedLane,
+  { row: { intakeId, intent }, reason }: { readonly row: IntakeRow; readonly reason: string },
+): Promise<boolean> {
+  const block = context.follower.head?.number ?? 0;
+  const answers = await unlessSilent(context.chain.prospects(questionOf(context, intent)), []);
+  const words = answers.map((heard) => wordOf(heard, block, (prospect) => isRefusedBy(context, intent, prospect)));
+  const seen = lane.refusals.of(intakeId);
+  const verdict = judgeRefusal(words, block, seen);
+  if (verdict === "confirmed") return true;
+  const look = { txId: intent.txId, reason, waitsFor: verdict, since: ports.clock.now(), block };
+  report(ports, lane, look);
+  lane.refusals.note(intakeId, stillUnconfirmed(seen, look));
+  return false;
+}
+
+function wordOf(heard: Heard<Prospect>, block: number, isRefused: (prospect: Prospect) => boolean): RefusalWord {
+  if (heard.kind === "silent") return "silent";
+  if (heard.answer.head.number < block) return "behind";
+  return isRefused(heard.answer) ? "refuses" : "accepts";
+}
+
+/** Once for all of the lane: an endpoint that lies about one transaction lies about many. */
+function report(
+  { telemetry }: Pick<Ports, "telemetry">,
+  { lane, refusals }: OwnedLane,
+  { txId, reason, waitsFor }: Pick<UnconfirmedRefusal, "txId" | "reason" | "waitsFor">,
+): void {
+  if (waitsFor !== "agreement" || refusals.all.some((each) => each.waitsFor === waitsFor)) return;
+  const message = `one endpoint of chain ${lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
+  telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane, txId });
 }

@@ -1,30 +1,42 @@
 /**
- * Detour: a transfer of nothing to oneself takes a nonce that no transaction holds, so that what waits above it can be mined.
+ * Detour: a nonce that no create brought gets its transaction. A caller hands in what it signed for a nonce it reserved, or names the
+ * hash it sent itself (`bind`); or a placeholder, a transfer of nothing to oneself, takes a nonce that no transaction holds, so that
+ * what waits above it can be mined.
  *
- * Reads: the fee market. Writes: through bind.ts, a transaction of our own with who decided it. Invariants: I3, I6. Whatever
- * else may turn up at the nonce (a caller who signed and then let its reservation expire) competes with it on chain, and
- * whichever is mined is what the transaction reports. A crash before the commit leaves the hole, after it a claimed attempt.
+ * Reads: for a placeholder the fee market. Writes, in one fenced transaction: transaction, attempt with its bytes, TRACKING/PENDING,
+ * claim, the end of the reservation or of the hole, and who decided it. Invariants: I3 (the nonce was this holder's alone), I6
+ * (claimed before a byte leaves). Whatever else turns up at the nonce (a caller who signed and then let its reservation expire)
+ * competes with a placeholder on chain, and the transaction reports whichever is mined. A crash before the commit leaves the
+ * reservation or the hole; after it, a claimed attempt that the next owner sends.
  */
-
 import { forbiddenBy } from "../../domain/errors.ts";
 import { bounded } from "../../domain/fees/ceilings.ts";
+import { boundTransaction } from "../../domain/ledger/index.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
+import {
+  committed,
+  LOOK_DUE,
+  namedOnly,
+  signedPace,
+  type TransactionPace,
+} from "../../domain/pace/transaction-pace.ts";
 import { routed } from "../../domain/transaction/attempts.ts";
 import { feeCap } from "../../domain/transaction/fees.ts";
 import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import type { PreparedIntent } from "../../domain/transaction/transaction.ts";
-import type { Decision, SettleFate } from "../../ports/lane-store.ts";
+import type { Decision, OutcomeOf, SettleFate, Unfenced } from "../../ports/lane-store.ts";
 import { SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
+import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
+import { Tracked } from "../lane/tracked.ts";
 import { signOne } from "./another-attempt.ts";
-import { type Binding, bind } from "./bind.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
-export interface Placing {
+interface Placing {
   readonly lane: OwnedLane;
   readonly hole: Hole;
   readonly reason: string;
@@ -79,4 +91,30 @@ function bindingOf({ hole, reason, decision, mostPerHour }: Placing): Omit<Bindi
   if (why !== "expired" || reservationId === null) return base;
   const limit = mostPerHour === undefined ? {} : { mostPerHour };
   return { ...base, reservation: { reservationId, becomes: "EXPIRED", ...limit } };
+}
+
+export type Binding = Omit<Unfenced<"bind">, "kind">;
+
+export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Binding): Promise<OutcomeOf<"bind">> {
+  const outcome = await lane.term.write({ kind: "bind", ...binding });
+  if (outcome.fate !== "settled") return outcome;
+  await ports.failpoint("bind.committed");
+  const { createdAt, requestId } = outcome;
+  const { nonce, intent } = binding;
+  const tx = new Tracked(
+    { txId: intent.txId, nonce, requestId, createdAt, firstSentAt: createdAt },
+    boundTransaction(binding),
+    paceOf(binding),
+  );
+  lane.track(tx);
+  const txHash = binding.attempt.txHash ?? null;
+  reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event: "sign", from: "ALLOCATED", ...tx.status, txHash });
+  lane.broadcasting?.kick();
+  return outcome;
+}
+
+/** A hash without bytes is only looked for: it may be mined already. */
+function paceOf({ attempt: { ordinal, rawTransaction } }: Binding): TransactionPace {
+  const pace = signedPace(ordinal, rawTransaction);
+  return rawTransaction === null ? namedOnly(pace) : committed(pace, LOOK_DUE);
 }

@@ -17,7 +17,7 @@ import type { WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
-import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../stages/2-allocate/allocate.ts";
 
 /** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
 export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {

@@ -21,10 +21,16 @@ import { quietly, unlessOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
 import { decodeGiven } from "../requests/reservation.ts";
-import { changeQueued, changeTracked, conflict, type PayloadChange, refuseMined } from "./change-payload.ts";
+import { canStick } from "./another-attempt.ts";
+import {
+  changeQueued,
+  changeTracked,
+  conflict,
+  type PayloadChange,
+  refuseMined,
+  saysTheSame,
+} from "./change-payload.ts";
 import { placeHolder } from "./placeholder.ts";
-import { saysTheSame } from "./stands-already.ts";
-import { canStick } from "./stuck.ts";
 
 export interface Resolution {
   readonly lane: OwnedLane;

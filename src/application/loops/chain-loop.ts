@@ -28,12 +28,12 @@ import { happened } from "../lane/tracked.ts";
 import { searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
 import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
 import { receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
-import { recordConfirmations } from "../stages/6-finality/confirmations.ts";
 import {
   decideFinal,
   type FinalityPass,
   hasWatched,
   openPass,
+  recordConfirmations,
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
 

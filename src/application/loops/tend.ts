@@ -12,10 +12,10 @@ import { awaitsVerdict, judged, lookWanted } from "../../domain/pace/transaction
 import { unlessSilent } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { mayStick, reasonOf, stick } from "../detours/another-attempt.ts";
 import { cancelExpired } from "../detours/expiry.ts";
 import { tendHoles } from "../detours/holes.ts";
 import { isPassed, lowerGas, repriceIfBelow } from "../detours/reprice.ts";
-import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";

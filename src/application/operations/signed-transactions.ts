@@ -14,7 +14,7 @@ import { parseChainId } from "../requests/normalise.ts";
 import { decodeGiven, type HandedIn, rejected } from "../requests/reservation.ts";
 import { existingAs } from "../stages/1-create/answer-existing.ts";
 import { refuseImpossible } from "../stages/1-create/prepare.ts";
-import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../stages/2-allocate/allocate.ts";
 import type { Operation } from "./operation.ts";
 import { bindOn, payloadOf, type ReservationPorts, submissionOf } from "./reservations.ts";
 

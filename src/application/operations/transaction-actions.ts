@@ -7,9 +7,16 @@ import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
-import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
+import {
+  changeQueued,
+  changeTracked,
+  conflict,
+  minedAs,
+  refuseMined,
+  standsAlready,
+} from "../detours/change-payload.ts";
 import { orMovedOn, resolveStuck } from "../detours/resolve-stuck.ts";
-import { standsAlready } from "../detours/stands-already.ts";
+
 import { LeftInDoubt } from "../lane/between-owners.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";

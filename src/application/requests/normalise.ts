@@ -1,16 +1,18 @@
 /**
- * Stage 1, first half: from a request as it arrived to one normal form.
+ * Stage 1, first half: one normal form for a request as it arrived, from a caller or from another node.
  * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
  * A crash here leaves nothing behind; the caller has no answer and repeats.
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import { type CreateLimits, refuseOutside } from "../../domain/keys/principal.ts";
+import { type CreateLimits, isQueueShare, refuseOutside } from "../../domain/keys/principal.ts";
 import type { Address } from "../../domain/lane.ts";
+import { POOL_NAME, type PoolAsked } from "../../domain/nonces/pool.ts";
 import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import { CREATE_FIELDS, type Intent } from "../../domain/transaction/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Codec } from "../../ports/codec.ts";
+import type { ForwardedCreate } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { CreateRequest } from "../api.ts";
 import {
@@ -23,8 +25,6 @@ import {
   parseQuantity,
   refuseUnknownKeys,
 } from "./fields.ts";
-import { chosenFrom, namesPool } from "./pool.ts";
-import { parseValidUntil } from "./valid-until.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
@@ -152,4 +152,94 @@ export function parseMetadata(value: unknown, path = "metadata"): Intent["metada
     throw invalid(path, "must not contain NUL or unpaired surrogates");
   }
   return metadata;
+}
+
+/** What a person can see, as in a request id. */
+const STICKY_KEY = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
+
+/** Whether `signer` names a pool; what else it may be is for whoever reads an address. */
+export function namesPool(signer: unknown): signer is object {
+  return typeof signer === "object" && signer !== null;
+}
+
+/** `{ pool, stickyKey? }` in the place of a signer. */
+export function parsePool(signer: object): PoolAsked {
+  const { pool, stickyKey = null, ...rest } = asObject(signer, "signer");
+  refuseUnknownKeys(rest, [], "signer");
+  if (typeof pool !== "string") throw invalid("signer.pool", "the name of a pool is required");
+  if (!POOL_NAME.test(pool)) throw invalid("signer.pool", "is not the name of a pool (letters, digits, . _ and -)");
+  if (stickyKey !== null && (typeof stickyKey !== "string" || !STICKY_KEY.test(stickyKey))) {
+    throw invalid("signer.stickyKey", "must be 1 to 255 printable characters");
+  }
+  return { pool, stickyKey };
+}
+
+/** Where a signer was chosen for it already; elsewhere there is nobody to choose. */
+function chosenFrom(signer: object, chosen: Address | undefined): { readonly pool: string; signer: Address } {
+  const { pool } = parsePool(signer);
+  if (chosen === undefined) {
+    throw invalid(
+      "signer",
+      "names a pool, of which a node chooses a signer as it takes a transaction in (POST /tx, or send without { client }); name a signer here",
+    );
+  }
+  return { pool, signer: chosen };
+}
+
+const A_DAY_MS = 86_400_000;
+/** Whoever means a later one has taken milliseconds for seconds. */
+const MOST_DAYS = 366;
+
+/** With its offset: a local time would mean another instant on another machine. */
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+const EXPECTED = 'must be an instant as in ISO 8601, with its offset, such as "2026-01-31T12:00:00Z"';
+
+/**
+ * `clock` bounds how far ahead it may be. That it is not over is judged where the nonce is given, by the database's clock and
+ * after the request id: a repeat of what was accepted in time is answered, however late it comes.
+ */
+export function parseValidUntil(value: unknown, clock: Pick<Clock, "now"> | null): Date | undefined {
+  if (value === undefined || value === null) return undefined;
+  const at = value instanceof Date ? value : instantOf(value);
+  if (Number.isNaN(at.getTime())) throw invalid("validUntil", EXPECTED);
+  if (clock !== null && at.getTime() - clock.now().getTime() > MOST_DAYS * A_DAY_MS) {
+    throw invalid("validUntil", `must be at most ${MOST_DAYS} days ahead`);
+  }
+  return at;
+}
+
+function instantOf(value: unknown): Date {
+  const [text, year, month, day] = (typeof value === "string" ? INSTANT.exec(value) : null) ?? [];
+  if (text === undefined) throw invalid("validUntil", EXPECTED);
+  // Date takes the 31st of any month, and means the first of the next.
+  const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  if (Number(day) > daysOfMonth) throw invalid("validUntil", EXPECTED);
+  return new Date(text);
+}
+
+/** As transactions and lanes are named inside: normalised. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const ADDRESS = /^0x[0-9a-f]{40}$/;
+
+/** One create as another node tells of it. What its caller asked for is judged later, like any other's. */
+export function readForwardedCreate(item: unknown, path: string): ForwardedCreate {
+  const { txId, owner, queueShare, chosen, request } = asObject(item, path);
+  if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`${path}.txId`, "must be a UUID");
+  const told = asObject(request, `${path}.request`);
+  if (queueShare !== undefined && !isQueueShare(queueShare)) {
+    throw invalid(`${path}.queueShare`, "must be a part of one");
+  }
+  if (chosen !== undefined && !(typeof chosen === "string" && ADDRESS.test(chosen))) {
+    throw invalid(`${path}.chosen`, "must be an address");
+  }
+  const said = defined({ queueShare, chosen: chosen as Address | undefined });
+  return { txId, owner: readOwner(owner, `${path}.owner`), ...said, request: told };
+}
+
+/** The name of the API key that a caller showed where it was heard; absent: none was asked for. */
+export function readOwner(value: unknown, path: string): string | null {
+  if (value === undefined) return null;
+  if (typeof value !== "string" || value === "") throw invalid(path, "must be the name of an API key");
+  return value;
 }

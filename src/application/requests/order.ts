@@ -2,6 +2,7 @@ import { defined } from "../../domain/defined.ts";
 import { invalid } from "../../domain/errors.ts";
 import type { Hex } from "../../domain/lane.ts";
 import type { FeeWishes } from "../../domain/transaction/fees.ts";
+import { fingerprintOfJson } from "../../domain/transaction/fingerprint.ts";
 import type { Payload } from "../../domain/transaction/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Decision, OrderKey } from "../../ports/lane-store.ts";
@@ -18,7 +19,6 @@ import {
   refuseUnknownKeys,
 } from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
-import { parseOrderKey } from "./order-key.ts";
 
 /** What an operator wants, validated: who, why, and with what. */
 export interface Instruction {
@@ -158,4 +158,24 @@ function parseWord<const T extends readonly string[]>(words: T, value: unknown, 
 
 function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload): FeeWishes {
   return defined({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas });
+}
+
+/** As a header can carry it. */
+const KEY = /^[ -~]{1,255}$/;
+
+/** What an order says: its action and its words, in whichever order they were written. */
+interface Words {
+  /** As the caller names it; empty: the lane. */
+  readonly subject: string;
+  readonly action: string;
+  readonly request: unknown;
+}
+
+/** Undefined: the order has no key, and a repeat of it is another order. */
+export function parseOrderKey(key: unknown, { subject, action, request }: Words): OrderKey | undefined {
+  if (key === undefined || key === null) return undefined;
+  if (typeof key !== "string" || !KEY.test(key)) {
+    throw invalid("idempotency-key", "must have 1 to 255 characters of printable ASCII");
+  }
+  return { subject, key, fingerprint: fingerprintOfJson([action, request]) };
 }

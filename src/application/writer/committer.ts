@@ -29,16 +29,17 @@ import {
 import type { Ports } from "../../ports/ports.ts";
 import type { WriterSettings } from "../settings.ts";
 import {
+  type CommitterEvents,
   type Entry,
   entryOf,
   isWorthACommit,
   mergeAllocations,
   splitEntry,
+  Telling,
   type Untold,
   unfinishedOf,
   WORTH_A_COMMIT,
 } from "./batch.ts";
-import { type CommitterEvents, Telling } from "./telling.ts";
 import { createsOf, type Turn, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 

@@ -154,7 +154,7 @@ describe("a reserved nonce", () => {
     expect(error).toMatchObject({ code: "INVALID_REQUEST", extras: { path } });
   });
 
-  // protects [Reservations] src/application/detours/bind.ts
+  // protects [Reservations] src/application/detours/placeholder.ts
   it("is only followed where its caller sent it", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -488,7 +488,7 @@ describe("a reservation that expires", () => {
 });
 
 describe("a transaction that will never be signed", () => {
-  // protects [Holes] src/application/stages/3-sign/give-up.ts
+  // protects [Holes] src/application/stages/3-sign/sign.ts
   it("gives its nonce up, is final at once, and those above move down", async () => {
     world = new World();
     const entry = await world.startNode();

@@ -330,7 +330,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["replace", { payload: { to: TO, value: "2", gas: 21_000, maxFeePerGas: "90000000000" } }, "replace"],
     ["reprice", { maxFeePerGas: "90000000000", maxPriorityFeePerGas: "9000000000" }, "reprice"],
     ["reprice", { gasPrice: "90000000000" }, "reprice"],
-    // protects [Operators] src/application/detours/stands-already.ts
+    // protects [Operators] src/application/detours/change-payload.ts
   ] as const)("to %s with %j signs nothing and pays nothing", async (action, request, kind) => {
     const { node, txId } = await withOneSent();
     const { paid, newest, kinds } = await repeat(node, txId, action, request);
@@ -338,7 +338,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(newest).toBe(paid);
   });
 
-  // protects [Operators] src/application/detours/stands-already.ts
+  // protects [Operators] src/application/detours/change-payload.ts
   it("was carried out by a commit that nobody heard of: it signs nothing and pays nothing", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
@@ -357,7 +357,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "3", gas: 21_000 } }],
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "2", gas: 30_000 } }],
     ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
-    // protects [Operators] src/application/detours/stands-already.ts
+    // protects [Operators] src/application/detours/change-payload.ts
   ] as const)("to %s with %j and then %j is another order, and is signed", async (action, first, second) => {
     const { node, txId } = await withOneSent();
     await ops.act(node, action, { txId, request: first });
@@ -373,7 +373,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "replace", "cancel"]);
   });
 
-  // protects [Operators] src/application/detours/stands-already.ts
+  // protects [Operators] src/application/detours/change-payload.ts
   it("is none where the transaction was stuck in the meantime", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });

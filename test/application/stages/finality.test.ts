@@ -483,7 +483,7 @@ describe("what left the chain", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  // protects [Short of time] src/application/stages/6-finality/reorg.ts, src/application/lane/outcomes.ts
+  // protects [Short of time] src/application/stages/6-finality/finality.ts, src/application/lane/outcomes.ts
   it("as its outcome is being written is found by that outcome: the row is looked for once it is settled", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);

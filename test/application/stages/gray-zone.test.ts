@@ -220,7 +220,7 @@ describe("the gray zone", () => {
     await world.until(() => results(entry).includes("adopted"));
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/node-signed.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
   it("holds what stands behind it, so that one lost answer does not become many", async () => {
     const entry = await knownLane();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
@@ -236,7 +236,7 @@ describe("the gray zone", () => {
     );
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/node-signed.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
   it("is where a new owner begins with what an earlier one may have had sent", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "hang", executed: true }, { method: SEND, times: 1 });

@@ -35,17 +35,32 @@ import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import type { NormalisePorts } from "../../requests/normalise.ts";
-import { failureOf, unstorable } from "../../requests/unanswered.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
-import { answerExisting, answerHeldNonces, answerWith, type Item, isOpen, type Result } from "./answer-existing.ts";
-import { type AskedCreate, type CreateItem, type Inlet, isItem, isPooled, parseCreate } from "./asked-create.ts";
-import { withNamedRevert } from "./named-revert.ts";
+import {
+  answerExisting,
+  answerHeldNonces,
+  answerWith,
+  failureOf,
+  type Item,
+  isOpen,
+  type RequestIds,
+  type Result,
+  unstorable,
+} from "./answer-existing.ts";
+import {
+  type AskedCreate,
+  type CreateItem,
+  type Inlet,
+  isItem,
+  isPooled,
+  parseCreate,
+  traced,
+  withNamedRevert,
+} from "./asked-create.ts";
 import type { PoolChoice } from "./pools.ts";
 import { asksChain, isComplete, prepareAsking, prepareUnasked } from "./prepare.ts";
 import { type Entering, enterShares, NO_SHARE } from "./queue-shares.ts";
-import type { RequestIds } from "./request-ids.ts";
-import { traced } from "./trace.ts";
 
 export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;

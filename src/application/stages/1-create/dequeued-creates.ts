@@ -10,7 +10,7 @@ import { type Lane, laneKey } from "../../../domain/lane.ts";
 import { problemFrom } from "../../../domain/text/refusal.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { OwnerAction } from "../../cluster/owner-actions.ts";
-import { readForwardedCreate } from "../../requests/forwarded-create.ts";
+import { readForwardedCreate } from "../../requests/normalise.ts";
 import type { Result } from "./answer-existing.ts";
 import type { Creates } from "./create.ts";
 

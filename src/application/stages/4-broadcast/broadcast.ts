@@ -1,26 +1,31 @@
 /**
- * Stage 4: sends bytes that are stored and claimed, in nonce order, and notes what the node said.
+ * Stage 4: sends payloads that are stored and claimed, in nonce order, and commits what the node answered. Where the chain node
+ * holds the key, it is given the payload and signs it as it sends it.
  *
- * Reads: the lane's tracked transactions. Writes: the answer (TRACKING/BROADCAST, or the error in the node's words).
- * Invariants: I6 (only claimed bytes), I7 (an unknown answer decides nothing; it is asked again, with back-off). A stop that
- * comes before bytes are handed to a socket keeps them here (permission.ts): no answer is noted for those.
- * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again, and sends again.
+ * Reads: the lane's tracked transactions, the bytes or payloads of their attempts. Writes: a claim of this term before an attempt is
+ * sent again; the answer (TRACKING/BROADCAST, or the error in the node's words); the hash that a signing node names. Invariants: I6
+ * (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the deadline or a hand-over), I7 (an unknown answer
+ * decides nothing; the send is repeated, with back-off).
+ * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node
+ * answers with "already known". What a node may have signed unseen is looked for first (gray-zone.ts).
  */
-import { isStarted, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
-import type { Hex } from "../../../domain/lane.ts";
-import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
+import { isStarted, isTaken, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
+import type { Hash, Hex } from "../../../domain/lane.ts";
+import { bytesRead, claimed, laidDown, scheduled, takenInHand } from "../../../domain/pace/transaction-pace.ts";
+import { at, NEVER } from "../../../domain/pace/when.ts";
 import { isPrivate } from "../../../domain/transaction/attempts.ts";
+import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domain/transaction/transaction.ts";
+import type { MayLeave, NodeSubmission } from "../../../ports/chain.ts";
+import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { Working } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
-import { isNodeSigned, sendThroughNode } from "./node-signed.ts";
-import { note, planAnswer } from "./note-answer.ts";
-import { permission } from "./permission.ts";
-import { claimAgain } from "./resubmit.ts";
+import { isOutOfSight, loseSight } from "./gray-zone.ts";
+import { type Answered, note, planAnswer } from "./note-answer.ts";
 
 const AT_ONCE = 100;
 
@@ -108,4 +113,160 @@ function wasTaken({ acceptedOrdinal, pace }: Tracked): boolean {
 async function commitAnswers(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("broadcast.committed");
+}
+
+/**
+ * Whether the bytes of one attempt may leave, asked when they are handed to a connected socket: kill, suspend, hold, hand-over, the
+ * deadline and a lost session stop the send there, however long it has waited for a connection. `term`: the term's part of the question.
+ */
+function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
+  const { sendOrdinal } = tx.pace;
+  const isWanted = () =>
+    lane.unmined.get(tx.nonce) === tx && tx.receipt === null && tx.pace.sendOrdinal === sendOrdinal;
+  return () => term() && !lane.held && !isHeldBack(tx) && isWanted();
+}
+
+/** Afterwards every one of them may be sent, with its bytes at hand, but for what was held back meanwhile. */
+async function claimAgain(
+  ports: LanePorts,
+  { lane, context }: { readonly lane: OwnedLane; readonly context: ChainContext },
+  transactions: readonly Tracked[],
+): Promise<void> {
+  const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
+  if (unclaimed.length === 0) return;
+  await lane.term.during(fetchBytes(ports, unclaimed));
+  const wanted = unclaimed.filter((tx) => !isHeldBack(tx));
+  const planned = wanted.map((tx) => {
+    const claim = { ordinal: tx.pace.sendOrdinal as number };
+    const due = disclosesNow(ports, context, tx) ? DISCLOSED : {};
+    return plan(tx, "resubmit", tx.held ? { claim, ordered: true, ...due } : { claim, ...due });
+  });
+  await commitPlanned(ports, lane, planned);
+  for (const tx of wanted) happened(tx, claimed);
+  await ports.failpoint("resubmit.claimed");
+}
+
+const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
+
+/** The private endpoints have had it for as long as the settings leave it to them alone. */
+function disclosesNow({ clock }: LanePorts, { settings }: ChainContext, { attempts, firstSentAt }: Tracked): boolean {
+  const { publicAfterMs } = settings;
+  if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
+  return clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
+}
+
+/** What a node signs itself is stored as a payload, and asked for when it is sent. */
+function hasBytes({ attempts, pace }: Tracked): boolean {
+  return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal)?.nodeSigned !== true;
+}
+
+async function fetchBytes(ports: LanePorts, transactions: readonly Tracked[]): Promise<void> {
+  const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && hasBytes(tx));
+  if (missing.length === 0) return;
+  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.pace.sendOrdinal as number }));
+  const found = await ports.store.loadRawTransactions(keys);
+  missing.forEach((tx, index) => {
+    happened(tx, bytesRead, found[index] ?? null);
+  });
+}
+
+/** What waits behind a payload that is out of sight looks again after this. */
+const BEHIND_MS = 1_000;
+
+function isNodeSigned(tx: Tracked): boolean {
+  return toSend(tx)?.nodeSigned === true;
+}
+
+/**
+ * The chain node holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: an answer that is lost leaves no hash
+ * to look for, and then everything behind it waits.
+ */
+async function sendThroughNode(
+  ports: LanePorts,
+  context: ChainContext,
+  lane: OwnedLane,
+  due: readonly Tracked[],
+): Promise<void> {
+  for (const tx of due) {
+    if (tx.receipt === null && !isHeldBack(tx) && !lane.held) await sendOne(ports, context, lane, tx);
+  }
+}
+
+async function sendOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+  if (isOutOfSight(tx) && tx.pace.answer === null) {
+    happened(tx, scheduled, NEVER);
+    return;
+  }
+  if (mayHaveBeenSent(tx)) {
+    return loseSight(ports, lane, tx, "an earlier owner may have had it sent, and knew no hash");
+  }
+  if (isBehind(lane, tx)) {
+    happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
+    return;
+  }
+  await claimAgain(ports, { lane, context }, [tx]);
+  const [stored] = await lane.term.during(ports.store.loadPayloads([tx.txId]));
+  if (stored === undefined || tx.receipt !== null || isHeldBack(tx)) return;
+  const unsigned = unsignedOf(lane, tx, stored);
+  const result = await lane.term.send((mayLeave) =>
+    context.chain.sendUnsigned(lane.lane.signer, unsigned, permission(lane, tx, mayLeave), {
+      privately: isPrivate(tx.attempts),
+    }),
+  );
+  await ports.failpoint("broadcast.sent");
+  // The node was asked for nothing. The claim stays: this term sends under it later, another one looks for it first.
+  if (!isStarted(result)) return;
+  return conclude(ports, context, { lane, tx, result });
+}
+
+/** Claimed in an earlier term, and never named: whether the node heard of it is not known here. */
+function mayHaveBeenSent(tx: Tracked): boolean {
+  return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
+}
+
+function isBehind(lane: OwnedLane, { nonce }: Tracked): boolean {
+  return [...lane.unmined.values()].some((other) => other.nonce < nonce && isOutOfSight(other));
+}
+
+function toSend({ attempts, pace }: Tracked): Attempt | undefined {
+  return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
+}
+
+function unsignedOf({ lane }: OwnedLane, tx: Tracked, { payload }: StoredPayload): UnsignedTransaction {
+  const { gas, fees } = toSend(tx) as Attempt;
+  const { to, data, value, accessList = [] } = payload;
+  return { chainId: lane.chainId, nonce: tx.nonce, to, data, value, gas, fees, accessList };
+}
+
+interface Concluded extends Answered {
+  readonly result: NodeSubmission;
+}
+
+async function conclude(ports: LanePorts, context: ChainContext, { lane, tx, result }: Concluded): Promise<void> {
+  const { txHash, ...said } = result;
+  const sent = toSend(tx) as Attempt;
+  note(ports, context, { lane, tx, result: said });
+  const unnamed = sent.txHash === null && txHash === null;
+  if (unnamed && (isTaken(said.answer) || said.answer === "nonceConsumed" || said.answer === "unknown")) {
+    const why = `the node said no hash: ${said.answer}${said.detail === null ? "" : `: ${said.detail}`}`;
+    return loseSight(ports, lane, tx, why);
+  }
+  const planned = planNamed({ lane, tx, result: said }, sent, txHash);
+  if (planned.length > 0) await commitPlanned(ports, lane, planned);
+  await ports.failpoint("broadcast.committed");
+}
+
+/** A node that signed the same payload in other bytes than before has made another attempt of it. */
+function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null): readonly Planned[] {
+  const { lane, tx } = answered;
+  if (txHash === null || txHash === sent.txHash || tx.receipt !== null) return planAnswer(answered);
+  const planned = [...planAnswer(answered, sent.txHash === null ? { ordinal: sent.ordinal, txHash } : undefined)];
+  if (sent.txHash !== null) {
+    const again: SignedAttempt = { ...sent, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
+    // It was sent: that it is known here does not depend on who holds it back by now.
+    const claim = { ordinal: again.ordinal };
+    planned.push(plan(tx, "resubmit", { attempt: again, claim, ...(tx.held && { ordered: true }) }));
+  }
+  lane.follow(tx);
+  return planned;
 }

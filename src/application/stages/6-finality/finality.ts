@@ -1,19 +1,27 @@
 /**
  * Stage 6: decides, on one frozen view of the chain, what every mined transaction is: withdrawn, waiting or final.
  *
- * Reads: the hash-linked window, the chain's tags where finality is a tag, every endpoint before anything final (settle.ts).
- * Writes: nothing itself; withdrawals (reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
- * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
+ * Reads: the hash-linked window, the chain's tags if finality is a tag, every endpoint before anything is final (settle.ts). Writes:
+ * withdrawals (TRACKING/PENDING without a receipt, for settled outcomes with a second completion), the end of a watch, and the
+ * canonical blocks above mined transactions, which operators look at and no decision reads. Outcomes are stage 7's. Invariants: I7, I8.
+ * A crash before a commit leaves TRACKING/MINED, from which the next owner derives the same decision; after a withdrawal it leaves
+ * TRACKING/PENDING, which every owner looks for by hash and sends again.
  */
+import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import { type FinalityView, isFinal, watchedThrough } from "../../../domain/chain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
+import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
+import { attemptToSend } from "../../../domain/transaction/attempts.ts";
 import { ChainUnavailable, unlessSilent } from "../../../ports/chain.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
 import { inTurn, type Working } from "../../lane/activity.ts";
+import { noteTime } from "../../lane/keep-time.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
+import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
 import { complete } from "../7-complete/complete.ts";
-import { reviseWatched, withdraw } from "./reorg.ts";
 import { applyVerdicts, foreignByContents, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
 
 /** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
@@ -177,4 +185,86 @@ function blockNumberOf(tx: Tracked): number {
 /** Unknown is not different: a height that the chain could not tell us about withdraws nothing. */
 function differs(canonical: Hash | undefined, stored: Hash | undefined): boolean {
   return canonical !== undefined && canonical !== stored;
+}
+
+/** `because`: what speaks against the block that their receipts name. */
+async function withdraw(
+  ports: LanePorts,
+  lane: OwnedLane,
+  transactions: readonly Tracked[],
+  because: "left the canonical chain" | "does not hold it",
+): Promise<void> {
+  const nowMs = ports.clock.monotonicMs();
+  const planned = transactions.map((tx) => {
+    const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} ${because}`;
+    sendAgain(tx, nowMs);
+    const withdrawal = plan(tx, "withdraw", { receipt: null, reason });
+    lane.unmine(tx);
+    return withdrawal;
+  });
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("withdraw.committed");
+}
+
+/** Outcomes that were final and watched: a reorg deeper than finality. */
+async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
+  await lane.term.during(lane.outcomes.written());
+  const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
+  for (const hash of gone) lane.watched.delete(hash);
+  const nowMs = ports.clock.monotonicMs();
+  const planned = records.map((record) => {
+    const tx = resumed(record);
+    sendAgain(tx, nowMs);
+    const reason = `block ${record.receipt?.blockHash} left the canonical chain`;
+    return plan(tx, "reorg", { receipt: null, reason });
+  });
+  const message = `${records.length} settled transactions were reorganised away; each is tracked and sent again`;
+  ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "DEEP_REORG", message, lane: lane.lane });
+  await commitPlanned(ports, lane, planned);
+  for (const { tx } of planned) {
+    lane.track(tx);
+    noteTime(lane, tx, ports.clock);
+  }
+  ports.feedGrew();
+  await ports.failpoint("withdraw.committed");
+}
+
+function sendAgain(tx: Tracked, nowMs: number): void {
+  const attempt = attemptToSend(tx.attempts, tx.receipt?.txHash);
+  happened(tx, withdrawn, attempt?.ordinal ?? null, nowMs);
+}
+
+/**
+ * Stores the canonical blocks above mined transactions, once per chain and under the fence of a lane that this node decides for. A
+ * list whose beginning changed is replaced from the fork up. A crash leaves an older list, which the next pass extends.
+ */
+export async function recordConfirmations(
+  { telemetry }: Pick<Ports, "telemetry">,
+  context: ChainContext,
+  lanes: readonly OwnedLane[],
+): Promise<void> {
+  const deciding = lanes.find((lane) => lane.mined.size > 0);
+  const lowest = lowestMined(lanes);
+  const { window } = context.follower;
+  if (deciding === undefined || lowest === null || window.oldest === null) return;
+  const observed = window.above(lowest).map(({ number, hash }): Confirmation => ({ number, hash }));
+  const change = reviseConfirmations(context.storedConfirmations, observed);
+  if (change.kind === "same") return;
+  const pruneBelow = window.oldest.number;
+  const outcome = await deciding.term.write({ kind: "confirmations", blocks: change.blocks, pruneBelow });
+  context.storedConfirmations = observed;
+  if (outcome.newFork) {
+    const fromBlock = (change.blocks[0] as Confirmation).number;
+    telemetry.emit({ type: "confirmations.newFork", chainId: context.chain.chainId, fromBlock });
+  }
+}
+
+function lowestMined(lanes: readonly OwnedLane[]): number | null {
+  let lowest: number | null = null;
+  for (const lane of lanes) {
+    for (const { receipt } of lane.mined.values()) {
+      if (receipt !== null && (lowest === null || receipt.blockNumber < lowest)) lowest = receipt.blockNumber;
+    }
+  }
+  return lowest;
 }
