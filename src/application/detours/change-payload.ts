@@ -199,7 +199,7 @@ function prepared(
   { lane }: OwnedLane,
   { payload, allowNoCode }: Pick<Required<PayloadChange>, "payload"> & Pick<PayloadChange, "allowNoCode">,
   behindPending: boolean,
-): Promise<PreparedIntent> {
+) {
   const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
   const allowed = allowNoCode === true ? ({ allowNoCode } as const) : {};
   return prepare(context, { ...unnamed, ...allowed, lane, payload }, { behindPending, laneKnown: true });
@@ -241,7 +241,7 @@ export function blobCost({ blobGas = 0n, blobFeeCap = 0n }: DecodedTransaction):
 }
 
 /** Bytes that no pool takes in the place of what stands would only keep that from being sent again. */
-async function refuseTooLittle(ports: LanePorts, tx: Tracked, signed: DecodedTransaction): Promise<void> {
+async function refuseTooLittle(ports: LanePorts, tx: Tracked, signed: DecodedTransaction) {
   const least = leastInPlaceOf(await offerThatStands(ports, tx));
   const { unsigned, blobFeeCap } = signed;
   if (reaches({ fees: unsigned.fees, ...(blobFeeCap === undefined ? {} : { blobFeeCap }) }, least)) return;
@@ -281,7 +281,7 @@ async function standingContent(ports: LanePorts, tx: Tracked): Promise<Content> 
   throw conflict(tx.txId, `is an ${decoded.envelope} payload, which only its own signer can price again`);
 }
 
-function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {
+function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]) {
   const rule: TransitionRule = TRANSITIONS[kind];
   if (rule.from.includes(tx.status.state) && leavesFrom(rule, tx.status)) return;
   throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible there`);
@@ -318,10 +318,10 @@ export async function standsAlready(ports: LanePorts, tx: Tracked, change: Paylo
 }
 
 /** Every fee that is named: as much, or exactly as much where the fee is all that is asked for. */
-function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean): boolean {
+function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
   const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
-  const isCovered = (wish: bigint | undefined, offered: bigint): boolean =>
+  const isCovered = (wish: bigint | undefined, offered: bigint) =>
     wish === undefined || (exactly ? wish === offered : wish <= offered);
   const isDynamic = maxFeePerGas !== undefined || maxPriorityFeePerGas !== undefined;
   if ((type !== undefined && type !== fees.type) || (isDynamic && fees.type !== "eip1559")) return false;

@@ -58,7 +58,7 @@ interface Ordering extends Pricing {
   readonly first: Fees;
 }
 
-async function ordered(context: ChainContext, { txId }: Tracked, ordering: Ordering): Promise<Fees> {
+async function ordered(context: ChainContext, { txId }: Tracked, ordering: Ordering) {
   const { standing, first, costs, unattended, wishes } = ordering;
   const { ceilings } = context;
   const market = await context.feeMarket();
@@ -99,7 +99,7 @@ function unconfirmed(
   txId: string,
   { needed }: Extract<OrderedPrice, { verdict: "unconfirmed" }>,
   { bound, said, newest }: Heard,
-): FencepostError {
+) {
   const what = `${inWords(needed)}, above ${bound}`;
   if (said === undefined) return refused(txId, `would need ${what}, and only one endpoint's answer says so`);
   const blocks =
@@ -108,7 +108,7 @@ function unconfirmed(
   return new FencepostError("UNAVAILABLE", detail, { txId, baseFeePerGas: `${said}`, retryAfterSeconds: 1 });
 }
 
-function refused(txId: string, why: string): FencepostError {
+function refused(txId: string, why: string) {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}: give the fees`, { txId });
 }
 
@@ -116,7 +116,7 @@ function refused(txId: string, why: string): FencepostError {
  * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that cannot be paid
  * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
  */
-function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked): boolean {
+function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked) {
   return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
 }
 
@@ -129,7 +129,7 @@ export function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: T
 }
 
 /** An operator or hook that names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
-async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing): Promise<Fees> {
+async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing) {
   const least = leastReplacement(standing);
   const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);
   const fees = wishes.maxPriorityFeePerGas === undefined ? withTip(asked, least) : asked;
@@ -139,7 +139,7 @@ async function wished(context: ChainContext, standing: Fees, { wishes, costs }: 
   throw tooLittle(field, least);
 }
 
-function tooLittle(field: string, least: Fees): FencepostError {
+function tooLittle(field: string, least: Fees) {
   return invalid(field, `is not enough: nodes take a replacement only from ${inWords(least)} on`);
 }
 

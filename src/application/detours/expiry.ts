@@ -46,7 +46,7 @@ export function expireUnsent(ports: LanePorts, lane: OwnedLane): Working {
 }
 
 /** Signing waits for the answer. */
-async function expireFirst(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function expireFirst(ports: LanePorts, lane: OwnedLane) {
   lane.count("amending", 1);
   try {
     await expireDue(ports, lane);
@@ -56,7 +56,7 @@ async function expireFirst(ports: LanePorts, lane: OwnedLane): Promise<void> {
   }
 }
 
-async function expireDue(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function expireDue(ports: LanePorts, lane: OwnedLane) {
   // What is allocated meanwhile notes its own time.
   happened(lane, expiryAsked);
   const most = AT_ONCE + lane.pace.overdue.size;
@@ -80,14 +80,14 @@ async function expireDue(ports: LanePorts, lane: OwnedLane): Promise<void> {
 }
 
 /** The database says it was never sent, and this node has written nothing since that contradicts it: those above may move down. */
-function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord): boolean {
+function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
   if (!mayGiveUp || lane.find(txId) !== null) return false;
   if (lane.holders().some((holder) => holder.nonce > nonce && !holder.movable)) return false;
   for (const [above] of lane.ledger.reserved.known(nonce)) if (above > nonce) return false;
   return true;
 }
 
-async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]): Promise<void> {
+async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]) {
   // Before it is written: what is being signed at this moment must not be committed behind it.
   lane.backlog.drop(...unsent);
   const planned = unsent.map((row) => {
@@ -107,12 +107,7 @@ export function cancelExpired(ports: LanePorts, context: ChainContext, lane: Own
   return due.length === 0 ? null : cancelEach(ports, context, lane, due);
 }
 
-async function cancelEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly string[],
-): Promise<void> {
+async function cancelEach(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly string[]) {
   for (const txId of due) {
     if (lane.held) return;
     const nextMs = await cancelOne(ports, context, lane, txId);

@@ -61,13 +61,13 @@ function tendNonces(ports: LanePorts, context: ChainContext, lane: OwnedLane): W
 }
 
 /** The next look asks again. Where the database failed, memory may be ahead, and the lane is read again. */
-function isUnanswered(error: unknown): boolean {
+function isUnanswered(error: unknown) {
   const reason = error instanceof FencepostError && error.code === "UNAVAILABLE" ? error.cause : error;
   return reason instanceof ChainUnavailable || reason instanceof SignerAway;
 }
 
 /** The database says which are past; they leave holes that only the policy closes. */
-async function expire(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function expire(ports: LanePorts, lane: OwnedLane) {
   const { holes } = await lane.term.write({ kind: "expire" });
   if (holes.length > 0) await ports.failpoint("expire.committed");
   lane.nonces.askedAt(ports.clock.monotonicMs());
@@ -87,7 +87,7 @@ function tendLowest(ports: LanePorts, context: ChainContext, lane: OwnedLane): W
   return releaseHead(ports, lane);
 }
 
-async function tendOpen(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function tendOpen(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   const { hole, askedAtMs } = await lowestOpen(ports, context, lane);
   const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
   if (!holdsUp) {
@@ -101,7 +101,7 @@ async function tendOpen(ports: LanePorts, context: ChainContext, lane: OwnedLane
   );
 }
 
-async function tendBlocking(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
+async function tendBlocking(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole) {
   const { expired } = hole;
   if (expired !== undefined && repairsExpired(ports, context, lane)) {
     const fate = await repairExpired(ports, context, { lane, hole, expired });
@@ -112,7 +112,7 @@ async function tendBlocking(ports: LanePorts, context: ChainContext, lane: Owned
 }
 
 /** A policy may not allow what closing a nonce costs, or the signer not sign it: then it is said aloud, as where nothing may be closed. */
-async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>): Promise<void> {
+async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>) {
   try {
     await work;
   } catch (error) {
@@ -121,20 +121,20 @@ async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) 
   }
 }
 
-function isRefusal({ code, cause }: FencepostError): boolean {
+function isRefusal({ code, cause }: FencepostError) {
   return code === "FORBIDDEN" || cause instanceof SigningRefused;
 }
 
 /** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
-function heals(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+function heals(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane) {
   return settings.holePolicy === "heal" && isLocal(ports, lane);
 }
 
-function repairsExpired(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
+function repairsExpired(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane) {
   return settings.expiredReservations === "placeholder" && isLocal(ports, lane);
 }
 
-function isLocal({ signer }: LanePorts, { lane }: OwnedLane): boolean {
+function isLocal({ signer }: LanePorts, { lane }: OwnedLane) {
   return signer.custody(lane.signer) === "local";
 }
 
@@ -143,7 +143,7 @@ function pastLimit({ settings }: ChainContext, hole: Hole): Hole {
   return { ...hole, detail: `${hole.detail}; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)` };
 }
 
-async function heal(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
+async function heal(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole) {
   const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
   const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;
   await placeHolder(ports, context, { lane, hole, decision, reason });
@@ -166,7 +166,7 @@ async function lowestOpen(ports: LanePorts, context: ChainContext, lane: OwnedLa
 }
 
 /** Something waits above it, or was mined there in the same block as what closed it, or it was passed and may come back. */
-function mayBePassed(lane: OwnedLane, nonce: number): boolean {
+function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
 }
 
@@ -176,7 +176,7 @@ async function closePassed(
   { chain, follower, settings }: ChainContext,
   lane: OwnedLane,
   nonces: readonly number[],
-): Promise<void> {
+) {
   const head = follower.head?.number ?? 0;
   for (const nonce of nonces) if (!lane.pace.passedHoles.has(nonce)) reportPassed(ports, lane, nonce);
   happened(lane, holesPassed, nonces, head);
@@ -188,23 +188,23 @@ async function closePassed(
   await lane.term.write({ kind: "closeHoles", nonces: deep });
 }
 
-function reportPassed({ telemetry }: LanePorts, lane: OwnedLane, nonce: number): void {
+function reportPassed({ telemetry }: LanePorts, lane: OwnedLane, nonce: number) {
   const message = `nonce ${nonce} of ${lane.lane.signer} was held by nothing here, and another transaction used it`;
   telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_USED_ELSEWHERE", message, lane: lane.lane });
 }
 
-function isFirst(lane: OwnedLane, nonce: number): boolean {
+function isFirst(lane: OwnedLane, nonce: number) {
   const reserved = lane.nonces.lowestReserved();
   const head = lane.headOfLine();
   return (reserved === null || reserved > nonce) && (head === null || head > nonce);
 }
 
-function hasAbove(lane: OwnedLane, nonce: number): boolean {
+function hasAbove(lane: OwnedLane, nonce: number) {
   for (const each of lane.unmined.keys()) if (each > nonce) return true;
   return lane.backlog.atHand.some((record) => record.nonce > nonce);
 }
 
-async function stickHead(ports: LanePorts, lane: OwnedLane, hole: Hole): Promise<void> {
+async function stickHead(ports: LanePorts, lane: OwnedLane, hole: Hole) {
   const explained = explainHead(ports, lane, hole);
   if (explained !== null) await stick(ports, lane, explained.tx, explained.reason);
 }
@@ -225,7 +225,7 @@ function releaseHead(ports: LanePorts, lane: OwnedLane): Working {
 }
 
 /** What stood in its way is gone: tracked like any other again, and sent at once. */
-async function unstickHead(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function unstickHead(ports: LanePorts, lane: OwnedLane) {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;
     const reason = "every nonce below it is held again";
@@ -245,16 +245,11 @@ function tendRefused(ports: LanePorts, context: ChainContext, lane: OwnedLane): 
   return refused.length === 0 ? null : repairEach(ports, context, lane, refused);
 }
 
-async function repairEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  refused: readonly Tracked[],
-): Promise<void> {
+async function repairEach(ports: LanePorts, context: ChainContext, lane: OwnedLane, refused: readonly Tracked[]) {
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
     const change = { kind: "cancel", fees: {}, reason, decision: CANCELLED } as const;
-    const blocked = async (why: string): Promise<void> => {
+    const blocked = async (why: string) => {
       if (tx.nonce === lane.headOfLine()) await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${why}`);
     };
     if (!heals(ports, context, lane)) await blocked(reason);
@@ -266,7 +261,7 @@ async function repairEach(
 }
 
 /** A cancel that is refused too is not helped by another one. */
-function isOurs({ attempts }: Tracked): boolean {
+function isOurs({ attempts }: Tracked) {
   const newest = attempts.at(-1);
   return newest !== undefined && newest.kind !== "cancel" && newest.kind !== "placeholder" && newest.foreign !== true;
 }
@@ -300,7 +295,7 @@ export function findSkipped(ports: LanePorts, context: ChainContext, lane: Owned
   return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, lane, last);
 }
 
-async function lookAgain(ports: LanePorts, context: ChainContext, lane: OwnedLane, last: StandingHead): Promise<void> {
+async function lookAgain(ports: LanePorts, context: ChainContext, lane: OwnedLane, last: StandingHead) {
   const { head } = last;
   const nowMs = ports.clock.monotonicMs();
   const { counts, settings } = context;
@@ -320,12 +315,12 @@ async function lookAgain(ports: LanePorts, context: ChainContext, lane: OwnedLan
 }
 
 /** Whether the nonce that the chain waits for is known to be somebody's here: then it is waited for, or tended, as such. */
-function isHeld(lane: OwnedLane, nonce: number): boolean {
+function isHeld(lane: OwnedLane, nonce: number) {
   const waits = lane.backlog.atHand.some((record) => record.nonce === nonce);
   return waits || lane.mined.has(nonce) || lane.nonces.holds(nonce);
 }
 
-function noteAll({ telemetry }: LanePorts, lane: OwnedLane, holes: readonly Hole[]): void {
+function noteAll({ telemetry }: LanePorts, lane: OwnedLane, holes: readonly Hole[]) {
   const [first] = holes;
   if (first === undefined) return;
   const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;
@@ -373,7 +368,7 @@ interface Looking {
 }
 
 /** For every expired one at once: sixteen nonces that are kept for ten minutes each are not looked for one after the other. */
-async function lookForCallers(context: ChainContext, { lane, from, nowMs }: Looking): Promise<void> {
+async function lookForCallers(context: ChainContext, { lane, from, nowMs }: Looking) {
   const { searches } = lane.pace;
   const last = searches.get(from)?.lastMs;
   if (last !== undefined && nowMs - last < context.settings.pollIntervalMs) return;

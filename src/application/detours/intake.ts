@@ -100,7 +100,7 @@ export class Intake {
     }
   }
 
-  private headOf({ lane }: OwnedLane): number {
+  private headOf({ lane }: OwnedLane) {
     return this.ports.chains.get(lane.chainId)?.follower.head?.number ?? 0;
   }
 
@@ -109,13 +109,13 @@ export class Intake {
     await Promise.all(this.underWay);
   }
 
-  private begin(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): void {
+  private begin(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean) {
     lane.count("intake", 1);
     const taking = this.take(lane, rows, isFull).finally(() => this.underWay.delete(taking));
     this.underWay.add(taking);
   }
 
-  private async take(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): Promise<void> {
+  private async take(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean) {
     let hasMore = false;
     try {
       hasMore = (await takeLane(this.ports, lane, rows)) && isFull;
@@ -136,7 +136,7 @@ export class Intake {
  * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. Nor does what an endpoint
  * refuses, and no other has confirmed: it would have let the others pass by its end. True where every other row was taken.
  */
-async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
+async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const prepared: NewTransaction[] = [];
   const fates: IntakeFate[] = [];
@@ -249,7 +249,7 @@ function fateBeside(intakeId: number, answer: Result): IntakeFate {
   return { ...refusal(intakeId, answer), event: "refuseReusedRequestId" };
 }
 
-async function settle(ports: WorkPorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {
+async function settle(ports: WorkPorts, lane: OwnedLane, fates: readonly IntakeFate[]) {
   if (fates.length === 0) return;
   await lane.term.write({ kind: "settleIntake", fates });
   ports.feedGrew();
@@ -264,7 +264,7 @@ async function confirmRefusal(
   context: ChainContext,
   lane: OwnedLane,
   { row: { intakeId, intent }, reason }: { readonly row: IntakeRow; readonly reason: string },
-): Promise<boolean> {
+) {
   const block = context.follower.head?.number ?? 0;
   const answers = await unlessSilent(context.chain.prospects(questionOf(context, intent)), []);
   const words = answers.map((heard) => wordOf(heard, block, (prospect) => isRefusedBy(context, intent, prospect)));
@@ -288,7 +288,7 @@ function report(
   { telemetry }: Pick<Ports, "telemetry">,
   { lane, refusals }: OwnedLane,
   { txId, reason, waitsFor }: Pick<UnconfirmedRefusal, "txId" | "reason" | "waitsFor">,
-): void {
+) {
   if (waitsFor !== "agreement" || refusals.all.some((each) => each.waitsFor === waitsFor)) return;
   const message = `one endpoint of chain ${lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
   telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane, txId });

@@ -32,7 +32,7 @@ export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: 
 }
 
 /** One for the chain: an endpoint that fails does so for every lane, and a thousand alarms say no more than one. */
-function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext): void {
+function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext) {
   const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
   const [first] = uncompared;
   const code = "RECONCILIATION_FAILED";
@@ -50,11 +50,7 @@ interface Turn {
   readonly trusted: boolean;
 }
 
-async function reconcileLane(
-  ports: WorkPorts,
-  context: ChainContext,
-  { lane, finalized, trusted }: Turn,
-): Promise<void> {
+async function reconcileLane(ports: WorkPorts, context: ChainContext, { lane, finalized, trusted }: Turn) {
   let result: ReconcileResult;
   let unanswered: string | null = null;
   try {
@@ -118,22 +114,18 @@ function reportDrift(
   { standing }: ChainContext,
   { lane }: OwnedLane,
   { cursor, pending }: { readonly cursor: number; readonly pending: number },
-): void {
+) {
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount: pending, proved: false });
   const message = `${pending - cursor} transactions of ${lane.signer} wait in a pool that are not ours`;
   standing.raise({ severity: "WARNING", code: "FOREIGN_PENDING", message, lane });
 }
 
-function endForeign(
-  { standing }: ChainContext,
-  { lane }: OwnedLane,
-  code: "FOREIGN_PENDING" | "FOREIGN_REPLACEMENT",
-): void {
+function endForeign({ standing }: ChainContext, { lane }: OwnedLane, code: "FOREIGN_PENDING" | "FOREIGN_REPLACEMENT") {
   standing.resolve({ code, lane }, `nothing that is not ours waits in the pool for ${lane.signer} any more`);
 }
 
 /** Another payload at one of our nonces that we did not sign: whichever is mined decides, and somebody should know. */
-async function watchPool(context: ChainContext, lane: OwnedLane): Promise<void> {
+async function watchPool(context: ChainContext, lane: OwnedLane) {
   const open = [...lane.unmined.values()];
   if (open.length === 0) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
   const nonces = open.map(({ nonce }) => nonce);
@@ -152,7 +144,7 @@ async function watchPool(context: ChainContext, lane: OwnedLane): Promise<void> 
   context.standing.raise({ severity: "WARNING", code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
 }
 
-async function watchBalance(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function watchBalance(ports: WorkPorts, context: ChainContext, lane: OwnedLane) {
   const { alertLowBalanceWei: threshold } = context.settings;
   const { signer, chainId } = lane.lane;
   const balance = await lane.term.during(context.balance(signer));

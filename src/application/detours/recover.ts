@@ -23,7 +23,7 @@ export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLan
   await sideBySide(owing, AT_ONCE, (lane) => reconcile(ports, lane).catch(() => undefined));
 }
 
-async function reconcile(ports: RecoverPorts, lane: OwnedLane): Promise<void> {
+async function reconcile(ports: RecoverPorts, lane: OwnedLane) {
   const context = ports.chains.get(lane.lane.chainId);
   if (context === undefined) return;
   const floor = await lane.term.during(provenFloor(context, lane));
@@ -51,7 +51,7 @@ async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane):
   return Math.max(latest.count, Math.min(pending.count, again.count));
 }
 
-function alertWaiting({ telemetry }: RecoverPorts, { lane }: OwnedLane): void {
+function alertWaiting({ telemetry }: RecoverPorts, { lane }: OwnedLane) {
   const message = `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`;
   telemetry.emit({ type: "alert", severity: "CRITICAL", code: "LANE_AWAITS_OPERATOR", message, lane });
 }

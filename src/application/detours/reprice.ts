@@ -102,7 +102,7 @@ async function limitOf(ports: LanePorts, { context, tx }: Work, { first, step }:
   return repricingLimit(ceilings, content, step === undefined ? first : higher(first, step));
 }
 
-function noteCeiling(ports: LanePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {
+function noteCeiling(ports: LanePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit) {
   if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
     const text = `its fee has reached ${limitInWords(limit)}, and more is wanted`;
     hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
@@ -115,7 +115,7 @@ function sendKnown(tx: Tracked, { ordinal }: Attempt): RepriceFate {
   return "kept";
 }
 
-function maySign(ports: LanePorts, { context, lane, tx }: Work): boolean {
+function maySign(ports: LanePorts, { context, lane, tx }: Work) {
   const { maxAttempts } = context.settings;
   if (maxAttempts === 0 || tx.attempts.length < maxAttempts) return true;
   const text = `${tx.attempts.length} payloads were signed for it, which is all that is allowed`;
@@ -173,12 +173,7 @@ export function lowerGas(ports: LanePorts, context: ChainContext, lane: OwnedLan
   return waiting.length === 0 ? null : lowerEach(ports, context, lane, waiting);
 }
 
-async function lowerEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  waiting: readonly Tracked[],
-): Promise<void> {
+async function lowerEach(ports: LanePorts, context: ChainContext, lane: OwnedLane, waiting: readonly Tracked[]) {
   for (const tx of waiting) {
     if (lane.held) return;
     // Where nothing was found out, nothing is decided: it is looked at again.
@@ -199,7 +194,7 @@ export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked
   return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
 }
 
-async function lowerOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function lowerOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked) {
   const { rejections } = tx.pace;
   const over = tx.attempts.length;
   const unsigned = await lane.term.during(withLessGas(ports, context, lane.lane.signer, tx));

@@ -73,7 +73,7 @@ export async function resolveStuck(
 }
 
 /** Filled or moved meanwhile: the same order would use up the nonce of a transaction that nobody meant to give up. */
-function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null): void {
+function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;
   throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
@@ -130,7 +130,7 @@ async function changeOf(ports: LanePorts, resolution: Resolution): Promise<Paylo
 }
 
 /** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
-async function isDone(ports: LanePorts, context: ChainContext, tx: Tracked, change: PayloadChange): Promise<boolean> {
+async function isDone(ports: LanePorts, context: ChainContext, tx: Tracked, change: PayloadChange) {
   const standing = repricedKind(tx.attempts);
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);
   if (change.kind === "cancel" || change.kind === "placeholder")

@@ -52,7 +52,7 @@ export function optionalQuantity(value: unknown, path: string, most?: bigint): b
   return value === undefined || value === null ? undefined : parseQuantity(value, path, most);
 }
 
-function toBigInt(value: unknown, path: string): bigint {
+function toBigInt(value: unknown, path: string) {
   if (typeof value === "bigint") return value;
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value))

@@ -81,7 +81,7 @@ function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly po
 }
 
 /** EIP-2681: the highest is never used. JSON carries whole numbers up to 2^53 - 1, and no account comes near. */
-function parseNonce(value: unknown, from: { readonly pool?: string }): number {
+function parseNonce(value: unknown, from: { readonly pool?: string }) {
   if (from.pool !== undefined) throw invalid("nonce", "is one of a signer's: name the signer, not a pool");
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
 }
@@ -131,7 +131,7 @@ export function parseRequestId(value: unknown): string | null {
 }
 
 /** Inside a process anything may be in there: a bigint, a circle, an object that hides itself. */
-function jsonOf(metadata: object, path: string): string {
+function jsonOf(metadata: object, path: string) {
   try {
     const text: string | undefined = JSON.stringify(metadata);
     if (text !== undefined) return text;

@@ -87,7 +87,7 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
   return defined({ action: order.action, reason, decision, decisionId, fees, payload, allowNoCode, disclose, verdict });
 }
 
-function parseDisclose(value: unknown): boolean {
+function parseDisclose(value: unknown) {
   if (value === undefined || typeof value === "boolean") return value ?? false;
   throw invalid("disclose", "must be true or false");
 }

@@ -76,7 +76,7 @@ export function unfinishedOf({ entries, outcomes }: Untold): readonly Entry[] {
 const ENDED_AT_ONCE = 8;
 
 /** How many rows' worth of work a write is; what a batch is measured by. */
-function weightOf(write: LaneWrite): number {
+function weightOf(write: LaneWrite) {
   switch (write.kind) {
     case "allocate":
     case "transition":
@@ -98,7 +98,7 @@ export function isWorthACommit({ sort, weight }: Entry): boolean {
 }
 
 /** Writes that end at the feed's counter row. */
-function hasCompletion(write: LaneWrite): boolean {
+function hasCompletion(write: LaneWrite) {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
   return write.kind === "settleIntake" && write.fates.some((fate) => fate.fate !== "alias");
 }
@@ -145,7 +145,7 @@ export function rejecting(parts: readonly Entry[]): Entry["reject"] {
 }
 
 /** Gives each part its own slice of the joint outcome. */
-function deal(outcome: WriteOutcome, parts: readonly Entry[]): void {
+function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
   let from = 0;
   for (const part of parts) {
     const to = from + part.weight;
@@ -163,7 +163,7 @@ export function splitEntry(entry: Entry): readonly Entry[] {
   if (write.kind !== "allocate" && (write.kind !== "transition" || write.items.length < 2)) return [entry];
   const results = new Array<PieceFate>(write.items.length);
   let open = write.items.length;
-  const settle = (index: number, result: PieceFate): void => {
+  const settle = (index: number, result: PieceFate) => {
     results[index] = result;
     if (--open === 0) reassemble(entry, results);
   };
@@ -178,7 +178,7 @@ export function splitEntry(entry: Entry): readonly Entry[] {
 
 type PieceFate = WriteOutcome | { readonly error: unknown };
 
-function reassemble(entry: Entry, results: readonly PieceFate[]): void {
+function reassemble(entry: Entry, results: readonly PieceFate[]) {
   const failure = results.find((result) => "error" in result && entry.write.kind !== "allocate");
   const fenced = results.find((result) => "status" in result && result.status === "fenced");
   if (failure !== undefined && "error" in failure) entry.reject(failure.error);
@@ -190,7 +190,7 @@ function reassemble(entry: Entry, results: readonly PieceFate[]): void {
 }
 
 /** A nonce was given, or it waits for approval: the answer must not be "fenced", which means that nothing was written. */
-function hasCreated(result: PieceFate): boolean {
+function hasCreated(result: PieceFate) {
   const isStored = ({ fate }: AllocateFate) => fate === "created" || fate === "awaiting";
   return "status" in result && result.status === "allocated" && result.items.some(isStored);
 }
@@ -259,14 +259,14 @@ export class Telling {
     await this.moves;
   }
 
-  private async tellInTurns(moves: readonly Told[]): Promise<void> {
+  private async tellInTurns(moves: readonly Told[]) {
     for (let from = 0; from < moves.length; from += TOLD_AT_ONCE) {
       if (from > 0) await new Promise<void>((resolve) => this.clock.soon(resolve));
       for (const each of moves.slice(from, from + TOLD_AT_ONCE)) this.tellOne(each);
     }
   }
 
-  private tellOne({ entry, outcome }: Told): void {
+  private tellOne({ entry, outcome }: Told) {
     if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
     entry.resolve(outcome);
   }

@@ -51,7 +51,7 @@ class WaitingRoom {
     else guests.entries.splice(-1, 1, joined);
   }
 
-  private nextPlace(nowMs: number): number {
+  private nextPlace(nowMs: number) {
     const leaveAtMs = Math.max(nowMs + this.waitMs, this.nextFreeMs);
     this.nextFreeMs = leaveAtMs + this.apartMs;
     return leaveAtMs;
@@ -141,12 +141,12 @@ export class WaitingRooms {
 }
 
 /** Not where a node that signed names the hash: that is written at once, because it is known nowhere else. */
-function isPlainAnswer({ event, identified }: TransitionItem): boolean {
+function isPlainAnswer({ event, identified }: TransitionItem) {
   return event === "broadcast" && identified === undefined;
 }
 
 /** Not where the transaction was reported as STUCK, nor where another program's transaction took our nonce. */
-function isPlainReceipt({ event, from, attempt }: TransitionItem): boolean {
+function isPlainReceipt({ event, from, attempt }: TransitionItem) {
   return event === "mine" && from === "TRACKING" && attempt === undefined;
 }
 

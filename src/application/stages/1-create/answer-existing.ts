@@ -70,7 +70,7 @@ export function existingAs({ txId, lane, requestId, nonce, state }: Omit<Created
   return { outcome: "existing", txId, lane, requestId, nonce, state };
 }
 
-function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" | "requestId">): FencepostError {
+function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" | "requestId">) {
   const detail = `request id ${requestId} belongs to ${txId}, whose payload differs`;
   return new FencepostError("REQUEST_ID_REUSED", detail, { txId });
 }
@@ -86,7 +86,7 @@ export async function answerHeldNonces(
   const refused = items.filter(
     ({ result }) => result instanceof FencepostError && result.extras.nextNonce !== undefined,
   );
-  const look = async (item: Item): Promise<void> => {
+  const look = async (item: Item) => {
     const { lane, exactNonce, owner } = item.intent;
     const found = exactNonce === undefined ? null : await store.transactionAt(lane, exactNonce);
     if (found === null || isAnothers(found.owner, owner)) return;
@@ -201,7 +201,7 @@ export class RequestIds {
   }
 }
 
-function join(round: Round, lane: Lane, ids: readonly string[]): void {
+function join(round: Round, lane: Lane, ids: readonly string[]) {
   const { asked } = round;
   round.size += ids.length;
   const own = asked.get(laneKey(lane)) ?? { lane, ids: new Set() };

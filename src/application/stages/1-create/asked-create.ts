@@ -113,7 +113,7 @@ function isPlain(metadata: unknown): metadata is Readonly<Record<string, unknown
 }
 
 /** Inside a process metadata may be anything; the parser refuses what is not JSON. */
-function hasRoom(metadata: unknown): boolean {
+function hasRoom(metadata: unknown) {
   try {
     return Buffer.byteLength(JSON.stringify(metadata) ?? "") < ROOM_CHARACTERS;
   } catch {

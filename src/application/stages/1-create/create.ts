@@ -133,7 +133,7 @@ export class Creates {
   }
 
   /** A create that must ask the chain may wait long for it: it does not join others, which would wait with it. */
-  private async deliver(items: readonly CreateItem[], inlet: Inlet): Promise<void> {
+  private async deliver(items: readonly CreateItem[], inlet: Inlet) {
     const [single, ...others] = items;
     if (single === undefined) return;
     const isAlone = others.length === 0 && inlet === "caller" && isComplete(single.intent);
@@ -141,13 +141,9 @@ export class Creates {
   }
 
   /** `answered`: called for each as soon as its own lane has its result, so that a slow lane delays no other. */
-  private async deliverByLane(
-    items: readonly CreateItem[],
-    inlet: Inlet,
-    answered: (at: number) => void,
-  ): Promise<void> {
+  private async deliverByLane(items: readonly CreateItem[], inlet: Inlet, answered: (at: number) => void) {
     const places = items.map((item, at) => ({ item, at, key: laneKey(item.intent.lane) }));
-    const onOneLane = async (group: Readonly<typeof places>): Promise<void> => {
+    const onOneLane = async (group: Readonly<typeof places>) => {
       const own = group.map(({ item }) => item);
       const { ports } = this;
       const results = await (inlet === "caller" ? byOwner(ports, own) : createOnLane(ports, own, inlet.repeat));
@@ -286,10 +282,10 @@ async function prepareAll(
   const asking: Promise<void>[] = [];
   items.forEach((item, position) => {
     const standing = { behindPending: position > 0 || behindOthers, laneKnown };
-    const refuse = (error: unknown): void => {
+    const refuse = (error: unknown) => {
       item.result = failureOf(error, item.intent.txId);
     };
-    const keep = (prepared: PreparedIntent): void => {
+    const keep = (prepared: PreparedIntent) => {
       item.prepared = prepared;
     };
     try {
@@ -307,12 +303,7 @@ async function prepareAll(
   return items.filter(({ prepared }) => prepared !== null);
 }
 
-async function allocateAll(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  items: readonly LaneItem[],
-  mayExist: boolean,
-): Promise<void> {
+async function allocateAll(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[], mayExist: boolean) {
   await ports.failpoint("create.prepared");
   const transactions = items.map(({ prepared }) => {
     const intent = prepared as PreparedIntent;
@@ -371,7 +362,7 @@ function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Cre
 }
 
 /** The owner may have created it: its caller finds it by asking for the transaction, or by repeating the request id. */
-function unanswered({ txId }: Intent): FencepostError {
+function unanswered({ txId }: Intent) {
   const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
   return outcomeUnknown(detail, { txId });
 }

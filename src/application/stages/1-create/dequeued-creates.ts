@@ -35,7 +35,7 @@ function readAll(lane: Lane, creates: unknown): readonly ForwardedCreate[] {
 }
 
 /** The lane was lost on the way: its next owner makes the rest, and recognises what was made. */
-function refuseLost(results: readonly Result[]): void {
+function refuseLost(results: readonly Result[]) {
   const lost = results.filter(
     (each) => each instanceof FencepostError && each.code === "NOT_LEADER",
   ) as FencepostError[];

@@ -84,7 +84,7 @@ export class PoolChoice {
   }
 
   /** Answers a request that the pool was given before, or that none of its lanes may take. */
-  private async findEarlier(item: PoolItem): Promise<void> {
+  private async findEarlier(item: PoolItem) {
     const { intent, pool } = item;
     const { limits } = item.asked;
     const members = this.ports.pools.get(pool.asked.pool) ?? [];
@@ -100,9 +100,9 @@ export class PoolChoice {
     }
   }
 
-  private async chooseLanes(items: readonly PoolItem[]): Promise<void> {
+  private async chooseLanes(items: readonly PoolItem[]) {
     await this.members.look(items.flatMap(({ pool }) => pool.lanes));
-    const choose = async (item: PoolItem): Promise<void> => {
+    const choose = async (item: PoolItem) => {
       const signer = await this.chooseOne(item);
       item.result = signer instanceof FencepostError ? signer : null;
       if (signer instanceof FencepostError) return;
@@ -113,7 +113,7 @@ export class PoolChoice {
   }
 
   /** A repeat may have been accepted on another lane while this one was being refused: an existing transaction wins. */
-  private async findMeanwhile(item: PoolItem): Promise<void> {
+  private async findMeanwhile(item: PoolItem) {
     if (item.pool.lanes.length === 0 || !isLookedFor(item.result)) return;
     const found = await this.find(item, item.pool.lanes).catch(() => null);
     if (found !== null) item.result = repeated(found, item.intent, item.asked.limits);
@@ -175,7 +175,7 @@ async function readEarlier(store: EarlierStore, asked: readonly AskedId[]) {
 /** Refusals after which a request is looked for once more; most others are about the node, which may have little time. */
 const LOOKED_FOR: ReadonlySet<string> = new Set(["SUBMISSION_REJECTED", "FORBIDDEN", "UNKNOWN_SIGNER", "NOT_LEADER"]);
 
-function isLookedFor(result: Result | null): boolean {
+function isLookedFor(result: Result | null) {
   return result instanceof FencepostError && LOOKED_FOR.has(result.code) && result.extras.outcome !== "unknown";
 }
 
@@ -183,7 +183,7 @@ function isLookedFor(result: Result | null): boolean {
 const OF_ONE_MEMBER: ReadonlySet<string> = new Set(["UNKNOWN_SIGNER", "QUEUE_FULL", "QUOTA_EXCEEDED"]);
 
 /** Nothing was accepted, and another member may accept it. */
-function mayTryAnother({ pool: { asked, lanes, tried }, result }: PoolItem): boolean {
+function mayTryAnother({ pool: { asked, lanes, tried }, result }: PoolItem) {
   const isOver = asked.stickyKey !== null || tried.size === 0 || tried.size >= lanes.length;
   if (isOver || !(result instanceof FencepostError)) return false;
   return OF_ONE_MEMBER.has(result.code) || result.extras.reason === "INSUFFICIENT_FUNDS";
@@ -197,13 +197,13 @@ function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined)
 }
 
 /** A key that is limited to signers may use a pool if all of its members are among them: any may be chosen. */
-function refusePool(limits: Limits, pool: string, lanes: readonly Lane[]): void {
+function refusePool(limits: Limits, pool: string, lanes: readonly Lane[]) {
   const outside = lanes.some(({ signer }) => limits.signers?.has(signer) === false);
   if (outside) throw forbidden("signers", `this API key is not for every signer of the pool ${pool}`);
   for (const { chainId } of lanes.slice(0, 1)) refuseOutside(limits, { chainId });
 }
 
-function unknownPool(pool: string, pools: Pools, limits: Limits | undefined): FencepostError {
+function unknownPool(pool: string, pools: Pools, limits: Limits | undefined) {
   const isSeen = (members: readonly Address[]) => members.every((signer) => limits?.signers?.has(signer) !== false);
   const names = [...pools].filter(([, members]) => isSeen(members)).map(([name]) => name);
   const known = names.length === 0 ? "none is configured for this key" : `there are ${names.join(", ")}`;
@@ -211,13 +211,13 @@ function unknownPool(pool: string, pools: Pools, limits: Limits | undefined): Fe
 }
 
 /** A lower bound: its gas may have to be estimated yet, and its price to be found. */
-function leastCost({ payload }: Intent, context: ChainContext | undefined): bigint {
+function leastCost({ payload }: Intent, context: ChainContext | undefined) {
   const { value, gas = intrinsicGas(payload), maxFeePerGas, gasPrice } = payload;
   const price = maxFeePerGas ?? gasPrice ?? context?.leastBaseFee ?? 0n;
   return value + gas * price;
 }
 
-function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]): FencepostError {
+function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
   const dependsOnPending = facts.some(({ ahead }) => ahead > 0);
   const detail = `needs ${cost} wei at least (value + gas x fee cap), and no signer of the pool ${pool} has as much`;
   const reason = { reason: "INSUFFICIENT_FUNDS" as const };
@@ -322,7 +322,7 @@ class PoolMembers {
     if (chosen !== undefined) chosen.open--;
   }
 
-  private async read(lanes: readonly Lane[]): Promise<void> {
+  private async read(lanes: readonly Lane[]) {
     const { store, clock } = this.ports;
     const queues = await store.queues(lanes).catch(() => null);
     if (queues === null) return;
@@ -337,7 +337,7 @@ class PoolMembers {
   }
 
   /** Waits a moment for those that are not known at all; a chain that does not answer by then keeps nobody waiting. */
-  private async askBalances(lanes: readonly Lane[]): Promise<void> {
+  private async askBalances(lanes: readonly Lane[]) {
     const { clock, chains } = this.ports;
     const nowMs = clock.monotonicMs();
     const old = lanes.filter((lane) => {
@@ -346,7 +346,7 @@ class PoolMembers {
     });
     for (const lane of old) this.balancesAskedAtMs.set(laneKey(lane), nowMs);
     if (old.length > 0) this.asking = { answers: this.freshBalances(old), untilMs: nowMs + FIRST_BALANCES_WITHIN_MS };
-    const isKnown = ({ chainId, signer }: Lane): boolean => chains.get(chainId)?.knownBalances.has(signer) !== false;
+    const isKnown = ({ chainId, signer }: Lane) => chains.get(chainId)?.knownBalances.has(signer) !== false;
     if (!lanes.every(isKnown)) await bounded(clock, this.asking.answers, this.asking.untilMs);
   }
 

@@ -116,7 +116,7 @@ function limited(simulation: Simulation, { mostGas }: Shown): Simulation {
   return detail === null ? simulation : { outcome: "gasOverBlock", detail };
 }
 
-async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
+async function askChain(context: ChainContext, intent: Intent, behindPending: boolean) {
   const { payload } = intent;
   const shown = shownTo(context);
   if (payload.gas !== undefined && behindPending) {
@@ -171,7 +171,7 @@ function shownTo({ follower: { head }, leastBaseFee, gasLimits }: ChainContext):
   return { number: head?.number ?? null, baseFeePerGas: leastBaseFee, mostGas: gasLimits.most };
 }
 
-function refuseUnasked(context: ChainContext, { payload }: Intent, { mostGas }: Shown): void {
+function refuseUnasked(context: ChainContext, { payload }: Intent, { mostGas }: Shown) {
   refuseImpossibleGas({ gasLimits: { most: mostGas } }, payload);
   const { value, gas = intrinsicGas(payload) } = payload;
   refuseOverCeiling(context.ceilings, { gas, value }, payload);
@@ -192,7 +192,7 @@ async function ranByCode(
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "NO_CODE" });
 }
 
-function notDeployedYet({ to }: Call): string {
+function notDeployedYet({ to }: Call) {
   return `${to} has no code yet, so the gas of this call cannot be estimated; where a transaction before it deploys the code, give gas, or send it once that is mined; where it is meant to have none, give allowNoCode: true`;
 }
 
@@ -220,7 +220,7 @@ function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
 }
 
 /** Of a payload that its caller priced. */
-function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload): bigint {
+function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload) {
   return maxFeePerGas > gasPrice ? maxFeePerGas : gasPrice;
 }
 
@@ -260,7 +260,7 @@ export function refuseImpossible(context: ChainContext, payload: Payload): void 
 }
 
 /** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */
-function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: Payload): void {
+function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: Payload) {
   const cap = payload.maxFeePerGas ?? payload.gasPrice;
   if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;
   const field = payload.maxFeePerGas === undefined ? "gasPrice" : "maxFeePerGas";
@@ -268,7 +268,7 @@ function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: P
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_TOO_LOW", baseFeePerGas: `${baseFee}` });
 }
 
-function refusal(why: Refusal, dependsOnPending: boolean): FencepostError {
+function refusal(why: Refusal, dependsOnPending: boolean) {
   const extras = { reason: REASONS[why.outcome], ...(dependsOnPending ? { dependsOnPending } : {}) };
   if (why.outcome !== "revert") return new FencepostError("SUBMISSION_REJECTED", why.detail, extras);
   const { name, message, data } = why.revert;

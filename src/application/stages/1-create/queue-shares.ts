@@ -55,7 +55,7 @@ export async function enterShares<I extends Item & Entering>(
     return item.result !== null;
   });
   const within = refused.length === 0 ? items : items.filter(({ result }) => result === null);
-  const leave = (): void => {
+  const leave = () => {
     for (const { intent, result } of within)
       if (!hasNonce(result, intent)) shares.get(intent.owner ?? "")?.leave(intent.txId);
   };
@@ -63,11 +63,11 @@ export async function enterShares<I extends Item & Entering>(
 }
 
 /** A create that waits for approval is in no queue: it enters one with its nonce. */
-function hasNonce(result: Result | null, { txId }: Intent): boolean {
+function hasNonce(result: Result | null, { txId }: Intent) {
   return result !== null && !(result instanceof FencepostError) && result.txId === txId && result.nonce !== null;
 }
 
-function shareFull(limit: number): FencepostError {
+function shareFull(limit: number) {
   const detail = `this API key has ${limit} transactions of this signer waiting, as many as it may; nothing was accepted`;
   return new FencepostError("QUOTA_EXCEEDED", detail, { rule: "queueShare", limit, retryAfterSeconds: 1 });
 }

@@ -76,7 +76,7 @@ export async function allocate(
   return outcome.items;
 }
 
-function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled: ReadonlySet<number>): void {
+function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled: ReadonlySet<number>) {
   for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
   lane.backlog.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
   lane.signing?.kick();
@@ -126,7 +126,7 @@ function report(
   lane: OwnedLane,
   records: readonly AllocatedRecord[],
   items: readonly NewTransaction[],
-): void {
+) {
   const traces = tracesOf(items);
   const first = records[0] as AllocatedRecord;
   ports.telemetry.emit({ type: "nonce.allocated", lane: lane.lane, first: first.nonce, count: records.length });
@@ -182,7 +182,7 @@ export async function nonceFloor(
   return begun;
 }
 
-function isFresh(clock: Clock, { settings }: ChainContext, { cursor, pace }: OwnedLane): boolean {
+function isFresh(clock: Clock, { settings }: ChainContext, { cursor, pace }: OwnedLane) {
   const { comparedAtMs } = pace.counts;
   return cursor !== null && comparedAtMs !== null && clock.monotonicMs() - comparedAtMs < settings.nonceStateTimeoutMs;
 }
@@ -234,7 +234,7 @@ function askMined({ context: { counts, settings }, lane }: Subject): Promise<Cou
   return counts.mined(lane.lane.signer, { atMostMs });
 }
 
-async function proveMined(ports: NonceFloorPorts, work: Proof, first: CountFact): Promise<number> {
+async function proveMined(ports: NonceFloorPorts, work: Proof, first: CountFact) {
   const { count } = first;
   const cursor = work.lane.cursor ?? 0;
   if (count <= cursor) return count;
@@ -245,7 +245,7 @@ async function proveMined(ports: NonceFloorPorts, work: Proof, first: CountFact)
 }
 
 /** An endpoint that counts too few would do as much harm here as one that counts too many: what it leaves out was used. */
-async function firstCount(ports: NonceFloorPorts, work: Proof): Promise<number> {
+async function firstCount(ports: NonceFloorPorts, work: Proof) {
   for (;;) {
     // At any height: a signer that somebody uses just now shows in the count that is proved next, or in a later look.
     const answers = await everywhere(ports.clock, work, 0);
@@ -258,7 +258,7 @@ async function firstCount(ports: NonceFloorPorts, work: Proof): Promise<number> 
   }
 }
 
-async function prove(ports: NonceFloorPorts, work: Proof, first: number): Promise<number> {
+async function prove(ports: NonceFloorPorts, work: Proof, first: number) {
   const { context, lane } = work;
   await context.counts.nextPoll();
   for (let claim = first; ; ) {
@@ -284,7 +284,7 @@ async function everywhere(clock: Clock, work: Proof, atBlock: number): Promise<r
   return within(clock, context.counts.everywhere(lane.lane.signer, atBlock), { ms, late });
 }
 
-async function again(clock: Clock, { context, deadlineMs }: Proof): Promise<void> {
+async function again(clock: Clock, { context, deadlineMs }: Proof) {
   if (clock.monotonicMs() >= deadlineMs) throw notProved();
   await context.counts.nextPoll();
 }
@@ -301,7 +301,7 @@ function notProved(): Error {
  * and an endpoint that makes transactions up would leave a hole for good: no more are believed than more than half of the
  * endpoints count. What is not believed costs at most a nonce that somebody else is faster to use.
  */
-async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, mined: number): Promise<number> {
+async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, mined: number) {
   const { chain, counts, hashes } = context;
   const from = Math.max(mined, lane.cursor ?? 0);
   const first = await counts.pending(lane.lane.signer, { atMostMs: 0 });
@@ -320,7 +320,7 @@ async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, 
   return proven;
 }
 
-function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift): void {
+function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift) {
   const { cursor, chainCount, proved, by } = drift;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
   // What others have in the pool when a lane begins is reported, without an alert.

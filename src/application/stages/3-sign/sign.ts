@@ -45,7 +45,7 @@ export async function sign(ports: LanePorts, context: ChainContext, lane: OwnedL
   }
 }
 
-async function refill(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function refill(ports: LanePorts, lane: OwnedLane) {
   for (let from = lane.backlog.missingFrom(); from !== null; ) {
     const page = await lane.term.during(ports.store.loadAllocated(lane.lane, from, PAGE));
     from = lane.backlog.refill(page, PAGE) ? null : lane.backlog.missingFrom();
@@ -58,7 +58,7 @@ async function signBatch(
   context: ChainContext,
   lane: OwnedLane,
   fitting: readonly AllocatedRecord[],
-): Promise<boolean> {
+) {
   const beyond = fitting.findIndex((record) => isBeyond(context, record));
   if (beyond === 0) {
     const first = fitting[0] as AllocatedRecord;
@@ -97,11 +97,11 @@ async function signBatch(
 }
 
 /** Accepted under a ceiling that has been lowered since: what it moves is above it, and no price is low enough. */
-function isBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord): boolean {
+function isBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
   return feeLimit(ceilings, { gas, value: payload.value }).most < 0n;
 }
 
-function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord): string {
+function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
   const content = { gas, value: payload.value };
   return overCeiling(ceilings, content, 0n, feeLimit(ceilings, content)).message;
 }
@@ -138,7 +138,7 @@ async function signAll(
  * since, or where the nonce was another transaction's that gave it up. The database says whether it is: what still waits
  * there has nothing committed at its nonce. Else memory is wrong, and is read again.
  */
-async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]): Promise<void> {
+async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   const [first] = batch as readonly [AllocatedRecord];
   const waiting = await lane.term.during(ports.store.loadAllocated(lane.lane, first.nonce, batch.length));
   const isHeld = batch.every(({ txId, nonce }, at) => waiting[at]?.txId === txId && waiting[at]?.nonce === nonce);
@@ -236,7 +236,7 @@ function noteAway(ports: LanePorts, lane: OwnedLane, error: unknown): SignerAway
 
 const SIGNER_AWAY = { severity: "ERROR", code: "SIGNER_AWAY" } as const;
 
-function noteBack({ telemetry }: LanePorts, lane: OwnedLane): void {
+function noteBack({ telemetry }: LanePorts, lane: OwnedLane) {
   if (lane.pace.signer.kind === "there") return;
   happened(lane, signerAnswered);
   const message = `the signer of ${lane.lane.signer} signs again`;
@@ -244,7 +244,7 @@ function noteBack({ telemetry }: LanePorts, lane: OwnedLane): void {
 }
 
 /** Ends a transaction that can never be signed. Its nonce is free, and what waits above moves down; the history keeps which it was. */
-async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord, why: string): Promise<void> {
+async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord, why: string) {
   const { txId, nonce } = record;
   const reason = `nonce ${nonce} is given up: ${why}`;
   const planned = plan(queued(record), "giveUp", { reason, lastError: why });
@@ -257,7 +257,7 @@ async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord
 }
 
 /** Moves transactions down into free nonces below them, all together and in order. Their nonces are free in turn. */
-async function shiftDown(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function shiftDown(ports: LanePorts, lane: OwnedLane) {
   const free = lane.freeNonces();
   if (free.length === 0) return;
   const moves = planShiftDown(free, lane.holders());

@@ -39,12 +39,7 @@ function dueNow(ports: LanePorts, lane: OwnedLane): readonly Tracked[] {
   return lane.unmined.size === 0 || lane.held ? [] : lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
 }
 
-async function sendDue(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  first: readonly Tracked[],
-): Promise<void> {
+async function sendDue(ports: LanePorts, context: ChainContext, lane: OwnedLane, first: readonly Tracked[]) {
   for (let due = first; due.length > 0; due = dueNow(ports, lane)) {
     for (const tx of due) happened(tx, takenInHand);
     try {
@@ -60,24 +55,14 @@ async function sendDue(
 }
 
 /** Private transactions go to private endpoints alone: they never share a request with the others. */
-async function sendLocal(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly Tracked[],
-): Promise<void> {
+async function sendLocal(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   const hidden = due.filter(({ attempts }) => isPrivate(attempts));
   const open = hidden.length === 0 ? due : due.filter(({ attempts }) => !isPrivate(attempts));
   if (open.length > 0) await sendAll(ports, context, lane, open);
   if (hidden.length > 0) await sendAll(ports, context, lane, hidden);
 }
 
-async function sendAll(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly Tracked[],
-): Promise<void> {
+async function sendAll(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   // Mined, withdrawn or held back while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
@@ -105,12 +90,12 @@ async function sendAll(
 }
 
 /** A node said that it took these very bytes, and they are due again: it may have dropped them, and would once more. */
-function wasTaken({ acceptedOrdinal, pace }: Tracked): boolean {
+function wasTaken({ acceptedOrdinal, pace }: Tracked) {
   return acceptedOrdinal !== null && acceptedOrdinal === pace.sendOrdinal;
 }
 
 /** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */
-async function commitAnswers(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+async function commitAnswers(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]) {
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("broadcast.committed");
 }
@@ -131,7 +116,7 @@ async function claimAgain(
   ports: LanePorts,
   { lane, context }: { readonly lane: OwnedLane; readonly context: ChainContext },
   transactions: readonly Tracked[],
-): Promise<void> {
+) {
   const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
   if (unclaimed.length === 0) return;
   await lane.term.during(fetchBytes(ports, unclaimed));
@@ -149,18 +134,18 @@ async function claimAgain(
 const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
 
 /** The private endpoints have had it for as long as the settings leave it to them alone. */
-function disclosesNow({ clock }: LanePorts, { settings }: ChainContext, { attempts, firstSentAt }: Tracked): boolean {
+function disclosesNow({ clock }: LanePorts, { settings }: ChainContext, { attempts, firstSentAt }: Tracked) {
   const { publicAfterMs } = settings;
   if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
   return clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
 }
 
 /** What a node signs itself is stored as a payload, and asked for when it is sent. */
-function hasBytes({ attempts, pace }: Tracked): boolean {
+function hasBytes({ attempts, pace }: Tracked) {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal)?.nodeSigned !== true;
 }
 
-async function fetchBytes(ports: LanePorts, transactions: readonly Tracked[]): Promise<void> {
+async function fetchBytes(ports: LanePorts, transactions: readonly Tracked[]) {
   const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && hasBytes(tx));
   if (missing.length === 0) return;
   const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.pace.sendOrdinal as number }));
@@ -173,7 +158,7 @@ async function fetchBytes(ports: LanePorts, transactions: readonly Tracked[]): P
 /** What waits behind a payload that is out of sight looks again after this. */
 const BEHIND_MS = 1_000;
 
-function isNodeSigned(tx: Tracked): boolean {
+function isNodeSigned(tx: Tracked) {
   return toSend(tx)?.nodeSigned === true;
 }
 
@@ -181,18 +166,13 @@ function isNodeSigned(tx: Tracked): boolean {
  * The chain node holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: an answer that is lost leaves no hash
  * to look for, and then everything behind it waits.
  */
-async function sendThroughNode(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly Tracked[],
-): Promise<void> {
+async function sendThroughNode(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   for (const tx of due) {
     if (tx.receipt === null && !isHeldBack(tx) && !lane.held) await sendOne(ports, context, lane, tx);
   }
 }
 
-async function sendOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function sendOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked) {
   if (isOutOfSight(tx) && tx.pace.answer === null) {
     happened(tx, scheduled, NEVER);
     return;
@@ -220,11 +200,11 @@ async function sendOne(ports: LanePorts, context: ChainContext, lane: OwnedLane,
 }
 
 /** Claimed in an earlier term, and never named: whether the node heard of it is not known here. */
-function mayHaveBeenSent(tx: Tracked): boolean {
+function mayHaveBeenSent(tx: Tracked) {
   return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
 }
 
-function isBehind(lane: OwnedLane, { nonce }: Tracked): boolean {
+function isBehind(lane: OwnedLane, { nonce }: Tracked) {
   return [...lane.unmined.values()].some((other) => other.nonce < nonce && isOutOfSight(other));
 }
 
@@ -242,7 +222,7 @@ interface Concluded extends Answered {
   readonly result: NodeSubmission;
 }
 
-async function conclude(ports: LanePorts, context: ChainContext, { lane, tx, result }: Concluded): Promise<void> {
+async function conclude(ports: LanePorts, context: ChainContext, { lane, tx, result }: Concluded) {
   const { txHash, ...said } = result;
   const sent = toSend(tx) as Attempt;
   note(ports, context, { lane, tx, result: said });

@@ -61,12 +61,7 @@ export function searchGrayZone(ports: LanePorts, context: ChainContext, lane: Ow
   return due.length === 0 ? null : unlessSilent(searchEach(ports, context, lane, due), undefined);
 }
 
-async function searchEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly Tracked[],
-): Promise<void> {
+async function searchEach(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   const payloads = await lane.term.during(ports.store.loadPayloads(due.map(({ txId }) => txId)));
   const { count } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs: 0 }));
   const seen = new Map<number, ChainTransaction>();
@@ -117,7 +112,7 @@ interface Conclusion {
   readonly payload: StoredPayload;
 }
 
-async function conclude(ports: LanePorts, context: ChainContext, work: Conclusion): Promise<void> {
+async function conclude(ports: LanePorts, context: ChainContext, work: Conclusion) {
   const { lane, tx, found, payload } = work;
   const nowMs = ports.clock.monotonicMs();
   const search = searchOf(ports, tx);
@@ -134,7 +129,7 @@ async function conclude(ports: LanePorts, context: ChainContext, work: Conclusio
 }
 
 /** Ours: tracked by its hash from here on, and its receipt found like any other's. */
-async function adopt(ports: LanePorts, lane: OwnedLane, tx: Tracked, txHash: Hash): Promise<void> {
+async function adopt(ports: LanePorts, lane: OwnedLane, tx: Tracked, txHash: Hash) {
   const ordinal = tx.pace.sendOrdinal as number;
   happened(tx, sightRegained);
   const change = { identified: { ordinal, txHash }, accepted: { ordinal }, lastError: null };
@@ -147,7 +142,7 @@ async function adopt(ports: LanePorts, lane: OwnedLane, tx: Tracked, txHash: Has
   lane.broadcasting?.kick();
 }
 
-async function sendAnew(ports: LanePorts, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function sendAnew(ports: LanePorts, lane: OwnedLane, tx: Tracked) {
   happened(tx, sightGivenUp);
   const reason = "its nonce is still free after the whole timeout: sent anew";
   const planned: readonly Planned[] = tx.status.state === "STUCK" ? [] : [plan(tx, "sendAnew", { reason })];
@@ -167,7 +162,7 @@ function report(
   ports: LanePorts,
   lane: OwnedLane,
   { tx, result, detail }: { readonly tx: Tracked; readonly result: GrayZoneResult; readonly detail: string },
-): void {
+) {
   const { txId, nonce } = tx;
   ports.telemetry.emit({ type: "gray.zone", lane: lane.lane, txId, nonce, result });
   const message = `what a node made of nonce ${nonce} of ${lane.lane.signer}: ${result} (${detail})`;

@@ -57,12 +57,12 @@ export function planAnswer(
     : planFailed(tx, `${answer}${detail === null ? "" : `: ${detail}`}`, named);
 }
 
-function gasAsked({ attempts, pace }: Tracked): bigint {
+function gasAsked({ attempts, pace }: Tracked) {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal)?.gas ?? 0n;
 }
 
 /** What was signed for more cannot be had: what a node has taken before is kept alive instead. */
-function fallBack(tx: Tracked): void {
+function fallBack(tx: Tracked) {
   const known = sendableAttempts(tx.attempts).find(({ ordinal }) => ordinal === tx.acceptedOrdinal);
   if (known !== undefined) happened(tx, turnedTo, known.ordinal);
 }
@@ -85,11 +85,11 @@ function planFailed(tx: Tracked, lastError: string, named: Named): readonly Plan
   return [plan(tx, "submitFailed", { lastError, reason: lastError, ...named })];
 }
 
-function withoutNumbers(text: string): string {
+function withoutNumbers(text: string) {
   return text.replace(/0x[0-9a-f]+|[0-9]+/gi, "#");
 }
 
-function report(ports: LanePorts, { lane, tx, result }: Answered): void {
+function report(ports: LanePorts, { lane, tx, result }: Answered) {
   const first = tx.submitAttempts === 1;
   ports.telemetry.emit({
     type: "submit.answered",
@@ -110,7 +110,7 @@ export interface Answered {
   readonly result: SubmitResult;
 }
 
-function learn(ports: LanePorts, answered: Answered): void {
+function learn(ports: LanePorts, answered: Answered) {
   const { lane, tx, result } = answered;
   if (isTaken(result.answer)) {
     tx.facts.delete("INSUFFICIENT_FUNDS");
@@ -123,7 +123,7 @@ function learn(ports: LanePorts, answered: Answered): void {
 }
 
 /** Once per lane while it lasts: everything behind waits for the same money, and goes on by itself when it comes. */
-function learnPoverty(ports: LanePorts, answered: Answered): void {
+function learnPoverty(ports: LanePorts, answered: Answered) {
   const { lane, tx, result } = answered;
   const since = ports.clock.now();
   establish(tx, "INSUFFICIENT_FUNDS", { text: wordsOf(result), since });
@@ -132,7 +132,7 @@ function learnPoverty(ports: LanePorts, answered: Answered): void {
   alert(ports, answered, "INSUFFICIENT_FUNDS");
 }
 
-function learnRejection(ports: LanePorts, answered: Answered): void {
+function learnRejection(ports: LanePorts, answered: Answered) {
   const { tx, result } = answered;
   if (!isRefusedForGood(tx)) return;
   const isNew = establish(tx, "REFUSED_FOR_GOOD", { text: wordsOf(result), since: ports.clock.now() });
@@ -140,7 +140,7 @@ function learnRejection(ports: LanePorts, answered: Answered): void {
 }
 
 /** What stands before it is not at the node, whatever was said when it was sent: it goes first, then this one again. */
-function learnNoFuture(ports: LanePorts, lane: OwnedLane, tx: Tracked): void {
+function learnNoFuture(ports: LanePorts, lane: OwnedLane, tx: Tracked) {
   happened(lane, futureRefused, { nowMs: ports.clock.monotonicMs(), random: ports.entropy.random() });
   for (const lower of lane.unmined.values()) {
     const { answer } = lower.pace;
@@ -148,11 +148,11 @@ function learnNoFuture(ports: LanePorts, lane: OwnedLane, tx: Tracked): void {
   }
 }
 
-function wordsOf({ detail, answer }: SubmitResult): string {
+function wordsOf({ detail, answer }: SubmitResult) {
   return detail ?? answer;
 }
 
-function alert({ telemetry }: LanePorts, { lane, tx, result }: Answered, code: AlertCode): void {
+function alert({ telemetry }: LanePorts, { lane, tx, result }: Answered, code: AlertCode) {
   const message = `nonce ${tx.nonce} of ${lane.lane.signer} waits: ${wordsOf(result)}`;
   telemetry.emit({ type: "alert", severity: "ERROR", code, message, lane: lane.lane, txId: tx.txId });
 }

@@ -38,7 +38,7 @@ export function noticeExternalUse(ports: LanePorts, context: ChainContext, lane:
   return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto(ports, context, lane);
 }
 
-async function lookInto(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function lookInto(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   const planned: Planned[] = [];
   try {
     const { counts, settings } = context;
@@ -55,7 +55,7 @@ async function lookInto(ports: LanePorts, context: ChainContext, lane: OwnedLane
 }
 
 /** A head of line that is not mined may have been overtaken without a word: the count is asked at the pace of stale receipts. */
-function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number): boolean {
+function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
   const nonce = lane.headOfLine();
   const { check } = lane.pace.counts;
   const isSame = nonce !== null && check?.nonce === nonce;
@@ -87,11 +87,7 @@ interface Consumed {
 }
 
 /** False: of one of them it cannot be shown what stands at its nonce. */
-async function findForeign(
-  ports: LanePorts,
-  context: ChainContext,
-  { lane, consumed, planned }: Consumed,
-): Promise<boolean> {
+async function findForeign(ports: LanePorts, context: ChainContext, { lane, consumed, planned }: Consumed) {
   const seen = new Map<number, ChainTransaction>();
   let isWhole = true;
   for (const tx of consumed) {
@@ -114,7 +110,7 @@ async function findForeign(
 }
 
 /** A node that signs may have named another hash than that of what it made: what says the same at our nonce is ours. */
-async function isMadeByNode({ store }: LanePorts, tx: Tracked, found: ChainTransaction): Promise<boolean> {
+async function isMadeByNode({ store }: LanePorts, tx: Tracked, found: ChainTransaction) {
   if (!tx.attempts.some(({ nodeSigned }) => nodeSigned === true)) return false;
   const [payload] = await store.loadPayloads([tx.txId]);
   return payload !== undefined && saysTheSame(payload, found);
@@ -140,7 +136,7 @@ function externalAttempt({ attempts }: Tracked, { txHash, gas, fees }: ChainTran
 }
 
 /** A node that shows a receipt for one of ours as well contradicts itself: then nothing is decided. */
-async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked): Promise<boolean> {
+async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked) {
   const receipts = await chain.receipts(hashesOf(tx.attempts));
   return receipts.every((receipt) => receipt === null) && tx.receipt === null;
 }
@@ -176,7 +172,7 @@ function reportUnseen(
   ports: LanePorts,
   context: ChainContext,
   { lane: owned, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
-): void {
+) {
   const { lane } = owned;
   const { txId, nonce } = tx;
   const againInMs = context.settings.grayZoneIntervalMs ?? context.settings.staleReceiptTimeoutMs;
@@ -185,7 +181,7 @@ function reportUnseen(
   context.standing.raise({ severity: "WARNING", code: "NONCE_CONSUMED_UNSEEN", message, lane, txId });
 }
 
-function endUnseen({ standing }: ChainContext, { lane }: OwnedLane): void {
+function endUnseen({ standing }: ChainContext, { lane }: OwnedLane) {
   if (standing.size === 0) return;
   standing.resolve({ code: "NONCE_CONSUMED_UNSEEN", lane }, `what was mined at the nonces of ${lane.signer} is known`);
 }

@@ -36,7 +36,7 @@ export async function receiptsOfBlocks(
   return failed;
 }
 
-async function receiptsOfBlock(ports: LanePorts, context: ChainContext, block: Block): Promise<boolean> {
+async function receiptsOfBlock(ports: LanePorts, context: ChainContext, block: Block) {
   const hashes = block.transactionHashes.filter((hash) => context.hashes.has(hash));
   const { chainId } = context.chain;
   try {
@@ -81,7 +81,7 @@ export async function staleReceipts(
   }
 }
 
-async function lookUp(ports: LanePorts, context: ChainContext, transactions: readonly Tracked[]): Promise<boolean> {
+async function lookUp(ports: LanePorts, context: ChainContext, transactions: readonly Tracked[]) {
   const hashes = transactions.flatMap((tx) => hashesOf(tx.attempts));
   const { chainId } = context.chain;
   try {
@@ -111,7 +111,7 @@ async function onCanonicalChain(context: ChainContext, receipts: readonly Receip
 }
 
 /** False: of some the chain could not say whose they are. They owe another look. */
-async function record(ports: LanePorts, context: ChainContext, found: readonly Receipt[]): Promise<boolean> {
+async function record(ports: LanePorts, context: ChainContext, found: readonly Receipt[]) {
   const named = found.filter((receipt) => isNamed(context, receipt));
   const judged = named.length === 0 ? NONE : await belonging(ports, context, named);
   await recordOwn(ports, context, [...found.filter((receipt) => !named.includes(receipt)), ...judged.receipts]);
@@ -141,14 +141,14 @@ async function belonging(ports: LanePorts, context: ChainContext, named: readonl
 
 const NONE: Belonging = { receipts: [], open: 0 };
 
-function isNamed({ hashes }: ChainContext, receipt: Receipt): boolean {
+function isNamed({ hashes }: ChainContext, receipt: Receipt) {
   const attempts = hashes.get(receipt.txHash)?.tx.attempts ?? [];
   const named = attempts.find(({ txHash }) => txHash === receipt.txHash);
   return named !== undefined && (named.kind === "external" || named.nodeSigned === true);
 }
 
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
-function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction): void {
+function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction) {
   hashes.delete(sent.txHash);
   // An endpoint lied about it; nobody who is to be told named it.
   if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
@@ -156,7 +156,7 @@ function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sen
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
 }
 
-async function recordOwn(ports: LanePorts, context: ChainContext, receipts: readonly Receipt[]): Promise<void> {
+async function recordOwn(ports: LanePorts, context: ChainContext, receipts: readonly Receipt[]) {
   const byLane = new Map<OwnedLane, Planned[]>();
   if (receipts.length > 0) await ports.failpoint("receipt.found");
   for (const found of receipts) {
@@ -184,7 +184,7 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
 }
 
 /** The pass goes on: what it decides is written behind this, in the lane's order, and a failure reloads the lane. */
-async function commitReceipts(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+async function commitReceipts(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]) {
   await commitPlanned(ports, lane, planned);
   await ports.failpoint("receipt.committed");
 }

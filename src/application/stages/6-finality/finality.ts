@@ -48,11 +48,7 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
 }
 
 /** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would never be reported. */
-async function endOfWatch(
-  { chain, settings }: ChainContext,
-  view: FinalityView,
-  lanes: readonly OwnedLane[],
-): Promise<number> {
+async function endOfWatch({ chain, settings }: ChainContext, view: FinalityView, lanes: readonly OwnedLane[]) {
   const claimed = watchedThrough(settings.confirmations, view);
   if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
   const head = await unlessSilent(chain.heightReached(view.head), -1);
@@ -83,7 +79,7 @@ function deepEnough(
   return deep;
 }
 
-function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[]): void {
+function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[]) {
   if (disputes.size === 0) return;
   const minedIn = (lane: OwnedLane) => [...lane.mined.values()].flatMap(({ receipt }) => receipt?.blockHash ?? []);
   const blocks = new Set(lanes.flatMap((lane) => [...lane.watched.keys(), ...minedIn(lane)]));
@@ -153,7 +149,7 @@ async function decideAsked(
   { context, verdicts }: FinalityPass,
   lane: OwnedLane,
   asked: readonly Tracked[],
-): Promise<void> {
+) {
   const hashAt = await lane.term.during(canonicalHashes(context, asked.map(blockNumberOf)), "finality");
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
   const { settled, corrected, absent } = applyVerdicts(ports, lane, candidates, verdicts);
@@ -178,12 +174,12 @@ function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: Owne
   return null;
 }
 
-function blockNumberOf(tx: Tracked): number {
+function blockNumberOf(tx: Tracked) {
   return tx.receipt?.blockNumber ?? -1;
 }
 
 /** Unknown is not different: a height that the chain could not tell us about withdraws nothing. */
-function differs(canonical: Hash | undefined, stored: Hash | undefined): boolean {
+function differs(canonical: Hash | undefined, stored: Hash | undefined) {
   return canonical !== undefined && canonical !== stored;
 }
 
@@ -193,7 +189,7 @@ async function withdraw(
   lane: OwnedLane,
   transactions: readonly Tracked[],
   because: "left the canonical chain" | "does not hold it",
-): Promise<void> {
+) {
   const nowMs = ports.clock.monotonicMs();
   const planned = transactions.map((tx) => {
     const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} ${because}`;
@@ -207,7 +203,7 @@ async function withdraw(
 }
 
 /** Outcomes that were final and watched: a reorg deeper than finality. */
-async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly Hash[]): Promise<void> {
+async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly Hash[]) {
   await lane.term.during(lane.outcomes.written());
   const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
   for (const hash of gone) lane.watched.delete(hash);
@@ -229,7 +225,7 @@ async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly H
   await ports.failpoint("withdraw.committed");
 }
 
-function sendAgain(tx: Tracked, nowMs: number): void {
+function sendAgain(tx: Tracked, nowMs: number) {
   const attempt = attemptToSend(tx.attempts, tx.receipt?.txHash);
   happened(tx, withdrawn, attempt?.ordinal ?? null, nowMs);
 }

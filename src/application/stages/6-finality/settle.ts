@@ -67,7 +67,7 @@ async function settleBlock(
   { chain, disputes, settings }: ChainContext,
   { block, transactions }: AskedBlock,
   verdicts: Map<Hash, ReceiptVerdict>,
-): Promise<void> {
+) {
   try {
     const answers = await chain.settleReceipts(block, transactions, depthNeeded(settings));
     for (const [index, { txHash }] of transactions.entries()) {
