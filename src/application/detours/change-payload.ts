@@ -25,7 +25,7 @@ import type {
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transaction/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
-import type { Decision, Spending } from "../../ports/lane-store.ts";
+import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
@@ -120,7 +120,7 @@ export async function changeQueued(
 }
 
 /** Only an operator or the hook asks for a placeholder. Another price for one is its owner's to ask for, too, and to have room for. */
-function judgedAs({ kind }: PayloadChange): Spending["about"] {
+function judgedAs({ kind }: PayloadChange) {
   if (kind === "placeholder") return kind;
   return kind === "replace" ? "payload" : "cost";
 }
@@ -129,7 +129,7 @@ function decided({ reason, decision, expires }: PayloadChange) {
   return defined({ reason, decision, expires });
 }
 
-async function askingChain<T>(work: () => Promise<T>): Promise<T> {
+async function askingChain<T>(work: () => Promise<T>) {
   try {
     return await work();
   } catch (error) {
@@ -139,7 +139,7 @@ async function askingChain<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** A signer may have a word of its own: for good, or until it is asked again. */
-async function signing<T>(work: () => Promise<T>): Promise<T> {
+async function signing<T>(work: () => Promise<T>) {
   try {
     return await work();
   } catch (error) {

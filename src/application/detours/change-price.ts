@@ -80,7 +80,7 @@ function inEnvelope(type: Fees["type"]): Fees {
 }
 
 /** A tip that was named is on top of what the blocks take. */
-function tippedAsWished(fees: Fees, tip: bigint | undefined, least: Fees | null): Fees {
+function tippedAsWished(fees: Fees, tip: bigint | undefined, least: Fees | null) {
   if (tip === undefined || fees.type !== "eip1559") return fees;
   const more = larger(tip - fees.maxPriorityFeePerGas, 0n);
   const tipped = { ...fees, maxFeePerGas: fees.maxFeePerGas + more, maxPriorityFeePerGas: tip };
@@ -144,13 +144,13 @@ function tooLittle(field: string, least: Fees) {
 }
 
 /** The envelope that was asked for, else the one that the fields belong to, else the one that stands. */
-function typeOf({ type }: Fees, wishes: FeeWishes): Fees["type"] {
+function typeOf({ type }: Fees, wishes: FeeWishes) {
   if (wishes.type !== undefined) return wishes.type;
   if (wishes.gasPrice !== undefined) return type === "eip1559" ? "legacy" : type;
   return wishes.maxFeePerGas === undefined && wishes.maxPriorityFeePerGas === undefined ? type : "eip1559";
 }
 
-function withTip(fees: Fees, least: Fees): Fees {
+function withTip(fees: Fees, least: Fees) {
   if (fees.type !== "eip1559" || least.type !== "eip1559") return fees;
   const { maxFeePerGas, maxPriorityFeePerGas } = fees;
   const tip = maxPriorityFeePerGas > least.maxPriorityFeePerGas ? maxPriorityFeePerGas : least.maxPriorityFeePerGas;

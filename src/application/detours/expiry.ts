@@ -30,7 +30,7 @@ import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued, type Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
-import { type ChangeFate, changeQueued, changeTracked } from "./change-payload.ts";
+import { changeQueued, changeTracked } from "./change-payload.ts";
 
 const AT_ONCE = 200;
 const BUSY_MS = 250;
@@ -117,12 +117,7 @@ async function cancelEach(ports: LanePorts, context: ChainContext, lane: OwnedLa
 }
 
 /** Null: there is nothing more to do. Else it is tried again after so many milliseconds. */
-async function cancelOne(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  txId: string,
-): Promise<number | null> {
+async function cancelOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, txId: string) {
   const tx = lane.find(txId);
   try {
     const fate =
@@ -139,12 +134,7 @@ async function cancelOne(
   }
 }
 
-function cancelSent(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  tx: Tracked,
-): Promise<ChangeFate> | ChangeFate {
+function cancelSent(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked) {
   const standing = repricedKind(tx.attempts);
   // An operator has cancelled it already, or nobody may touch it now: then its time is looked at again when it is let go.
   if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
@@ -152,12 +142,7 @@ function cancelSent(
   return changeTracked(ports, context, { lane, tx, change: cancelBy(tx.validUntil) });
 }
 
-async function cancelQueued(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  txId: string,
-): Promise<ChangeFate> {
+async function cancelQueued(ports: LanePorts, context: ChainContext, lane: OwnedLane, txId: string) {
   const record = await lane.term.during(ports.store.transaction(txId));
   const isQueued = record?.state === "ALLOCATED" && record.expiredAt === undefined;
   if (!isQueued) return "done";

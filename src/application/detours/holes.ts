@@ -138,7 +138,7 @@ function isLocal({ signer }: LanePorts, { lane }: OwnedLane) {
   return signer.custody(lane.signer) === "local";
 }
 
-function pastLimit({ settings }: ChainContext, hole: Hole): Hole {
+function pastLimit({ settings }: ChainContext, hole: Hole) {
   const limit = `${settings.maxReservationRepairs} such nonces were filled in this hour, which is the limit`;
   return { ...hole, detail: `${hole.detail}; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)` };
 }
@@ -340,11 +340,7 @@ interface ExpiredHole {
 }
 
 /** "searching": its caller's transaction may turn up. "limited": the lane has paid for as many in this hour as it may. */
-async function repairExpired(
-  ports: LanePorts,
-  context: ChainContext,
-  { lane, hole, expired }: ExpiredHole,
-): Promise<"repaired" | "searching" | "limited"> {
+async function repairExpired(ports: LanePorts, context: ChainContext, { lane, hole, expired }: ExpiredHole) {
   const nowMs = ports.clock.monotonicMs();
   if (!isDue(lane.pace.nextRepair, nowMs)) return "limited";
   await lookForCallers(context, { lane, from: hole.nonce, nowMs });
@@ -379,11 +375,7 @@ async function lookForCallers(context: ChainContext, { lane, from, nowMs }: Look
 }
 
 /** A node that cannot list its pool, or has no look-up by nonce, still counts what is pending. Throws `ChainUnavailable`. */
-async function foundAt(
-  { chain, counts }: ChainContext,
-  { lane: { signer } }: OwnedLane,
-  nonces: readonly number[],
-): Promise<ReadonlySet<number>> {
+async function foundAt({ chain, counts }: ChainContext, { lane: { signer } }: OwnedLane, nonces: readonly number[]) {
   const pending = await counts.everywhere(signer, 0, "pending");
   if (pending.some(({ kind }) => kind === "silent"))
     throw new ChainUnavailable("an endpoint did not count what is pending");

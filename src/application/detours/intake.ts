@@ -7,12 +7,7 @@
  * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of what can never be allocated.
  * Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
  */
-import {
-  judgeRefusal,
-  type RefusalWord,
-  stillUnconfirmed,
-  type UnconfirmedRefusal,
-} from "../../domain/chain/unconfirmed-refusal.ts";
+import { judgeRefusal, stillUnconfirmed, type UnconfirmedRefusal } from "../../domain/chain/unconfirmed-refusal.ts";
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { spentRequestId } from "../../domain/keys/principal.ts";
@@ -172,7 +167,7 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
  * Of intents with the same request id, one becomes the transaction and the others are names of it. Whoever has been told of
  * one should find the transaction by that very id; of those whose senders still wait, nobody has been told.
  */
-function answeredFirst(rows: readonly IntakeRow[]): readonly IntakeRow[] {
+function answeredFirst(rows: readonly IntakeRow[]) {
   const answered = new Map<string, IntakeRow>();
   for (const row of rows) {
     const { requestId } = row.intent;
@@ -184,7 +179,7 @@ function answeredFirst(rows: readonly IntakeRow[]): readonly IntakeRow[] {
 }
 
 /** Nobody approved it in time, or its caller wanted it mined by now. It ends before the chain is asked about it. */
-function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow): IntakeFate | null {
+function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow) {
   const waiting = { intakeId, requestId: intent.requestId };
   if (unapproved !== undefined) return expired(waiting, unapproved);
   return isOver === true && intent.validUntil !== undefined ? lapsed(waiting, intent.validUntil) : null;
@@ -277,7 +272,7 @@ async function confirmRefusal(
   return false;
 }
 
-function wordOf(heard: Heard<Prospect>, block: number, isRefused: (prospect: Prospect) => boolean): RefusalWord {
+function wordOf(heard: Heard<Prospect>, block: number, isRefused: (prospect: Prospect) => boolean) {
   if (heard.kind === "silent") return "silent";
   if (heard.answer.head.number < block) return "behind";
   return isRefused(heard.answer) ? "refuses" : "accepts";

@@ -13,13 +13,7 @@ import { forbiddenBy } from "../../domain/errors.ts";
 import { bounded } from "../../domain/fees/ceilings.ts";
 import { boundTransaction } from "../../domain/ledger/index.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
-import {
-  committed,
-  LOOK_DUE,
-  namedOnly,
-  signedPace,
-  type TransactionPace,
-} from "../../domain/pace/transaction-pace.ts";
+import { committed, LOOK_DUE, namedOnly, signedPace } from "../../domain/pace/transaction-pace.ts";
 import { routed } from "../../domain/transaction/attempts.ts";
 import { feeCap } from "../../domain/transaction/fees.ts";
 import { fingerprint } from "../../domain/transaction/fingerprint.ts";
@@ -114,7 +108,7 @@ export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Bin
 }
 
 /** A hash without bytes is only looked for: it may be mined already. */
-function paceOf({ attempt: { ordinal, rawTransaction } }: Binding): TransactionPace {
+function paceOf({ attempt: { ordinal, rawTransaction } }: Binding) {
   const pace = signedPace(ordinal, rawTransaction);
   return rawTransaction === null ? namedOnly(pace) : committed(pace, LOOK_DUE);
 }

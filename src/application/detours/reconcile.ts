@@ -71,12 +71,7 @@ function isUnanswered(error: unknown): error is Error {
   return error instanceof ChainUnavailable || (error instanceof FencepostError && error.code === "UNAVAILABLE");
 }
 
-async function compare(
-  ports: WorkPorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  finalized: Turn["finalized"],
-): Promise<ReconcileResult> {
+async function compare(ports: WorkPorts, context: ChainContext, lane: OwnedLane, finalized: Turn["finalized"]) {
   const counts = await lane.term.during(countAll(context, lane, finalized));
   happened(lane, countReported, counts.latest, lane.cursor);
   await watchPool(context, lane);
@@ -101,7 +96,7 @@ async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane,
 }
 
 /** Proved as for a create, so that creates find it done. Never down. */
-async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
+async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane) {
   happened(lane, batchFailed);
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";

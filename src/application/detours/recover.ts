@@ -39,7 +39,7 @@ async function reconcile(ports: RecoverPorts, lane: OwnedLane) {
 }
 
 /** Null: the endpoints do not agree on a count above the cursor yet, or one that is up has not come so far. */
-async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane): Promise<number | null> {
+async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) {
   const { signer } = lane.lane;
   const [latest, pending] = await Promise.all([counts.mined(signer, ANEW), counts.pending(signer, ANEW)]);
   if (Math.max(latest.count, pending.count) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;

@@ -8,14 +8,7 @@
  * sends the newest attempt, judges it by its answer, and learns the gas limit anew.
  */
 
-import {
-  type Bounded,
-  bounded,
-  type FeeLimit,
-  feeLimit,
-  limitInWords,
-  repricingLimit,
-} from "../../domain/fees/ceilings.ts";
+import { bounded, type FeeLimit, feeLimit, limitInWords, repricingLimit } from "../../domain/fees/ceilings.ts";
 import { nextStep, PASSED_OVER } from "../../domain/fees/climbing.ts";
 import { withMargin } from "../../domain/fees/gas.ts";
 import {
@@ -93,7 +86,7 @@ export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: numb
 }
 
 /** What the payload moves counts only where somebody bounds it: else its bytes need not be read for this. */
-async function limitOf(ports: LanePorts, { context, tx }: Work, { first, step }: RepricingView): Promise<FeeLimit> {
+async function limitOf(ports: LanePorts, { context, tx }: Work, { first, step }: RepricingView) {
   const { ceilings } = context;
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
@@ -123,7 +116,7 @@ function maySign(ports: LanePorts, { context, lane, tx }: Work) {
   return false;
 }
 
-async function signAt(ports: LanePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
+async function signAt(ports: LanePorts, { context, lane, tx }: Work, fees: Fees) {
   const payload = await lane.term.during(payloadAt(ports, { context, lane, tx }, fees));
   if (payload === null) {
     hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
@@ -209,12 +202,7 @@ async function lowerOne(ports: LanePorts, context: ChainContext, lane: OwnedLane
 }
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
-async function withLessGas(
-  ports: LanePorts,
-  context: ChainContext,
-  from: Address,
-  tx: Tracked,
-): Promise<Bounded | null> {
+async function withLessGas(ports: LanePorts, context: ChainContext, from: Address, tx: Tracked) {
   const [stored] = await ports.store.loadPayloads([tx.txId]);
   if (stored === undefined || stored.payload.gas !== undefined) return null;
   const decoded = await decodedNewest(ports, tx);

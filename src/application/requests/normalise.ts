@@ -175,7 +175,7 @@ export function parsePool(signer: object): PoolAsked {
 }
 
 /** Where a signer was chosen for it already; elsewhere there is nobody to choose. */
-function chosenFrom(signer: object, chosen: Address | undefined): { readonly pool: string; signer: Address } {
+function chosenFrom(signer: object, chosen: Address | undefined) {
   const { pool } = parsePool(signer);
   if (chosen === undefined) {
     throw invalid(
@@ -209,7 +209,7 @@ export function parseValidUntil(value: unknown, clock: Pick<Clock, "now"> | null
   return at;
 }
 
-function instantOf(value: unknown): Date {
+function instantOf(value: unknown) {
   const [text, year, month, day] = (typeof value === "string" ? INSTANT.exec(value) : null) ?? [];
   if (text === undefined) throw invalid("validUntil", EXPECTED);
   // Date takes the 31st of any month, and means the first of the next.

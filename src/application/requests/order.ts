@@ -110,7 +110,7 @@ export function parseLaneOrder(given: LaneOrder): LaneInstruction {
   return order === undefined ? read : { ...read, order };
 }
 
-function parseNonce(value: unknown): number | null {
+function parseNonce(value: unknown) {
   if (value === undefined) return null;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
   throw invalid("nonce", "must be a whole number from 0 on");
@@ -156,7 +156,7 @@ function parseWord<const T extends readonly string[]>(words: T, value: unknown, 
   return word;
 }
 
-function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload): FeeWishes {
+function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload) {
   return defined({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas });
 }
 

@@ -23,7 +23,7 @@ export function parseReserve(ports: NormalisePorts, request: ReserveRequest, own
 }
 
 /** Seconds, or a duration as in the configuration: "45s", "5m". */
-function parseTtl(value: unknown): number | null {
+function parseTtl(value: unknown) {
   if (value === undefined || value === null) return null;
   const [, digits, unit] = typeof value === "string" ? (/^(\d{1,7})(ms|s|m)$/.exec(value) ?? []) : [];
   const ms = typeof value === "number" ? value * 1_000 : Number(digits) * (UNITS[unit ?? ""] ?? Number.NaN);

@@ -7,7 +7,6 @@ import {
   type HistoryChanged,
   type LaneChanges,
   type LaneWrite,
-  type MoveFate,
   OutcomeUnknown,
   type WriteOutcome,
 } from "../../ports/lane-store.ts";
@@ -195,7 +194,7 @@ function hasCreated(result: PieceFate) {
   return "status" in result && result.status === "allocated" && result.items.some(isStored);
 }
 
-function appliedItems(result: PieceFate): readonly MoveFate[] {
+function appliedItems(result: PieceFate) {
   return "status" in result && result.status === "applied" ? result.items : [];
 }
 

@@ -40,7 +40,7 @@ import {
   unfinishedOf,
   WORTH_A_COMMIT,
 } from "./batch.ts";
-import { createsOf, type Turn, Turns } from "./turn.ts";
+import { createsOf, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
@@ -270,7 +270,7 @@ export class Committer {
     else this.flushInTurn();
   }
 
-  private take(): Turn {
+  private take() {
     const { busyShards, completing, creating, ports } = this;
     const callersWait = ports.callersWait?.() ?? false;
     const isHurried = (shard: number) => this.idleWaiters.some((each) => each.shard === null || each.shard === shard);

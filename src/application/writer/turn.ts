@@ -171,7 +171,7 @@ function areThere(queue: readonly Entry[], least: number, taken: readonly Readon
   return false;
 }
 
-function cargoOf({ areAlone }: Survey, { creating, onlyCreates }: UnderWay): Cargo {
+function cargoOf({ areAlone }: Survey, { creating, onlyCreates }: UnderWay) {
   if (creating) return "moves";
   return areAlone || onlyCreates ? "creates" : "all";
 }

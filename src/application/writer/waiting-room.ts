@@ -131,7 +131,7 @@ export class WaitingRooms {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  private roomFor({ key, write }: Entry): WaitingRoom | null {
+  private roomFor({ key, write }: Entry) {
     if (write.kind === "unwatch") return this.endings;
     if (write.kind !== "transition") return null;
     if (write.items.every(isPlainReceipt)) return this.receipts;

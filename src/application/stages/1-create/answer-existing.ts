@@ -161,7 +161,7 @@ export class RequestIds {
     }
   }
 
-  private questionOn(key: LaneKey, round: Round): Question {
+  private questionOn(key: LaneKey, round: Round) {
     const before = this.asking.get(key);
     if (before?.round === round) return before;
     const question = { round, answer: this.inTurn(key, round, before?.answer) };
@@ -170,7 +170,7 @@ export class RequestIds {
   }
 
   /** Of two rounds under way the later may be answered first; creates of one lane go on in the order they came. */
-  private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined): Promise<Found> {
+  private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined) {
     await before?.catch(() => undefined);
     return (await found).get(key) ?? NOTHING;
   }
@@ -182,7 +182,7 @@ export class RequestIds {
     return { asked, found, size: 0 };
   }
 
-  private async take(asked: Round["asked"]): Promise<ReadonlyMap<LaneKey, Found>> {
+  private async take(asked: Round["asked"]) {
     await Promise.resolve();
     while (this.running.size >= ROUNDS_AT_ONCE) await Promise.race(this.running).catch(() => undefined);
     const waitMs = this.pace.waitMs(this.clock.monotonicMs());
@@ -209,7 +209,7 @@ function join(round: Round, lane: Lane, ids: readonly string[]) {
   for (const id of ids) own.ids.add(id);
 }
 
-function byLane(rows: readonly Owner[]): ReadonlyMap<LaneKey, Found> {
+function byLane(rows: readonly Owner[]) {
   const lanes = [...grouped(rows, ({ lane }) => laneKey(lane))];
   return new Map(lanes.map(([key, own]) => [key, new Map(own.map((row) => [row.requestId as string, row]))]));
 }

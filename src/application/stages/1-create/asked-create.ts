@@ -102,7 +102,7 @@ export async function traced<A extends Asked, R>(
 }
 
 /** A context that the caller gave stays: it knows where its work belongs. A request that is no object is refused later. */
-function withTrace(request: CreateRequest, traceparent: string): CreateRequest {
+function withTrace(request: CreateRequest, traceparent: string) {
   const { metadata = null } = Object(request) as Pick<CreateRequest, "metadata">;
   if (typeof request !== "object" || !isPlain(metadata) || traceparentIn(metadata) !== null) return request;
   return hasRoom(metadata) ? { ...request, metadata: { ...metadata, traceparent } } : request;

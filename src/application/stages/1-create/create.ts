@@ -114,7 +114,7 @@ export class Creates {
     return reception.counted(isTraced ? traced(tracer, asked, work) : work(asked));
   }
 
-  private async take(asked: readonly AskedCreate[], inlet: Inlet): Promise<readonly Result[]> {
+  private async take(asked: readonly AskedCreate[], inlet: Inlet) {
     const { ports, pools } = this;
     const startedMs = ports.clock.monotonicMs();
     const parsed = asked.map((each) => parseCreate(ports.intents, each, inlet));
@@ -157,7 +157,7 @@ export class Creates {
 }
 
 /** Here, by the node of the lane's owner, or through the table of waiting requests. */
-function byOwner(ports: CreatePorts, items: readonly CreateItem[]): Promise<readonly Result[]> {
+function byOwner(ports: CreatePorts, items: readonly CreateItem[]) {
   const itemAt = (at: number): CreateItem => items[at] as CreateItem;
   return ports.router.deliver<Created>({
     lane: itemAt(0).intent.lane,
@@ -182,7 +182,7 @@ function forwardedAs({ intent, asked: { request }, queueShare }: CreateItem): Fo
 }
 
 /** All of a lane in one table: in two, a create that names its nonce would overtake those before it. */
-async function enqueue(ports: CreatePorts, items: readonly CreateItem[]): Promise<readonly Result[]> {
+async function enqueue(ports: CreatePorts, items: readonly CreateItem[]) {
   const open = items.map((item) => ({ item, intent: item.intent, result: null as Result | null }));
   try {
     const unseen = await answerExisting(ports, open);
@@ -205,11 +205,7 @@ async function enqueue(ports: CreatePorts, items: readonly CreateItem[]): Promis
  * The owner's half of the stage, for creates of one lane. `repeat`: another node may have created them already without an
  * answer, so they are looked for by their ids first.
  */
-async function createOnLane(
-  ports: CreatePorts,
-  entering: readonly Entering[],
-  repeat: boolean,
-): Promise<readonly Result[]> {
+async function createOnLane(ports: CreatePorts, entering: readonly Entering[], repeat: boolean) {
   const { lanes, admission } = ports;
   const items = entering.map(
     ({ intent, queueShare }): LaneItem => ({ intent, queueShare, result: null, prepared: null }),
@@ -240,14 +236,14 @@ async function createOnLane(
 }
 
 /** Admits as many as the queues have room for; the rest is refused and may come back. */
-function admit(admission: Admission, lane: OwnedLane, items: readonly LaneItem[]): readonly LaneItem[] {
+function admit(admission: Admission, lane: OwnedLane, items: readonly LaneItem[]) {
   const room = Math.max(0, Math.min(admission.perLane - lane.creating, admission.perNode - admission.underWay));
   for (const item of items.slice(room)) item.result = queueFull();
   return items.slice(0, room);
 }
 
 /** Answers creates that were made when they were sent before, and returns the others. */
-async function answerMade(ports: CreatePorts, items: readonly LaneItem[]): Promise<readonly LaneItem[]> {
+async function answerMade(ports: CreatePorts, items: readonly LaneItem[]) {
   const found = await Promise.all(items.map(({ intent }) => ports.store.transaction(intent.txId)));
   items.forEach((item, at) => {
     const record = found[at] ?? null;
@@ -261,21 +257,13 @@ async function answerMade(ports: CreatePorts, items: readonly LaneItem[]): Promi
  * check spares nothing: the one that binds is stage 2's, under the lane's lock. But no create overtakes one of its lane that is
  * being checked.
  */
-async function answerSeen(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  items: readonly LaneItem[],
-): Promise<readonly LaneItem[]> {
+async function answerSeen(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[]) {
   const behindOthers = lane.hasUnminedBefore(items.length);
   const costly = items.some(({ intent }, at) => asksChain(intent, { behindPending: at > 0 || behindOthers }));
   return costly || ports.requestIds.isAsking(lane.lane) ? answerExisting(ports, items) : items;
 }
 
-async function prepareAll(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  items: readonly LaneItem[],
-): Promise<readonly LaneItem[]> {
+async function prepareAll(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const behindOthers = lane.hasUnminedBefore(items.length);
   const laneKnown = lane.cursor !== null;
@@ -376,7 +364,7 @@ const LABELS: Partial<Record<FencepostError["code"], CreateResultLabel>> = {
   INVALID_REQUEST: "invalid",
 };
 
-function labelOf(result: Result): CreateResultLabel {
+function labelOf(result: Result) {
   if (!(result instanceof FencepostError)) return result.outcome === "created" ? "created" : "duplicate";
   return result.extras.outcome === "unknown" ? "unknown" : (LABELS[result.code] ?? "rejected");
 }

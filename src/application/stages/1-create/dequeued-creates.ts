@@ -8,7 +8,6 @@
 import { FencepostError, invalid } from "../../../domain/errors.ts";
 import { type Lane, laneKey } from "../../../domain/lane.ts";
 import { problemFrom } from "../../../domain/text/refusal.ts";
-import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { OwnerAction } from "../../cluster/owner-actions.ts";
 import { readForwardedCreate } from "../../requests/normalise.ts";
 import type { Result } from "./answer-existing.ts";
@@ -23,7 +22,7 @@ export function dequeuedCreates(creates: Pick<Creates, "create">): OwnerAction {
   };
 }
 
-function readAll(lane: Lane, creates: unknown): readonly ForwardedCreate[] {
+function readAll(lane: Lane, creates: unknown) {
   if (!Array.isArray(creates)) throw invalid("creates", "must be an array");
   return creates.map((each: unknown, index) => {
     const create = readForwardedCreate(each, `creates.${index}`);

@@ -119,14 +119,14 @@ export class PoolChoice {
     if (found !== null) item.result = repeated(found, item.intent, item.asked.limits);
   }
 
-  private async find({ intent, pool }: PoolItem, lanes: readonly Lane[]): Promise<Earlier | null> {
+  private async find({ intent, pool }: PoolItem, lanes: readonly Lane[]) {
     const { requestId, lane } = intent;
     if (requestId === null) return null;
     return this.earlier.add({ chainId: lane.chainId, pool: pool.asked.pool, requestId, lanes });
   }
 
   /** The choice is counted in the moment it is made: requests that choose at once do not see the same queues. */
-  private async chooseOne({ pool: { asked, lanes, tried }, intent }: PoolItem): Promise<Address | FencepostError> {
+  private async chooseOne({ pool: { asked, lanes, tried }, intent }: PoolItem) {
     const { members } = this;
     const { chainId } = intent.lane;
     if (asked.stickyKey !== null) {
@@ -189,7 +189,7 @@ function mayTryAnother({ pool: { asked, lanes, tried }, result }: PoolItem) {
   return OF_ONE_MEMBER.has(result.code) || result.extras.reason === "INSUFFICIENT_FUNDS";
 }
 
-function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined): Result {
+function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined) {
   if (limits !== undefined && !isSpent(existing) && !isWithin(limits, existing.lane)) {
     return forbidden("signers", "this API key is not for the signer that the pool gave this request");
   }
@@ -369,7 +369,7 @@ class PoolMembers {
     };
   }
 
-  private passage(lane: Lane, { suspended, isStuck }: Elsewhere): Passage {
+  private passage(lane: Lane, { suspended, isStuck }: Elsewhere) {
     if (!this.ports.reaches(lane)) return "outOfReach";
     if (suspended || this.ports.kills.holds(lane.signer)) return "stopped";
     return isStuck ? "blocked" : "open";

@@ -13,7 +13,7 @@ import { defined } from "../../../domain/defined.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/fees/ceilings.ts";
 import { type GasLimit, gasOverLimit, intrinsicGas, lowerLimit, withMargin } from "../../../domain/fees/gas.ts";
-import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/transaction/fees.ts";
+import { type FeeMarket, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/transaction/fees.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import { type Call, ChainUnavailable, type Prospect, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -177,12 +177,7 @@ function refuseUnasked(context: ChainContext, { payload }: Intent, { mostGas }: 
   refuseOverCeiling(context.ceilings, { gas, value }, payload);
 }
 
-async function ranByCode(
-  context: ChainContext,
-  call: Call,
-  said: Simulation,
-  behindPending: boolean,
-): Promise<Simulation> {
+async function ranByCode(context: ChainContext, call: Call, said: Simulation, behindPending: boolean) {
   const simulation = await simulationWithCode(context, call, said);
   if (simulation === said) return said;
   if (simulation !== null) return withinLimits(context, call, simulation);
@@ -200,7 +195,7 @@ function notDeployedYet({ to }: Call) {
  * The price as it will be signed. A market above the ceiling of the fee is waited for: it falls again. But so much gas that
  * a ceiling of the cost leaves less for each unit than the base fee cannot be paid for, and is refused while it is free to.
  */
-function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced): Fees {
+function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced) {
   const { ceilings } = context;
   const content: Content = { gas, value: payload.value };
   refuseOverCeiling(ceilings, content, payload);

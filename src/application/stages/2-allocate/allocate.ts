@@ -12,13 +12,7 @@
  * lane wait for the proof, at most three intervals, and then fail with 503. A new lane has no cursor: all endpoints are asked, and the
  * highest count is the one to be proved.
  */
-import {
-  type CountAnswer,
-  countNotExceeded,
-  countReached,
-  highestCount,
-  judgeCount,
-} from "../../../domain/chain/counts.ts";
+import { countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../../domain/chain/doubt.ts";
 import { DatabaseSilent, unavailable } from "../../../domain/errors.ts";
 import {
@@ -93,7 +87,7 @@ async function write(lane: OwnedLane, write: Unfenced<"allocate">) {
 }
 
 /** The nonces that were holes and are none any more. */
-function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly AllocateFate[]): ReadonlySet<number> {
+function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly AllocateFate[]) {
   const recycled = fates.flatMap((fate) => (fate.fate === "created" && fate.recycled === true ? [fate.nonce] : []));
   if (recycled.length > 0) {
     ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: recycled.length });
@@ -102,11 +96,7 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly Alloca
 }
 
 /** Of those that were created. */
-function recordsOf(
-  fates: readonly AllocateFate[],
-  items: readonly NewTransaction[],
-  policies: Policies | null,
-): readonly AllocatedRecord[] {
+function recordsOf(fates: readonly AllocateFate[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
     if (fate.fate !== "created") return;
@@ -138,7 +128,7 @@ function report(
   }
 }
 
-function tracesOf(items: readonly NewTransaction[]): ReadonlyMap<string, string> {
+function tracesOf(items: readonly NewTransaction[]) {
   const traces = new Map<string, string>();
   for (const { intent } of items) {
     const traceparent = intent.metadata === null ? null : traceparentIn(intent.metadata);
@@ -188,13 +178,13 @@ function isFresh(clock: Clock, { settings }: ChainContext, { cursor, pace }: Own
 }
 
 /** The create that brought the proof may still fail: the creates after it must not get a nonce below what was proved. */
-function aboveCursor({ cursor, pace }: OwnedLane): number | null {
+function aboveCursor({ cursor, pace }: OwnedLane) {
   const { proven } = pace.counts;
   return cursor === null || proven > cursor ? proven : null;
 }
 
 /** `after`: how many batches had failed when this began. */
-async function askAndProve(ports: NonceFloorPorts, subject: Subject, after: number): Promise<number | null> {
+async function askAndProve(ports: NonceFloorPorts, subject: Subject, after: number) {
   const { context, lane } = subject;
   const startedMs = ports.clock.monotonicMs();
   const work = { ...subject, deadlineMs: startedMs + PROOF_INTERVALS * context.settings.pollIntervalMs };
@@ -229,7 +219,7 @@ interface Proof extends Subject {
 }
 
 /** What somebody else has asked since serves too, unless the cache was cleared: then nothing that is known counts. */
-function askMined({ context: { counts, settings }, lane }: Subject): Promise<CountFact> {
+function askMined({ context: { counts, settings }, lane }: Subject) {
   const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
   return counts.mined(lane.lane.signer, { atMostMs });
 }
@@ -274,7 +264,7 @@ async function prove(ports: NonceFloorPorts, work: Proof, first: number) {
 }
 
 /** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */
-async function everywhere(clock: Clock, work: Proof, atBlock: number): Promise<readonly CountAnswer[]> {
+async function everywhere(clock: Clock, work: Proof, atBlock: number) {
   const { context, lane, deadlineMs } = work;
   const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
   const ms = Math.max(ANSWERED_WITHIN_MS, leftMs + context.settings.pollIntervalMs);
@@ -289,7 +279,7 @@ async function again(clock: Clock, { context, deadlineMs }: Proof) {
   await context.counts.nextPoll();
 }
 
-function notProved(): Error {
+function notProved() {
   return unavailable(
     "the chain's nonce for this signer is above ours, and its endpoints do not agree on it yet; nothing was consumed",
   );

@@ -8,7 +8,7 @@
  * A crash before a commit leaves everything as it was: bytes that were neither stored nor sent have no effect, and the next owner
  * signs others, which may differ. A crash after it leaves a claimed attempt that the next owner claims again and sends.
  */
-import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
+import { type Bounded, bounded, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
 import { planShiftDown } from "../../../domain/nonces/holes.ts";
 import { signerAnswered, signerAwaited, signerFailed } from "../../../domain/pace/lane-pace.ts";
 import { isExpiryLookOwed } from "../../../domain/pace/lane-time.ts";
@@ -23,7 +23,7 @@ import { type DeclaredPayload, type SignedTransaction, SignerAway, SigningRefuse
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { happened, signed } from "../../lane/tracked.ts";
@@ -146,29 +146,15 @@ async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly A
   else lane.term.readAgain(`nonce ${first.nonce} was signed for with another payload`);
 }
 
-interface PricedPayload {
-  readonly unsigned: Bounded;
-  readonly reached: FeeLimit | null;
-}
-
 /** Null: the market cannot be asked. They stay ALLOCATED; the next head kicks this stage again. */
-async function priceAll(
-  context: ChainContext,
-  lane: OwnedLane,
-  batch: readonly AllocatedRecord[],
-): Promise<readonly PricedPayload[] | null> {
+async function priceAll(context: ChainContext, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   // What its caller priced costs the same on any market.
   const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
   const market = await lane.term.during(unlessSilent(context.marketFor(unpriced.payload), null));
   return market && batch.map((record) => priceOne(context, lane, record, market));
 }
 
-function priceOne(
-  context: ChainContext,
-  { lane }: OwnedLane,
-  record: AllocatedRecord,
-  market: FeeMarket,
-): PricedPayload {
+function priceOne(context: ChainContext, { lane }: OwnedLane, record: AllocatedRecord, market: FeeMarket) {
   const { nonce, gas, payload, mostCost } = record;
   const { to, data, value, accessList = [] } = payload;
   const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value });
@@ -183,7 +169,7 @@ function planSigned(
   unsigned: Bounded,
   made: SignedTransaction | null,
   { now, privately }: { readonly now: Date; readonly privately: boolean },
-): Planned {
+) {
   const first: SignedAttempt = {
     ordinal: 1,
     kind: record.changedTo ?? "initial",
@@ -216,7 +202,7 @@ export async function askSigner(
   }
 }
 
-function noteAway(ports: LanePorts, lane: OwnedLane, error: unknown): SignerAway {
+function noteAway(ports: LanePorts, lane: OwnedLane, error: unknown) {
   const { clock, entropy, telemetry } = ports;
   const reason = messageOf(error);
   const away = error instanceof SignerAway ? error : new SignerAway(reason, { cause: error });

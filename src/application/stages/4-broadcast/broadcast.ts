@@ -35,7 +35,7 @@ export function broadcast(ports: LanePorts, context: ChainContext, lane: OwnedLa
   return due.length === 0 ? null : sendDue(ports, context, lane, due);
 }
 
-function dueNow(ports: LanePorts, lane: OwnedLane): readonly Tracked[] {
+function dueNow(ports: LanePorts, lane: OwnedLane) {
   return lane.unmined.size === 0 || lane.held ? [] : lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
 }
 
@@ -208,7 +208,7 @@ function isBehind(lane: OwnedLane, { nonce }: Tracked) {
   return [...lane.unmined.values()].some((other) => other.nonce < nonce && isOutOfSight(other));
 }
 
-function toSend({ attempts, pace }: Tracked): Attempt | undefined {
+function toSend({ attempts, pace }: Tracked) {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
 }
 
@@ -237,7 +237,7 @@ async function conclude(ports: LanePorts, context: ChainContext, { lane, tx, res
 }
 
 /** A node that signed the same payload in other bytes than before has made another attempt of it. */
-function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null): readonly Planned[] {
+function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null) {
   const { lane, tx } = answered;
   if (txHash === null || txHash === sent.txHash || tx.receipt !== null) return planAnswer(answered);
   const planned = [...planAnswer(answered, sent.txHash === null ? { ordinal: sent.ordinal, txHash } : undefined)];

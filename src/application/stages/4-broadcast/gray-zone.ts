@@ -13,7 +13,6 @@
 
 import type { Address, Hash } from "../../../domain/lane.ts";
 import {
-  type Search,
   searchBegun,
   searched,
   sightGivenUp,
@@ -72,7 +71,7 @@ async function searchEach(ports: LanePorts, context: ChainContext, lane: OwnedLa
 }
 
 /** Begun by this owner, or by one before it: the database says when. */
-function searchOf({ clock }: LanePorts, tx: Tracked): Search {
+function searchOf({ clock }: LanePorts, tx: Tracked) {
   if (tx.pace.search !== null) return tx.pace.search;
   const nowMs = clock.monotonicMs();
   const ageMs = tx.lostSightAt === null ? 0 : Math.max(0, clock.now().getTime() - tx.lostSightAt.getTime());
@@ -98,7 +97,7 @@ async function look(context: ChainContext, wanted: SentQuery, count: number): Pr
   return pooled === null ? { kind: "absent" } : { kind: "pooled", transaction: pooled };
 }
 
-async function inPool({ chain }: ChainContext, signer: Address, nonce: number): Promise<ChainTransaction | null> {
+async function inPool({ chain }: ChainContext, signer: Address, nonce: number) {
   const direct = await chain.transactionBySenderAndNonce(signer, nonce);
   if (direct !== "unsupported" && direct !== null) return direct;
   const [hash = null] = (await chain.pooled(signer, [nonce])) ?? [];

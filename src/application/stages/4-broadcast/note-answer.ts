@@ -69,7 +69,7 @@ function fallBack(tx: Tracked) {
 
 type Named = Pick<TransitionItem, "identified">;
 
-function planTaken(tx: Tracked, named: Named): readonly Planned[] {
+function planTaken(tx: Tracked, named: Named) {
   const accepted = { ordinal: tx.pace.sendOrdinal as number };
   const isFirst = (tx.acceptedOrdinal ?? 0) < accepted.ordinal;
   const isNews = isFirst || tx.lastError !== null || named.identified !== undefined;
@@ -79,7 +79,7 @@ function planTaken(tx: Tracked, named: Named): readonly Planned[] {
 }
 
 /** The same words again, but for the numbers in them, are not written again: an outage must not fill the history. */
-function planFailed(tx: Tracked, lastError: string, named: Named): readonly Planned[] {
+function planFailed(tx: Tracked, lastError: string, named: Named) {
   const isHeard = tx.lastError !== null && withoutNumbers(tx.lastError) === withoutNumbers(lastError);
   if (isHeard && named.identified === undefined) return [];
   return [plan(tx, "submitFailed", { lastError, reason: lastError, ...named })];

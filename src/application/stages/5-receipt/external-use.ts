@@ -66,7 +66,7 @@ function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
 }
 
 /** Passed by the count as far as anybody has heard, and already looked for by its own hashes. */
-function suspectsOf(lane: OwnedLane): readonly Tracked[] {
+function suspectsOf(lane: OwnedLane) {
   let passed = lane.pace.counts.reported;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);
   const suspects: Tracked[] = [];
@@ -121,7 +121,7 @@ export function saysTheSame({ payload }: StoredPayload, { to, value, data }: Sen
 }
 
 /** Followed by its real hash from here on. */
-function mineMisnamed(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
+function mineMisnamed(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined) {
   const attempt = externalAttempt(tx, sent.transaction);
   const receipt = withOwnContract(ports, lane, tx, sent.receipt);
   const reason = `found by nonce: ${attempt.txHash}`;

@@ -102,7 +102,7 @@ async function lookUp(ports: LanePorts, context: ChainContext, transactions: rea
 }
 
 /** A receipt counts only where its block is canonical: in our window, or, below it, by the chain's own word. */
-async function onCanonicalChain(context: ChainContext, receipts: readonly Receipt[]): Promise<readonly Receipt[]> {
+async function onCanonicalChain(context: ChainContext, receipts: readonly Receipt[]) {
   const hashAt = await canonicalHashes(
     context,
     receipts.map((receipt) => receipt.blockNumber),

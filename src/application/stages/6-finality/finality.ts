@@ -61,10 +61,7 @@ export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolea
   return false;
 }
 
-function deepEnough(
-  { context, view }: Pick<FinalityPass, "context" | "view">,
-  lanes: readonly OwnedLane[],
-): readonly MinedOn[] {
+function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, lanes: readonly OwnedLane[]) {
   const { window } = context.follower;
   const deep: MinedOn[] = [];
   for (const lane of lanes) {
@@ -91,7 +88,7 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
  * the tagged block is not part of, nothing is final until the follower has caught up. Below the window, hashes are asked
  * of the chain itself, after the tag. Null: nothing is final by it now.
  */
-async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
+async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
   try {
     const block = await context.chain.head(tag);
     const height = block !== null && context.follower.window.mayStandOn(block) ? block.number : null;
@@ -118,10 +115,7 @@ export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, 
 }
 
 /** An outcome that was reported is taken back on no one endpoint's word: where two are up, two show another block. */
-async function goneForAll(
-  context: ChainContext,
-  differing: readonly (readonly [Hash, number])[],
-): Promise<readonly Hash[]> {
+async function goneForAll(context: ChainContext, differing: readonly (readonly [Hash, number])[]) {
   const gone: Hash[] = [];
   for (const [hash, number] of differing) {
     const opinion = await context.secondOpinion(number);
@@ -162,7 +156,7 @@ async function decideAsked(
 }
 
 /** Nothing waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
-function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane): null {
+function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane) {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
   const past = [...lane.watched].filter(([, number]) => number <= throughBlock);
@@ -255,7 +249,7 @@ export async function recordConfirmations(
   }
 }
 
-function lowestMined(lanes: readonly OwnedLane[]): number | null {
+function lowestMined(lanes: readonly OwnedLane[]) {
   let lowest: number | null = null;
   for (const lane of lanes) {
     for (const { receipt } of lane.mined.values()) {

@@ -44,7 +44,7 @@ interface AskedBlock {
   readonly transactions: Settling[];
 }
 
-function blocksOf(mined: readonly MinedOn[]): readonly AskedBlock[] {
+function blocksOf(mined: readonly MinedOn[]) {
   const blocks = new Map<Hash, AskedBlock>();
   for (const each of mined) {
     const { blockNumber: number, blockHash: hash } = each.receipt;
@@ -146,7 +146,7 @@ export function applyVerdicts(
  * But for its place in the block, by which nothing is decided, and which nodes count each in their own way. Not every node
  * tells the price that was paid: who told none, or told another one than is known now, has not lied about the outcome.
  */
-function difference(stored: Receipt | null, agreed: Receipt): Correction["stored"] | null {
+function difference(stored: Receipt | null, agreed: Receipt) {
   const isTrue =
     stored?.status === agreed.status &&
     stored.gasUsed === agreed.gasUsed &&
