@@ -38,7 +38,7 @@ import { TermOver } from "../lane/term.ts";
 import { decodedNewest, rebuildable, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { type AnotherPayload, signAnother } from "./another-attempt.ts";
-import { changePrice, inWords, standingOffer } from "./change-price.ts";
+import { changePrice, inWords, standingOffer } from "./reprice.ts";
 
 export interface PayloadChange {
   /** `reprice` signs the payload that stands, at another price. */

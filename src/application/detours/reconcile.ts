@@ -1,11 +1,15 @@
 /**
- * Detour: a lane is compared with the chain, every so often and without a reason. What the chain counts beyond our cursor
- * is proved and stepped over; what it counts beyond an open transaction is looked into (stages/5-receipt/external-use.ts); what
- * waits in the pool at our nonces and is not ours is reported; so is a balance that runs low.
+ * Detour: a lane is compared with the chain, regularly and without a reason (`reconcile`). What the chain counts beyond our cursor is
+ * proved and stepped over; what it counts beyond an open transaction is looked into (stages/5-receipt/receipt.ts); transactions in the
+ * pool at our nonces that are not ours are reported, and so is a low balance. After the database's history changed, a lane's nonces in
+ * the database may be older than the network's: the lane gives none and sends nothing until its cursor was compared (`recoverLanes`).
  *
- * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; nothing that is
- * pending is touched. A crash leaves nothing: the next owner compares in its turn.
+ * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; for `recoverLanes` also that
+ * the lane is reconciled in this epoch of the feed. Nothing that is pending is touched. Invariant I3. A crash leaves the lane as it was:
+ * the next owner compares in its turn.
  */
+
+import { judgeCount } from "../../domain/chain/counts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { batchFailed, countReported } from "../../domain/pace/count-events.ts";
 import { compared } from "../../domain/pace/lane-pace.ts";
@@ -14,6 +18,7 @@ import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { trustedOnSight } from "../chain/trust.ts";
 import type { WorkPorts } from "../chain/work-ports.ts";
+import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
@@ -149,4 +154,49 @@ async function watchBalance(ports: WorkPorts, context: ChainContext, lane: Owned
   const isLow = threshold !== null && balance < threshold;
   if (isLow) context.standing.raise({ severity: "WARNING", ...low, message: `${holds}, less than ${threshold}` });
   else context.standing.resolve(low, holds);
+}
+
+type RecoverPorts = Pick<WorkPorts, "telemetry" | "chains">;
+
+/** After a failover all lanes ask at once; the chain is not to feel it. */
+const AT_ONCE = 32;
+const ANEW = { atMostMs: 0 };
+
+/** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
+export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
+  const owing = lanes.filter((lane) => !lane.ledger.reconciled);
+  await sideBySide(owing, AT_ONCE, (lane) => recoverLane(ports, lane).catch(() => undefined));
+}
+
+async function recoverLane(ports: RecoverPorts, lane: OwnedLane) {
+  const context = ports.chains.get(lane.lane.chainId);
+  if (context === undefined) return;
+  const floor = await lane.term.during(provenFloor(context, lane));
+  if (floor === null) return;
+  const from = lane.cursor;
+  const { cursor, suspendedBy } = await lane.term.write({ kind: "reconcile", floor });
+  const { token } = lane.fence;
+  ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
+  // That all wait was told when the epoch began; here, those that somebody may miss.
+  if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports, lane);
+  lane.signing?.kick();
+  lane.broadcasting?.kick();
+}
+
+/** Null: the endpoints do not agree on a count above the cursor yet, or one that is up has not come so far. */
+async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) {
+  const { signer } = lane.lane;
+  const [latest, pending] = await Promise.all([counts.mined(signer, ANEW), counts.pending(signer, ANEW)]);
+  if (Math.max(latest.count, pending.count) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;
+  await counts.nextPoll();
+  const again = await counts.pending(signer, ANEW);
+  const answers = await counts.everywhere(signer, follower.head?.number ?? 0);
+  if (judgeCount(latest.count, answers).kind !== "proved") return null;
+  // A pending count may fall: what was pending was dropped. What stands in both readings is there.
+  return Math.max(latest.count, Math.min(pending.count, again.count));
+}
+
+function alertWaiting({ telemetry }: RecoverPorts, { lane }: OwnedLane) {
+  const message = `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`;
+  telemetry.emit({ type: "alert", severity: "CRITICAL", code: "LANE_AWAITS_OPERATOR", message, lane });
 }

@@ -31,7 +31,7 @@ function misname(entry: WorldNode, { hash, does }: { readonly hash: Hash; readon
 const create = (entry: WorldNode) => world.settle(entry.node.api.create(transfer({ signer: SIGNER })));
 const rowOf = (txId: string) => world.rows().find((row) => row.txId === txId);
 
-// protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/external-use.ts
+// protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
 it("a signing node that names a wrong hash: what it made at our nonce, saying what ours says, is ours", async () => {
   const entry = await open({ staleReceiptTimeoutMs: 5_000 });
   misname(entry, { hash: NOBODYS, does: true });

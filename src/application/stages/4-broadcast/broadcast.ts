@@ -7,7 +7,7 @@
  * (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the deadline or a hand-over), I7 (an unknown answer
  * decides nothing; the send is repeated, with back-off).
  * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node
- * answers with "already known". What a node may have signed unseen is looked for first (gray-zone.ts).
+ * answers with "already known". What a node may have signed unseen is looked for first (note-answer.ts).
  */
 import { isStarted, isTaken, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
@@ -24,8 +24,7 @@ import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
-import { isOutOfSight, loseSight } from "./gray-zone.ts";
-import { type Answered, note, planAnswer } from "./note-answer.ts";
+import { type Answered, isOutOfSight, loseSight, note, planAnswer } from "./note-answer.ts";
 
 const AT_ONCE = 100;
 

@@ -16,7 +16,7 @@ import { sideBySide } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { withOwnContract } from "../../lane/own-contract.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { saysTheSame } from "../5-receipt/external-use.ts";
+import { saysTheSame } from "../5-receipt/receipt.ts";
 import type { Correction } from "../7-complete/complete.ts";
 
 /** By the hash of what was mined. What has none is decided in no way. */
