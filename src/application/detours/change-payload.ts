@@ -11,17 +11,11 @@ import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { bounded, refuseOverCeiling } from "../../domain/fees/ceilings.ts";
 import { withMargin } from "../../domain/fees/gas.ts";
-import { leastInPlaceOf, type Offer, reaches } from "../../domain/fees/replacement.ts";
+import { leastInPlaceOf, reaches } from "../../domain/fees/replacement.ts";
 import type { Address } from "../../domain/lane.ts";
 import { attemptToSend, isSendable, repricedKind } from "../../domain/transaction/attempts.ts";
 import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
-import type {
-  Attempt,
-  Payload,
-  PreparedIntent,
-  Receipt,
-  UnsignedTransaction,
-} from "../../domain/transaction/transaction.ts";
+import type { Attempt, Payload, Receipt, UnsignedTransaction } from "../../domain/transaction/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transaction/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
@@ -30,10 +24,11 @@ import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow } from "../lane/limits.ts";
-import { type OwnedLane, queued } from "../lane/owned-lane.ts";
+import { queued } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { decodedNewest, rebuildable, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
@@ -61,57 +56,54 @@ export interface PayloadChange {
 /** "movedOn": it is being sent. Look at it anew; it may even be done. */
 export type ChangeFate = "done" | "movedOn";
 
-interface TrackedWork {
-  readonly lane: OwnedLane;
+interface TrackedWork extends LaneWork {
   readonly tx: Tracked;
   readonly change: PayloadChange;
 }
 
-/** For a transaction that has been signed. Throws CONFLICT where it was mined meanwhile. */
-export async function changeTracked(ports: LanePorts, context: ChainContext, work: TrackedWork): Promise<ChangeFate> {
-  const { lane, tx, change } = work;
+/** For a transaction that has been signed. Throws CONFLICT if it was mined meanwhile. */
+export async function changeTracked(work: TrackedWork): Promise<ChangeFate> {
+  const { ports, context, lane, tx, change } = work;
   refuseMined(tx);
   if (tx.pace.inHand) return "movedOn";
   const over = tx.attempts.length;
-  const payload = await lane.term.during(askingChain(() => anotherPayload(ports, context, work)));
+  const payload = await lane.term.during(askingChain(anotherPayload(work)));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
   const { thenStuck = false } = change;
-  const about = judgedAs(change);
   const privately = context.chain.privateEndpoints.length > 0;
-  const another = { ...payload, over, about, privately, thenStuck, ...decided(change) } as const;
-  const fate = await signing(() => signAnother(ports, lane, tx, another));
+  const another = { ...payload, over, about: judgedAs(change), privately, thenStuck, ...decided(change) } as const;
+  const fate = await signing(signAnother(ports, lane, tx, another));
   if (typeof fate !== "string") throw forbiddenBy(fate);
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
 
-/** For one that waits to be signed: signing stands still until the change is durable and the lane is read again. */
-export async function changeQueued(
-  ports: LanePorts,
-  context: ChainContext,
-  work: { readonly lane: OwnedLane; readonly record: TransactionRecord; readonly change: PayloadChange },
-): Promise<ChangeFate> {
-  const { lane, record, change } = work;
-  if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
-  if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
-  const asked = askingChain(() => queuedPayload(context, lane, record, change));
-  const { payload, gas, gasCost } = await lane.term.during(asked);
+interface QueuedWork extends LaneWork {
+  readonly record: TransactionRecord;
+  readonly change: PayloadChange;
+}
+
+/** For a transaction that waits to be signed: nothing is signed until the change is durable and the lane is read again. */
+export async function changeQueued(work: QueuedWork): Promise<ChangeFate> {
+  const { ports, lane, record, change } = work;
+  const { txId } = record;
+  if (change.kind === "reprice") throw conflict(txId, "is not signed yet: it is priced when its turn comes");
+  if (change.signed !== undefined) throw conflict(txId, "is not signed yet: give a payload, and it is signed");
+  const { payload, gas, gasCost } = await lane.term.during(askingChain(queuedPayload(work)));
   const { to, data, value } = payload;
-  const about = judgedAs(change);
-  const spends = { to, data, value, gasCost, about } as const;
-  const forbidden = await forbiddenNow(ports, lane, { txId: record.txId, spends });
+  const spends = { to, data, value, gasCost, about: judgedAs(change) } as const;
+  const forbidden = await forbiddenNow(ports, lane, { txId, spends });
   if (forbidden !== null) throw forbiddenBy(forbidden);
   lane.count("amending", 1);
   try {
     if (lane.signing !== null) await lane.term.during(lane.signing.settled());
-    if (lane.find(record.txId) !== null) return "movedOn";
-    const amended = { kind: change.kind, payload, gas };
+    if (lane.find(txId) !== null) return "movedOn";
     const tx = queued({ ...record, nonce: record.nonce as number });
-    const planned = plan(tx, "amend", { change: amended, spends, ...decided(change) });
-    await commitPlanned(ports, lane, [planned]);
+    const amended = { kind: change.kind, payload, gas };
+    await commitPlanned(ports, lane, [plan(tx, "amend", { change: amended, spends, ...decided(change) })]);
     // A row at hand, or on its way here from an allocation, still has the payload from before.
-    lane.term.readAgain(`${record.txId} is to be signed with another payload`);
+    lane.term.readAgain(`${txId} is to be signed with another payload`);
     return "done";
   } finally {
     lane.count("amending", -1);
@@ -129,19 +121,19 @@ function decided({ reason, decision, expires }: PayloadChange) {
   return defined({ reason, decision, expires });
 }
 
-async function askingChain<T>(work: () => Promise<T>) {
+async function askingChain<T>(work: Promise<T>) {
   try {
-    return await work();
+    return await work;
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
     throw unavailable("the chain does not answer, so nothing could be priced; nothing was changed", error);
   }
 }
 
-/** A signer may have a word of its own: for good, or until it is asked again. */
-async function signing<T>(work: () => Promise<T>) {
+/** A signer may refuse for good, or be away until it is asked again. */
+async function signing<T>(work: Promise<T>) {
   try {
-    return await work();
+    return await work;
   } catch (error) {
     if (error instanceof TermOver) throw error;
     if (error instanceof SigningRefused) {
@@ -152,12 +144,8 @@ async function signing<T>(work: () => Promise<T>) {
   }
 }
 
-async function queuedPayload(
-  context: ChainContext,
-  lane: OwnedLane,
-  record: TransactionRecord,
-  change: PayloadChange,
-): Promise<Pick<PreparedIntent, "payload" | "gas" | "gasCost">> {
+async function queuedPayload(work: QueuedWork) {
+  const { context, lane, record, change } = work;
   const { signer } = lane.lane;
   if (change.kind !== "replace" || change.payload === undefined) {
     const gas = await gasOfNothing(context, signer);
@@ -165,8 +153,7 @@ async function queuedPayload(
     const { fees } = await context.price(change.fees, { gas, value: 0n });
     return { payload: { ...nothing(signer), ...change.fees }, gas, gasCost: gas * feeCap(fees) };
   }
-  const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
-  return prepared(context, lane, { ...change, payload: change.payload }, behindPending);
+  return prepared(work, change.payload, lane.cursor === null || record.nonce !== lane.headOfLine());
 }
 
 /** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
@@ -194,21 +181,17 @@ export async function gasOfNothing(context: ChainContext, signer: Address): Prom
   return isConfirmed ? withMargin(gas, { to, data }, context.gasLimits.most?.gas ?? null) : TRANSFER_GAS;
 }
 
-function prepared(
-  context: ChainContext,
-  { lane }: OwnedLane,
-  { payload, allowNoCode }: Pick<Required<PayloadChange>, "payload"> & Pick<PayloadChange, "allowNoCode">,
-  behindPending: boolean,
-) {
+function prepared({ context, lane, change }: TrackedWork | QueuedWork, payload: Payload, behindPending: boolean) {
   const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
-  const allowed = allowNoCode === true ? ({ allowNoCode } as const) : {};
-  return prepare(context, { ...unnamed, ...allowed, lane, payload }, { behindPending, laneKnown: true });
+  const allowed = change.allowNoCode === true ? { allowNoCode: true as const } : {};
+  const intent = { ...unnamed, ...allowed, lane: lane.lane, payload };
+  return prepare(context, intent, { behindPending, laneKnown: true });
 }
 
 type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed" | "blobCost">;
 
-async function anotherPayload(ports: LanePorts, context: ChainContext, work: TrackedWork): Promise<Unsigned> {
-  const { lane, tx, change } = work;
+async function anotherPayload(work: TrackedWork): Promise<Unsigned> {
+  const { ports, context, lane, tx, change } = work;
   if (change.signed !== undefined) {
     const { rawTransaction, txHash } = change.signed;
     refuseImpossibleGas(context, change.signed.unsigned);
@@ -222,17 +205,15 @@ async function anotherPayload(ports: LanePorts, context: ChainContext, work: Tra
   }
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
-    const behindPending = tx.nonce !== lane.headOfLine();
-    const { gas } = await prepared(context, lane, { ...change, payload: change.payload }, behindPending);
-    return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
+    const { gas } = await prepared(work, change.payload, tx.nonce !== lane.headOfLine());
+    return finished(work, "replace", { to, data, value, accessList, gas });
   }
   if (change.kind === "cancel" || change.kind === "placeholder") {
     const { signer } = lane.lane;
-    const content = { ...nothing(signer), accessList: [], gas: await gasOfNothing(context, signer) };
-    return finished(context, { ...work, kind: change.kind, content });
+    const gas = await gasOfNothing(context, signer);
+    return finished(work, change.kind, { ...nothing(signer), accessList: [], gas });
   }
-  const content = await standingContent(ports, tx);
-  return finished(context, { ...work, kind: repricedKind(tx.attempts), content });
+  return finished(work, repricedKind(tx.attempts), await standingContent(ports, tx));
 }
 
 /** What blobs may cost counts like gas. */
@@ -240,40 +221,27 @@ export function blobCost({ blobGas = 0n, blobFeeCap = 0n }: DecodedTransaction):
   return blobGas * blobFeeCap;
 }
 
-/** Bytes that no pool takes in the place of what stands would only keep that from being sent again. */
-async function refuseTooLittle(ports: LanePorts, tx: Tracked, signed: DecodedTransaction) {
-  const least = leastInPlaceOf(await offerThatStands(ports, tx));
-  const { unsigned, blobFeeCap } = signed;
-  if (reaches({ fees: unsigned.fees, ...(blobFeeCap === undefined ? {} : { blobFeeCap }) }, least)) return;
+/** Bytes that no pool takes in the place of the newest ones would only keep those from being sent again. */
+async function refuseTooLittle(ports: LanePorts, tx: Tracked, { unsigned: { fees }, blobFeeCap }: DecodedTransaction) {
+  const standing = { fees: standingOffer(tx), blobFeeCap: (await decodedNewest(ports, tx))?.blobFeeCap };
+  const least = leastInPlaceOf(defined(standing));
+  if (reaches(defined({ fees, blobFeeCap }), least)) return;
   const blobs = least.blobFeeCap === undefined ? "" : `, with blobs, and maxFeePerBlobGas ${least.blobFeeCap}`;
   throw invalid("rawTransaction", `does not replace what stands: nodes take ${inWords(least.fees)}${blobs}, or more`);
 }
 
-async function offerThatStands(ports: LanePorts, tx: Tracked): Promise<Offer> {
-  const fees = standingOffer(tx);
-  const blobFeeCap = (await decodedNewest(ports, tx))?.blobFeeCap;
-  return blobFeeCap === undefined ? { fees } : { fees, blobFeeCap };
-}
-
 type Content = Pick<UnsignedTransaction, "to" | "data" | "value" | "gas" | "accessList">;
 
-async function finished(
-  context: ChainContext,
-  work: TrackedWork & { readonly kind: Unsigned["kind"]; readonly content: Content },
-): Promise<Unsigned> {
-  const { lane, tx, kind, content } = work;
-  const { to, data, value, gas, accessList } = content;
-  const { change } = work;
+async function finished({ context, lane, tx, change }: TrackedWork, kind: Unsigned["kind"], content: Content) {
+  const { gas, value, accessList } = content;
   const unattended = change.expires === true;
   const fees = await changePrice(context, tx, { wishes: change.fees, costs: { gas, value }, unattended });
-  const { chainId } = lane.lane;
-  const carried = envelopeFor(fees, accessList);
-  const unsigned = { chainId, nonce: tx.nonce, to, data, value, gas, accessList, fees: carried };
-  return { kind, unsigned: bounded(context.ceilings, unsigned) };
+  const named = { chainId: lane.lane.chainId, nonce: tx.nonce, fees: envelopeFor(fees, accessList) };
+  return { kind, unsigned: bounded(context.ceilings, { ...content, ...named }) };
 }
 
 /** What stands now, as it was signed. */
-async function standingContent(ports: LanePorts, tx: Tracked): Promise<Content> {
+async function standingContent(ports: LanePorts, tx: Tracked) {
   const decoded = await decodedNewest(ports, tx);
   if (decoded === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
   const content = rebuildable(decoded);

@@ -112,15 +112,9 @@ async function tendBlocking(work: LaneWork, hole: Hole) {
     if (fate === "limited") await stickHead(work, hole, `; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)`);
   } else if (heals(work)) {
     const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
-    await place(work, hole, { decision });
+    const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;
+    await placeHolder({ ...work, hole, reason, decision });
   } else await stickHead(work, hole);
-}
-
-type Placing = Pick<Parameters<typeof placeHolder>[2], "decision" | "mostPerHour">;
-
-function place({ ports, context, lane }: LaneWork, hole: Hole, placing: Placing, why = "") {
-  const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}${why}`;
-  return placeHolder(ports, context, { lane, hole, reason, ...placing });
 }
 
 /** A policy may forbid what closing a nonce costs, or the signer refuse to sign it: then the nonce is reported, as if none may be closed. */
@@ -236,7 +230,7 @@ function tendRefused(work: LaneWork): Working {
 }
 
 async function repairEach(work: LaneWork, refused: readonly Tracked[]) {
-  const { ports, context, lane } = work;
+  const { ports, lane } = work;
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
     const change = { kind: "cancel", fees: {}, reason, decision: CANCELLED } as const;
@@ -245,7 +239,7 @@ async function repairEach(work: LaneWork, refused: readonly Tracked[]) {
     };
     if (!heals(work)) await blocked(reason);
     else {
-      const cancelling = changeTracked(ports, context, { lane, tx, change });
+      const cancelling = changeTracked({ ...work, tx, change });
       await unlessForbidden(cancelling, (why) => blocked(`${reason}; ${why}`));
     }
   }
@@ -326,8 +320,8 @@ async function repairExpired(work: LaneWork, hole: Hole, { owner, ttlMs }: NonNu
   const { maxReservationRepairs: mostPerHour } = context.settings;
   const audit = { policy: "expiredReservations", action: "PLACEHOLDER", reservationId: hole.reservationId, owner };
   const decision = { actor: "policy", audit };
-  const why = ", and no transaction of its caller's was found";
-  if ((await place(work, hole, { decision, mostPerHour }, why)) !== "limited") return "repaired";
+  const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}, and no transaction of its caller's was found`;
+  if ((await placeHolder({ ...work, hole, reason, decision, mostPerHour })) !== "limited") return "repaired";
   happened(lane, repairsLimited, nowMs + LIMITED_FOR_MS);
   return "limited";
 }

@@ -9,6 +9,7 @@
  * competes with a placeholder on chain, and the transaction reports whichever is mined. A crash before the commit leaves the
  * reservation or the hole; after it, a claimed attempt that the next owner sends.
  */
+import { defined } from "../../domain/defined.ts";
 import { forbiddenBy } from "../../domain/errors.ts";
 import { bounded } from "../../domain/fees/ceilings.ts";
 import { boundTransaction } from "../../domain/ledger/index.ts";
@@ -20,9 +21,8 @@ import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import type { PreparedIntent } from "../../domain/transaction/transaction.ts";
 import type { Decision, OutcomeOf, SettleFate, Unfenced } from "../../ports/lane-store.ts";
 import { SigningRefused } from "../../ports/signer.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
 import { holdAtCeiling } from "../lane/hold.ts";
-import type { LanePorts } from "../lane/lane-ports.ts";
 import { type LaneWriterPorts, reportMove } from "../lane/lane-writer.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -30,45 +30,46 @@ import { Tracked } from "../lane/tracked.ts";
 import { signOne } from "./another-attempt.ts";
 import { gasOfNothing, nothing } from "./change-payload.ts";
 
-interface Placing {
-  readonly lane: OwnedLane;
+interface Placing extends LaneWork {
   readonly hole: Hole;
   readonly reason: string;
   readonly decision: Decision;
-  /** Of placeholders that nobody decided: no more than so many for expired reservations of a lane. */
+  /** For placeholders that nobody decided: the most that a lane fills for expired reservations. */
   readonly mostPerHour?: number;
 }
 
-/** "conflict": the nonce is no hole any more. Throws FORBIDDEN where the signer's policy does not allow what it costs. */
-export async function placeHolder(ports: LanePorts, context: ChainContext, placing: Placing): Promise<SettleFate> {
-  const { lane, hole } = placing;
+/** "conflict": the nonce is no hole any more. Throws FORBIDDEN if the signer's policy does not allow what it costs. */
+export async function placeHolder({ ports, context, lane, hole, ...placing }: Placing): Promise<SettleFate> {
   const { signer, chainId } = lane.lane;
+  const { nonce, why, reservationId } = hole;
   const payload = nothing(signer);
-  const { to, data, value } = payload;
   const gas = await lane.term.during(gasOfNothing(context, signer));
-  const { fees, reached } = await lane.term.during(context.price({}, { gas, value }));
-  const nonce = hole.nonce;
-  const unsigned = bounded(context.ceilings, { chainId, nonce, to, data, value, gas, fees, accessList: [] });
+  const { fees, reached } = await lane.term.during(context.price({}, { gas, value: payload.value }));
+  const unsigned = bounded(context.ceilings, { ...payload, chainId, nonce, gas, fees, accessList: [] });
   // Whoever let its reservation expire pays for what closes its nonce.
   const owner = hole.expired?.owner ?? null;
   const spends = spendingOf(unsigned, "placeholder");
   const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
   if (refused !== null) throw forbiddenBy(refused);
   const made = await signOne(ports, lane, { ...unsigned, because: "placeholder" }).catch(asForbidden);
-  const metadata = { placeholder: hole.why };
   const txId = ports.entropy.uuid();
   const intent: PreparedIntent = {
-    ...{ txId, lane: lane.lane, requestId: null, owner, payload },
-    ...{ fingerprint: fingerprint(payload), metadata, gas, gasCost: gas * feeCap(fees) },
+    ...{ txId, lane: lane.lane, requestId: null, owner, payload, metadata: { placeholder: why } },
+    ...{ fingerprint: fingerprint(payload), gas, gasCost: gas * feeCap(fees) },
   };
   const first = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
   const attempt = routed(first, context.chain.privateEndpoints.length > 0);
-  const { fate, forbidden } = await bind(ports, lane, { ...bindingOf(placing), intent, attempt });
+  const { reason, decision, mostPerHour } = placing;
+  const isReserved = why === "expired" && reservationId !== null;
+  const ending = isReserved
+    ? { reservation: defined({ reservationId, becomes: "EXPIRED" as const, mostPerHour }) }
+    : {};
+  const { fate, forbidden } = await bind(ports, lane, { nonce, reason, decision, ...ending, intent, attempt });
   if (forbidden !== undefined) throw forbiddenBy(forbidden);
   if (fate !== "settled") return fate;
   const tx = lane.find(txId);
   if (reached !== null && tx !== null) holdAtCeiling(ports, lane, tx, reached);
-  const message = `a placeholder takes nonce ${hole.nonce} of ${signer}: ${hole.detail}`;
+  const message = `a placeholder takes nonce ${nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
   return fate;
 }
@@ -77,14 +78,6 @@ export async function placeHolder(ports: LanePorts, context: ChainContext, placi
 function asForbidden(error: unknown): never {
   if (!(error instanceof SigningRefused)) throw error;
   throw forbiddenBy({ rule: "signer", detail: `the signer refused it: ${error.message}` });
-}
-
-function bindingOf({ hole, reason, decision, mostPerHour }: Placing): Omit<Binding, "intent" | "attempt"> {
-  const { nonce, why, reservationId } = hole;
-  const base = { nonce, reason, decision };
-  if (why !== "expired" || reservationId === null) return base;
-  const limit = mostPerHour === undefined ? {} : { mostPerHour };
-  return { ...base, reservation: { reservationId, becomes: "EXPIRED", ...limit } };
 }
 
 export type Binding = Omit<Unfenced<"bind">, "kind">;

@@ -13,10 +13,9 @@ import { repricedKind, sendableAttempts } from "../../domain/transaction/attempt
 import { isFullyPriced, NO_MARKET, priceFirstAttempt } from "../../domain/transaction/fees.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import type { LanePorts } from "../lane/lane-ports.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
-import { type OwnedLane, queued } from "../lane/owned-lane.ts";
+import { queued } from "../lane/owned-lane.ts";
 import { quietly, unlessOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
 import type { Verdict } from "../requests/order.ts";
@@ -32,89 +31,75 @@ import {
 } from "./change-payload.ts";
 import { placeHolder } from "./placeholder.ts";
 
-export interface Resolution {
-  readonly lane: OwnedLane;
+interface Resolution extends LaneWork {
   readonly record: TransactionRecord;
-  /** Null where it waits to be signed. */
+  /** Null: it waits to be signed. */
   readonly tx: Tracked | null;
   readonly verdict: Verdict;
   readonly reason: string;
   readonly decision: Decision;
 }
 
-/** "repeated": what was decided has been done before. "movedOn": look at it anew. */
+/** "repeated": the decision was carried out before. "movedOn": look at the transaction anew. */
 export type ResolutionFate = "applied" | "repeated" | "movedOn";
 
-/** Where the term ended, look at it anew: what was committed as it ended is found then. */
+/** If the term ended, look at it anew: what was committed as it ended is found then. */
 export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
   return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
 }
 
-export async function resolveStuck(
-  ports: LanePorts,
-  context: ChainContext,
-  resolution: Resolution,
-): Promise<ResolutionFate> {
-  const { lane, record, tx, verdict } = resolution;
+export async function resolveStuck(resolution: Resolution): Promise<ResolutionFate> {
+  const { ports, lane, tx, verdict } = resolution;
   if (tx !== null) refuseMined(tx);
-  if (verdict.action === "NOOP") return decideOnly(ports, resolution);
+  if (verdict.action === "NOOP") return decideOnly(resolution);
   const hole = verdict.action === "PLACEHOLDER" && tx !== null ? lane.holeBelow(tx.nonce) : null;
   refuseAnotherNonce(resolution, hole);
-  if (hole !== null && tx !== null) return fillBelow(ports, context, { ...resolution, tx, hole });
-  const change = await lane.term.during(changeOf(ports, resolution));
-  if (tx === null) {
-    const fate = await changeQueued(ports, context, { lane, record, change });
-    return fate === "done" ? "applied" : "movedOn";
-  }
-  if (await lane.term.during(isDone(ports, context, tx, change))) return "repeated";
-  if ((await changeTracked(ports, context, { lane, tx, change })) === "movedOn") return "movedOn";
+  if (hole !== null && tx !== null) return fillBelow(resolution, tx, hole);
+  const change = await lane.term.during(changeOf(resolution));
+  if (tx === null) return (await changeQueued({ ...resolution, change })) === "done" ? "applied" : "movedOn";
+  if (await lane.term.during(isDone(resolution, tx, change))) return "repeated";
+  if ((await changeTracked({ ...resolution, tx, change })) === "movedOn") return "movedOn";
   if (tx.status.state === "STUCK") ports.feedGrew();
   return "applied";
 }
 
-/** Filled or moved meanwhile: the same order would use up the nonce of a transaction that nobody meant to give up. */
+/** Filled or moved meanwhile: the same decision would use up the nonce of a transaction that nobody meant to give up. */
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;
   throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
 }
 
-/** What it waits for is a nonce below it that nothing holds: that one is filled, and its own payload stays. */
-async function fillBelow(
-  ports: LanePorts,
-  context: ChainContext,
-  work: Resolution & { readonly tx: Tracked; readonly hole: Hole },
-): Promise<ResolutionFate> {
-  const { lane, tx, hole, reason, decision } = work;
-  if ((await placeHolder(ports, context, work)) !== "settled") {
+/** The transaction waits for a nonce below it that nothing holds: that one is filled, and its own payload stays. */
+async function fillBelow(work: Resolution, tx: Tracked, hole: Hole) {
+  if ((await placeHolder({ ...work, hole })) !== "settled") {
     throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
   }
-  // Done, and kept there who decided it, also where it cannot be noted here: looked at anew, with no hole below it any
-  // more, the same decision would be for the transaction's own nonce.
-  const { actor, audit } = decision;
+  const { ports, lane, reason } = work;
+  const { actor, audit } = work.decision;
+  // The placeholder keeps who decided it, also if it cannot be noted here: looked at anew, with no hole below it any more, the same
+  // decision would be for the transaction's own nonce.
   await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision: { actor, audit } })]));
-  return "applied";
+  return "applied" as const;
 }
 
-/** Nothing is signed; but who said what is kept, and where it is said so the state follows. */
-async function decideOnly(ports: LanePorts, resolution: Resolution): Promise<ResolutionFate> {
-  const { lane, record, tx, verdict, reason, decision } = resolution;
+/** Signs nothing. The decision is kept, and the state follows if the verdict names one. */
+async function decideOnly({ ports, lane, record, tx, verdict, reason, decision }: Resolution) {
   const decided = { reason, decision };
   if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
     await commitPlanned(ports, lane, [plan(tx, "stick", { ...decided, lastError: reason })]);
     ports.feedGrew();
-    return "applied";
+    return "applied" as const;
   }
   const moved = tx ?? queued({ ...record, nonce: record.nonce as number });
   const leaves = moved.status.state === "STUCK" && verdict.afterwards === "track";
   await commitPlanned(ports, lane, [plan(moved, leaves ? "unstick" : "decide", decided)]);
-  return "applied";
+  return "applied" as const;
 }
 
 const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace" } as const;
 
-async function changeOf(ports: LanePorts, resolution: Resolution): Promise<PayloadChange> {
-  const { verdict, reason, decision, record, lane } = resolution;
+async function changeOf({ ports, verdict, reason, decision, record, lane }: Resolution): Promise<PayloadChange> {
   const { action, payload, allowNoCode, fees, rawTransaction, afterwards } = verdict;
   const common = { fees, reason, decision, allowNoCode, thenStuck: afterwards === "stuck" };
   if (rawTransaction !== undefined) {
@@ -130,7 +115,7 @@ async function changeOf(ports: LanePorts, resolution: Resolution): Promise<Paylo
 }
 
 /** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
-async function isDone(ports: LanePorts, context: ChainContext, tx: Tracked, change: PayloadChange) {
+async function isDone({ ports, context }: LaneWork, tx: Tracked, change: PayloadChange) {
   const standing = repricedKind(tx.attempts);
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);
   if (change.kind === "cancel" || change.kind === "placeholder")

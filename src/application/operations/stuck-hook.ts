@@ -165,7 +165,7 @@ export class HookRunner {
     }
     if (this.isOldNews(consultation, ruling)) return "repeated";
     try {
-      return await resolveStuck(this.ports, context, { lane, record, tx, ...ruling });
+      return await resolveStuck({ ports: this.ports, context, lane, record, tx, ...ruling });
     } catch (error) {
       if (error instanceof TermOver) throw error;
       this.report(lane, record, { action, result: "refused", reason: messageOf(error) });

@@ -181,10 +181,10 @@ async function changePayload(
 ): Promise<Fate> {
   const { reason, decision, fees, payload, allowNoCode } = instruction;
   const change = { kind, reason, decision, fees, allowNoCode, ...(payload === undefined ? {} : { payload }) };
-  if (tx === null) return changeQueued(ports, context, { lane, record, change });
+  if (tx === null) return changeQueued({ ports, context, lane, record, change });
   refuseMined(tx);
   if (await lane.term.during(standsAlready(ports, tx, change))) return "done";
-  return changeTracked(ports, context, { lane, tx, change });
+  return changeTracked({ ports, context, lane, tx, change });
 }
 
 /** Sends the stored bytes now. What was STUCK is tracked like any other again. */
@@ -219,7 +219,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
   // An operator who says that nothing is to be done has seen to it: STUCK is over.
   const isSeenTo = verdict.action === "NOOP" && verdict.afterwards === undefined;
   const settledVerdict = isSeenTo ? { ...verdict, afterwards: "track" as const } : verdict;
-  const fate = await resolveStuck(ports, context, { lane, record, tx, verdict: settledVerdict, reason, decision });
+  const fate = await resolveStuck({ ports, context, lane, record, tx, verdict: settledVerdict, reason, decision });
   if (fate !== "movedOn") ports.hook.report(lane, record, { action: verdict.action, result: fate, reason });
   return fate === "movedOn" ? "movedOn" : "done";
 }
