@@ -7,18 +7,17 @@
  * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of what can never be allocated.
  * Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
  */
-import { judgeRefusal, stillUnconfirmed, type UnconfirmedRefusal } from "../../domain/chain/unconfirmed-refusal.ts";
+import { judgeRefusal, stillUnconfirmed } from "../../domain/chain/unconfirmed-refusal.ts";
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { spentRequestId } from "../../domain/keys/principal.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
 import { problemFrom } from "../../domain/text/refusal.ts";
-import { type Heard, type Prospect, unlessSilent } from "../../ports/chain.ts";
+import { unlessSilent } from "../../ports/chain.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, NewTransaction } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { WorkPorts } from "../chain/work-ports.ts";
+import type { LaneWork, WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { answerOwned, answerWith, type Result, unstorable } from "../stages/1-create/answer-existing.ts";
@@ -133,6 +132,7 @@ export class Intake {
  */
 async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  const work = { ports, context, lane };
   const prepared: NewTransaction[] = [];
   const fates: IntakeFate[] = [];
   let waits = false;
@@ -145,7 +145,7 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
     // It was refused with nothing before it: those that are sent meanwhile come after it.
     const isFirst = lane.refusals.of(row.intakeId) !== null;
     const behindPending = !isFirst && (prepared.length > 0 || lane.hasUnmined());
-    const result = await lane.term.during(prepareRow(ports, lane, row, behindPending));
+    const result = await lane.term.during(prepareRow(work, row, behindPending));
     if (result === "unconfirmed") continue;
     if (typeof result === "string") {
       waits = true;
@@ -159,7 +159,10 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
     const outcome = await allocate(ports, context, lane, prepared);
     fates.push(...outcome.flatMap((fate, index) => duplicateFate(fate, prepared[index] as NewTransaction)));
   }
-  await settle(ports, lane, fates);
+  if (fates.length > 0) {
+    await lane.term.write({ kind: "settleIntake", fates });
+    ports.feedGrew();
+  }
   return !waits;
 }
 
@@ -185,14 +188,11 @@ function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: Int
   return isOver === true && intent.validUntil !== undefined ? lapsed(waiting, intent.validUntil) : null;
 }
 
-async function prepareRow(
-  ports: WorkPorts,
-  lane: OwnedLane,
-  row: IntakeRow,
-  behindPending: boolean,
-): Promise<NewTransaction | IntakeFate | "unavailable" | "dependsOnPending" | "unconfirmed"> {
+type PreparedRow = NewTransaction | IntakeFate | "unavailable" | "dependsOnPending" | "unconfirmed";
+
+async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean): Promise<PreparedRow> {
+  const { context, lane } = work;
   const { intakeId, intent } = row;
-  const context = ports.chains.get(intent.lane.chainId) as ChainContext;
   try {
     const prepared = await prepare(context, intent, { behindPending, laneKnown: lane.cursor !== null });
     lane.refusals.forget(intakeId);
@@ -203,12 +203,11 @@ async function prepareRow(
     const depends = error.extras.dependsOnPending === true;
     // A sender that waits is told so, and decides itself; whoever was told that it is accepted is not.
     if (depends && row.unanswered !== true) return "dependsOnPending";
-    const existing = await existingFate(ports, row);
+    const existing = await existingFate(work, row);
     if (existing !== null) return existing;
     // One endpoint's word is enough for a sender that waits: nothing was accepted yet.
     if (row.unanswered === true) return { ...refusal(intakeId, error), ifUnanswered: true };
-    const isConfirmed = await confirmRefusal(ports, context, lane, { row, reason: error.message });
-    return isConfirmed ? refusal(intakeId, error) : "unconfirmed";
+    return (await confirmRefusal(work, row, error.message)) ? refusal(intakeId, error) : "unconfirmed";
   }
 }
 
@@ -219,7 +218,7 @@ function refusal(intakeId: number, error: FencepostError): Extract<IntakeFate, {
 }
 
 /** Before any refusal the request id is looked up once more: an existing transaction wins. */
-async function existingFate(ports: WorkPorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
+async function existingFate({ ports }: LaneWork, { intakeId, intent }: IntakeRow) {
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((each) => isSpent(each) || (each.txId !== intent.txId && each.state !== "CREATED"));
@@ -244,47 +243,27 @@ function fateBeside(intakeId: number, answer: Result): IntakeFate {
   return { ...refusal(intakeId, answer), event: "refuseReusedRequestId" };
 }
 
-async function settle(ports: WorkPorts, lane: OwnedLane, fates: readonly IntakeFate[]) {
-  if (fates.length === 0) return;
-  await lane.term.write({ kind: "settleIntake", fates });
-  ports.feedGrew();
-}
-
 /**
  * Asks every endpoint that is up, and judges each answer by the rules of a create (domain/chain/unconfirmed-refusal.ts). True: the
  * intent may end. False: it waits, and is looked at again at a later block. What was seen is kept in memory: a new owner begins again.
  */
-async function confirmRefusal(
-  ports: Pick<Ports, "clock" | "telemetry">,
-  context: ChainContext,
-  lane: OwnedLane,
-  { row: { intakeId, intent }, reason }: { readonly row: IntakeRow; readonly reason: string },
-) {
+async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, intent }: IntakeRow, reason: string) {
+  const { txId } = intent;
   const block = context.follower.head?.number ?? 0;
   const answers = await unlessSilent(context.chain.prospects(questionOf(context, intent)), []);
-  const words = answers.map((heard) => wordOf(heard, block, (prospect) => isRefusedBy(context, intent, prospect)));
+  const words = answers.map((heard) => {
+    if (heard.kind === "silent") return "silent";
+    if (heard.answer.head.number < block) return "behind";
+    return isRefusedBy(context, intent, heard.answer) ? "refuses" : "accepts";
+  });
   const seen = lane.refusals.of(intakeId);
-  const verdict = judgeRefusal(words, block, seen);
-  if (verdict === "confirmed") return true;
-  const look = { txId: intent.txId, reason, waitsFor: verdict, since: ports.clock.now(), block };
-  report(ports, lane, look);
-  lane.refusals.note(intakeId, stillUnconfirmed(seen, look));
+  const waitsFor = judgeRefusal(words, block, seen);
+  if (waitsFor === "confirmed") return true;
+  // Once for all of the lane: an endpoint that lies about one transaction lies about many.
+  if (waitsFor === "agreement" && !lane.refusals.all.some((each) => each.waitsFor === waitsFor)) {
+    const message = `one endpoint of chain ${lane.lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
+    ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane: lane.lane, txId });
+  }
+  lane.refusals.note(intakeId, stillUnconfirmed(seen, { txId, reason, waitsFor, since: ports.clock.now(), block }));
   return false;
-}
-
-function wordOf(heard: Heard<Prospect>, block: number, isRefused: (prospect: Prospect) => boolean) {
-  if (heard.kind === "silent") return "silent";
-  if (heard.answer.head.number < block) return "behind";
-  return isRefused(heard.answer) ? "refuses" : "accepts";
-}
-
-/** Once for all of the lane: an endpoint that lies about one transaction lies about many. */
-function report(
-  { telemetry }: Pick<Ports, "telemetry">,
-  { lane, refusals }: OwnedLane,
-  { txId, reason, waitsFor }: Pick<UnconfirmedRefusal, "txId" | "reason" | "waitsFor">,
-) {
-  if (waitsFor !== "agreement" || refusals.all.some((each) => each.waitsFor === waitsFor)) return;
-  const message = `one endpoint of chain ${lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
-  telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane, txId });
 }

@@ -17,7 +17,7 @@ import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { trustedOnSight } from "../chain/trust.ts";
-import type { WorkPorts } from "../chain/work-ports.ts";
+import type { LaneWork, WorkPorts } from "../chain/work-ports.ts";
 import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
@@ -30,9 +30,10 @@ export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: 
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
   const trusted = await trustedOnSight(ports, context, lanes);
-  await Promise.all(
-    lanes.map((lane) => quietly(reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) }))),
-  );
+  const comparing = lanes.map((lane) => {
+    return quietly(reconcileLane({ ports, context, lane }, trusted.has(lane) ? finalized : null));
+  });
+  await Promise.all(comparing);
   tellUncompared(ports, context);
 }
 
@@ -49,20 +50,13 @@ function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }
   standing.raise({ severity: "CRITICAL", code, message, chainId });
 }
 
-interface Turn {
-  readonly lane: OwnedLane;
-  readonly finalized: Promise<Block | null>;
-  readonly trusted: boolean;
-}
-
-async function reconcileLane(ports: WorkPorts, context: ChainContext, { lane, finalized, trusted }: Turn) {
+/** `finalized`: the chain's finalized block; null: the chain is not trusted, and nothing is compared with it. */
+async function reconcileLane(work: LaneWork, finalized: Promise<Block | null> | null) {
+  const { ports, lane } = work;
   let result: ReconcileResult;
   let unanswered: string | null = null;
   try {
-    [result] = await Promise.all([
-      trusted ? compare(ports, context, lane, finalized) : "distrusted",
-      watchBalance(ports, context, lane),
-    ]);
+    [result] = await Promise.all([finalized === null ? "distrusted" : compare(work, finalized), watchBalance(work)]);
   } catch (error) {
     if (!isUnanswered(error)) throw error;
     result = "unavailable";
@@ -76,19 +70,24 @@ function isUnanswered(error: unknown): error is Error {
   return error instanceof ChainUnavailable || (error instanceof FencepostError && error.code === "UNAVAILABLE");
 }
 
-async function compare(ports: WorkPorts, context: ChainContext, lane: OwnedLane, finalized: Turn["finalized"]) {
-  const counts = await lane.term.during(countAll(context, lane, finalized));
-  happened(lane, countReported, counts.latest, lane.cursor);
+async function compare(work: LaneWork, finalized: Promise<Block | null>) {
+  const { ports, context, lane } = work;
+  const { latest, pending } = await lane.term.during(countAll(work, finalized));
+  happened(lane, countReported, latest, lane.cursor);
   await watchPool(context, lane);
-  if (lane.cursor === null) return "agreed";
-  if (counts.pending <= lane.cursor) endForeign(context, lane, "FOREIGN_PENDING");
-  if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
-  if (counts.pending <= lane.cursor) return "agreed";
-  reportDrift(ports, context, lane, { cursor: lane.cursor, pending: counts.pending });
-  return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
+  const { cursor } = lane;
+  if (cursor === null) return "agreed";
+  if (pending <= cursor) endForeign(context, lane, "FOREIGN_PENDING");
+  if (latest > cursor) return alignTo(work);
+  if (pending <= cursor) return "agreed";
+  ports.telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor, chainCount: pending, proved: false });
+  const message = `${pending - cursor} transactions of ${lane.lane.signer} wait in a pool that are not ours`;
+  context.standing.raise({ severity: "WARNING", code: "FOREIGN_PENDING", message, lane: lane.lane });
+  return context.settings.nonceChainQuery === "pending" ? alignTo(work) : "drift";
 }
 
-async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane, finalized: Turn["finalized"]) {
+async function countAll({ context, lane: { lane } }: LaneWork, finalized: Promise<Block | null>) {
+  const { counts, settings } = context;
   const tagged = await finalized;
   const [latest, pending, final] = await Promise.all([
     // Whether the chain can be trusted was decided a moment ago, by a count that serves here too.
@@ -101,7 +100,7 @@ async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane,
 }
 
 /** Proved as for a create, so that creates find it done. Never down. */
-async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane) {
+async function alignTo({ ports, context, lane }: LaneWork) {
   happened(lane, batchFailed);
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";
@@ -109,18 +108,9 @@ async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane)
   return "aligned";
 }
 
-function reportDrift(
-  { telemetry }: WorkPorts,
-  { standing }: ChainContext,
-  { lane }: OwnedLane,
-  { cursor, pending }: { readonly cursor: number; readonly pending: number },
-) {
-  telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount: pending, proved: false });
-  const message = `${pending - cursor} transactions of ${lane.signer} wait in a pool that are not ours`;
-  standing.raise({ severity: "WARNING", code: "FOREIGN_PENDING", message, lane });
-}
+type Foreign = "FOREIGN_PENDING" | "FOREIGN_REPLACEMENT";
 
-function endForeign({ standing }: ChainContext, { lane }: OwnedLane, code: "FOREIGN_PENDING" | "FOREIGN_REPLACEMENT") {
+function endForeign({ standing }: ChainContext, { lane }: OwnedLane, code: Foreign) {
   standing.resolve({ code, lane }, `nothing that is not ours waits in the pool for ${lane.signer} any more`);
 }
 
@@ -144,7 +134,7 @@ async function watchPool(context: ChainContext, lane: OwnedLane) {
   context.standing.raise({ severity: "WARNING", code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
 }
 
-async function watchBalance(ports: WorkPorts, context: ChainContext, lane: OwnedLane) {
+async function watchBalance({ ports, context, lane }: LaneWork) {
   const { alertLowBalanceWei: threshold } = context.settings;
   const { signer, chainId } = lane.lane;
   const balance = await lane.term.during(context.balance(signer));
