@@ -14,78 +14,74 @@ import type { Hash, Hex } from "../../../domain/lane.ts";
 import { bytesRead, claimed, laidDown, scheduled, takenInHand } from "../../../domain/pace/transaction-pace.ts";
 import { at, NEVER } from "../../../domain/pace/when.ts";
 import { isPrivate } from "../../../domain/transaction/attempts.ts";
-import type { Attempt, SignedAttempt, UnsignedTransaction } from "../../../domain/transaction/transaction.ts";
+import type { Attempt, SignedAttempt } from "../../../domain/transaction/transaction.ts";
 import type { MayLeave, NodeSubmission } from "../../../ports/chain.ts";
-import type { StoredPayload } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { LaneWork } from "../../chain/work-ports.ts";
 import type { Working } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
-import { type Answered, isOutOfSight, loseSight, note, planAnswer } from "./note-answer.ts";
+import { type Answered, inWords, isOutOfSight, loseSight, note, planAnswer, toSend } from "./note-answer.ts";
 
 const AT_ONCE = 100;
 
 /** Sends what is due. Returns when nothing is, or nothing may be sent now. */
 export function broadcast(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
-  const due = dueNow(ports, lane);
-  return due.length === 0 ? null : sendDue(ports, context, lane, due);
+  const work = { ports, context, lane };
+  const due = dueNow(work);
+  return due.length === 0 ? null : sendDue(work, due);
 }
 
-function dueNow(ports: LanePorts, lane: OwnedLane) {
+function dueNow({ ports, lane }: LaneWork) {
   return lane.unmined.size === 0 || lane.held ? [] : lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
 }
 
-async function sendDue(ports: LanePorts, context: ChainContext, lane: OwnedLane, first: readonly Tracked[]) {
-  for (let due = first; due.length > 0; due = dueNow(ports, lane)) {
+async function sendDue(work: LaneWork, first: readonly Tracked[]) {
+  for (let due = first; due.length > 0; due = dueNow(work)) {
     for (const tx of due) happened(tx, takenInHand);
     try {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
-      if (!local.every(({ pace }) => pace.claimed)) await claimAgain(ports, { lane, context }, local);
-      await sendLocal(ports, context, lane, local);
-      if (atNode.length > 0) await sendThroughNode(ports, context, lane, atNode);
+      if (!local.every(({ pace }) => pace.claimed)) await claimAgain(work, local);
+      // Private transactions go to private endpoints alone: they never share a request with the others.
+      const hidden = local.filter(({ attempts }) => isPrivate(attempts));
+      await sendAll(work, hidden.length === 0 ? local : local.filter(({ attempts }) => !isPrivate(attempts)));
+      if (hidden.length > 0) await sendAll(work, hidden);
+      for (const tx of atNode) {
+        if (tx.receipt === null && !isHeldBack(tx) && !work.lane.held) await sendThroughNode(work, tx);
+      }
     } finally {
       for (const tx of due) happened(tx, laidDown);
     }
   }
 }
 
-/** Private transactions go to private endpoints alone: they never share a request with the others. */
-async function sendLocal(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
-  const hidden = due.filter(({ attempts }) => isPrivate(attempts));
-  const open = hidden.length === 0 ? due : due.filter(({ attempts }) => !isPrivate(attempts));
-  if (open.length > 0) await sendAll(ports, context, lane, open);
-  if (hidden.length > 0) await sendAll(ports, context, lane, hidden);
-}
-
-async function sendAll(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
+async function sendAll(work: LaneWork, due: readonly Tracked[]) {
   // Mined, withdrawn or held back while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
+  const { ports, context, lane } = work;
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
   const results = await lane.term.send((mayLeave) => {
-    const sends = sendable.map((tx) => ({
-      raw: tx.pace.rawTransaction as Hex,
-      mayLeave: permission(lane, tx, mayLeave),
-    }));
-    return context.chain.submit(sends, {
-      everywhere,
-      privately: sendable.every(({ attempts }) => isPrivate(attempts)),
+    const sends = sendable.map((tx) => {
+      return { raw: tx.pace.rawTransaction as Hex, mayLeave: permission(lane, tx, mayLeave) };
     });
+    const privately = sendable.every(({ attempts }) => isPrivate(attempts));
+    return context.chain.submit(sends, { everywhere, privately });
   });
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
     const result = results[index] as SubmitResult | NotStarted;
     // Its claim stays, unused: it is due as before, as soon as it may leave.
     if (!isStarted(result)) return [];
-    const answered = { lane, tx, result };
-    note(ports, context, answered);
+    const answered = { ports, context, lane, tx, result };
+    note(answered);
     return planAnswer(answered);
   });
-  if (planned.length > 0) void quietly(commitAnswers(ports, lane, planned));
+  if (planned.length > 0) void quietly(commitAnswers(work, planned));
 }
 
 /** A node said that it took these very bytes, and they are due again: it may have dropped them, and would once more. */
@@ -94,8 +90,8 @@ function wasTaken({ acceptedOrdinal, pace }: Tracked) {
 }
 
 /** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */
-async function commitAnswers(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]) {
-  await commitPlanned(ports, lane, planned);
+async function commitAnswers({ ports, lane }: LaneWork, planned: readonly Planned[]) {
+  if (planned.length > 0) await commitPlanned(ports, lane, planned);
   await ports.failpoint("broadcast.committed");
 }
 
@@ -111,18 +107,15 @@ function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
 }
 
 /** Afterwards every one of them may be sent, with its bytes at hand, but for what was held back meanwhile. */
-async function claimAgain(
-  ports: LanePorts,
-  { lane, context }: { readonly lane: OwnedLane; readonly context: ChainContext },
-  transactions: readonly Tracked[],
-) {
+async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
+  const { ports, lane } = work;
   const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
   if (unclaimed.length === 0) return;
   await lane.term.during(fetchBytes(ports, unclaimed));
   const wanted = unclaimed.filter((tx) => !isHeldBack(tx));
   const planned = wanted.map((tx) => {
     const claim = { ordinal: tx.pace.sendOrdinal as number };
-    const due = disclosesNow(ports, context, tx) ? DISCLOSED : {};
+    const due = disclosesNow(work, tx) ? DISCLOSED : {};
     return plan(tx, "resubmit", tx.held ? { claim, ordered: true, ...due } : { claim, ...due });
   });
   await commitPlanned(ports, lane, planned);
@@ -133,25 +126,20 @@ async function claimAgain(
 const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
 
 /** The private endpoints have had it for as long as the settings leave it to them alone. */
-function disclosesNow({ clock }: LanePorts, { settings }: ChainContext, { attempts, firstSentAt }: Tracked) {
-  const { publicAfterMs } = settings;
+function disclosesNow({ ports, context }: LaneWork, { attempts, firstSentAt }: Tracked) {
+  const { publicAfterMs } = context.settings;
   if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
-  return clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
+  return ports.clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
 }
 
-/** What a node signs itself is stored as a payload, and asked for when it is sent. */
-function hasBytes({ attempts, pace }: Tracked) {
-  return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal)?.nodeSigned !== true;
-}
-
-async function fetchBytes(ports: LanePorts, transactions: readonly Tracked[]) {
-  const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && hasBytes(tx));
+/** What a node signs itself is stored as a payload, and read when it is sent. */
+async function fetchBytes({ store }: LanePorts, transactions: readonly Tracked[]) {
+  const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && !isNodeSigned(tx));
   if (missing.length === 0) return;
-  const keys = missing.map((tx) => ({ txId: tx.txId, ordinal: tx.pace.sendOrdinal as number }));
-  const found = await ports.store.loadRawTransactions(keys);
-  missing.forEach((tx, index) => {
-    happened(tx, bytesRead, found[index] ?? null);
-  });
+  const found = await store.loadRawTransactions(
+    missing.map(({ txId, pace }) => ({ txId, ordinal: pace.sendOrdinal as number })),
+  );
+  for (const [index, tx] of missing.entries()) happened(tx, bytesRead, found[index] ?? null);
 }
 
 /** What waits behind a payload that is out of sight looks again after this. */
@@ -165,37 +153,33 @@ function isNodeSigned(tx: Tracked) {
  * The chain node holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: an answer that is lost leaves no hash
  * to look for, and then everything behind it waits.
  */
-async function sendThroughNode(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
-  for (const tx of due) {
-    if (tx.receipt === null && !isHeldBack(tx) && !lane.held) await sendOne(ports, context, lane, tx);
-  }
-}
-
-async function sendOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked) {
+async function sendThroughNode(work: LaneWork, tx: Tracked) {
+  const { ports, context, lane } = work;
   if (isOutOfSight(tx) && tx.pace.answer === null) {
     happened(tx, scheduled, NEVER);
     return;
   }
   if (mayHaveBeenSent(tx)) {
-    return loseSight(ports, lane, tx, "an earlier owner may have had it sent, and knew no hash");
+    return loseSight(work, tx, "an earlier owner may have had it sent, and knew no hash");
   }
   if (isBehind(lane, tx)) {
     happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
     return;
   }
-  await claimAgain(ports, { lane, context }, [tx]);
+  await claimAgain(work, [tx]);
   const [stored] = await lane.term.during(ports.store.loadPayloads([tx.txId]));
   if (stored === undefined || tx.receipt !== null || isHeldBack(tx)) return;
-  const unsigned = unsignedOf(lane, tx, stored);
+  const { signer, chainId } = lane.lane;
+  const { gas, fees } = toSend(tx) as Attempt;
+  const { to, data, value, accessList = [] } = stored.payload;
+  const unsigned = { chainId, nonce: tx.nonce, to, data, value, gas, fees, accessList };
+  const privately = isPrivate(tx.attempts);
   const result = await lane.term.send((mayLeave) =>
-    context.chain.sendUnsigned(lane.lane.signer, unsigned, permission(lane, tx, mayLeave), {
-      privately: isPrivate(tx.attempts),
-    }),
+    context.chain.sendUnsigned(signer, unsigned, permission(lane, tx, mayLeave), { privately }),
   );
   await ports.failpoint("broadcast.sent");
   // The node was asked for nothing. The claim stays: this term sends under it later, another one looks for it first.
-  if (!isStarted(result)) return;
-  return conclude(ports, context, { lane, tx, result });
+  if (isStarted(result)) await conclude(work, tx, result);
 }
 
 /** Claimed in an earlier term, and never named: whether the node heard of it is not known here. */
@@ -207,32 +191,16 @@ function isBehind(lane: OwnedLane, { nonce }: Tracked) {
   return [...lane.unmined.values()].some((other) => other.nonce < nonce && isOutOfSight(other));
 }
 
-function toSend({ attempts, pace }: Tracked) {
-  return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
-}
-
-function unsignedOf({ lane }: OwnedLane, tx: Tracked, { payload }: StoredPayload): UnsignedTransaction {
-  const { gas, fees } = toSend(tx) as Attempt;
-  const { to, data, value, accessList = [] } = payload;
-  return { chainId: lane.chainId, nonce: tx.nonce, to, data, value, gas, fees, accessList };
-}
-
-interface Concluded extends Answered {
-  readonly result: NodeSubmission;
-}
-
-async function conclude(ports: LanePorts, context: ChainContext, { lane, tx, result }: Concluded) {
-  const { txHash, ...said } = result;
+async function conclude(work: LaneWork, tx: Tracked, { txHash, ...result }: NodeSubmission) {
   const sent = toSend(tx) as Attempt;
-  note(ports, context, { lane, tx, result: said });
+  const answered = { ...work, tx, result };
+  note(answered);
+  const { answer } = result;
   const unnamed = sent.txHash === null && txHash === null;
-  if (unnamed && (isTaken(said.answer) || said.answer === "nonceConsumed" || said.answer === "unknown")) {
-    const why = `the node said no hash: ${said.answer}${said.detail === null ? "" : `: ${said.detail}`}`;
-    return loseSight(ports, lane, tx, why);
+  if (unnamed && (isTaken(answer) || answer === "nonceConsumed" || answer === "unknown")) {
+    return loseSight(work, tx, `the node said no hash: ${inWords(result)}`);
   }
-  const planned = planNamed({ lane, tx, result: said }, sent, txHash);
-  if (planned.length > 0) await commitPlanned(ports, lane, planned);
-  await ports.failpoint("broadcast.committed");
+  await commitAnswers(work, planNamed(answered, sent, txHash));
 }
 
 /** A node that signed the same payload in other bytes than before has made another attempt of it. */
