@@ -14,7 +14,7 @@ import type { Codec } from "../../../ports/codec.ts";
 import { noTracer, type Tracer } from "../../../ports/tracer.ts";
 import type { CreateRequest } from "../../api.ts";
 import { type Naming, type NormalisePorts, namesPool, normalise, parsePool } from "../../requests/normalise.ts";
-import type { Item } from "./answer-existing.ts";
+import type { Item, Result } from "./answer-existing.ts";
 import type { Entering } from "./queue-shares.ts";
 
 /** A create as it was asked for; `txId` if another node received it first. */
@@ -78,14 +78,10 @@ export function isItem(parsed: CreateItem | FencepostError): parsed is CreateIte
 /** With the context that is added, metadata of this size is still accepted: no request is refused because of its trace. */
 const ROOM_CHARACTERS = 7 * 1024;
 
-interface Asked {
-  readonly request: CreateRequest;
-}
-
-export async function traced<A extends Asked, R>(
+export async function traced<R>(
   tracer: Tracer = noTracer,
-  asked: readonly A[],
-  work: (asked: readonly A[]) => Promise<readonly (R | FencepostError)[]>,
+  asked: readonly AskedCreate[],
+  work: (asked: readonly AskedCreate[]) => Promise<readonly (R | FencepostError)[]>,
 ): Promise<readonly (R | FencepostError)[]> {
   const span = tracer.begin("fencepost.create", asked.length);
   if (span === null) return work(asked);
@@ -123,11 +119,7 @@ function hasRoom(metadata: unknown) {
 
 const LONGEST_WORDS = 300;
 
-export function withNamedRevert<T>(
-  codec: Pick<Codec, "decodeError">,
-  request: CreateRequest,
-  result: T,
-): T | FencepostError {
+export function withNamedRevert(codec: Pick<Codec, "decodeError">, request: CreateRequest, result: Result): Result {
   if (!(result instanceof FencepostError)) return result;
   const { revert, ...extras } = result.extras;
   const abi = abiOf(request.payload);

@@ -76,10 +76,9 @@ export async function prepareAsking(
     return await askChain(context, intent, behindPending);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    const { gas } = intent.payload;
-    const isComplete = gas !== undefined && isFullyPriced(intent.payload);
-    if (isComplete && laneKnown) return withGas(intent, gas, namedCap(intent.payload));
-    const hint = isComplete
+    const { payload } = intent;
+    if (isComplete(intent) && laneKnown) return withGas(intent, payload.gas as bigint, namedCap(payload));
+    const hint = isComplete(intent)
       ? "this signer's nonce is not known yet: wait for it"
       : "bring gas and fees to be accepted meanwhile";
     throw unavailable(`the chain does not answer; ${hint}, or try again`, error);

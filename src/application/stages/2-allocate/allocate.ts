@@ -34,7 +34,6 @@ import {
   type Unfenced,
 } from "../../../ports/lane-store.ts";
 import type { Ports } from "../../../ports/ports.ts";
-import type { Telemetry } from "../../../ports/telemetry.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { CountFact } from "../../chain/counts.ts";
 import { noteTime } from "../../lane/keep-time.ts";
@@ -81,8 +80,8 @@ async function write(lane: OwnedLane, write: Unfenced<"allocate">) {
     return await lane.term.write(write);
   } catch (error) {
     happened(lane, batchFailed);
-    const isTold = error instanceof OutcomeUnknown || error instanceof TermOver;
-    throw isTold ? error : new DatabaseSilent("nothing was accepted", error);
+    if (error instanceof OutcomeUnknown || error instanceof TermOver) throw error;
+    throw new DatabaseSilent("nothing was accepted", error);
   }
 }
 
@@ -167,7 +166,8 @@ export async function nonceFloor(
   const after = lane.pace.counts.failures;
   const underWay = comparing.get(after);
   if (underWay !== undefined) return underWay;
-  const begun = askAndProve(ports, { context, lane }, after).finally(() => comparing.delete(after));
+  const deadlineMs = ports.clock.monotonicMs() + PROOF_INTERVALS * context.settings.pollIntervalMs;
+  const begun = askAndProve({ ports, context, lane, deadlineMs }, after).finally(() => comparing.delete(after));
   comparing.set(after, begun);
   return begun;
 }
@@ -183,15 +183,22 @@ function aboveCursor({ cursor, pace }: OwnedLane) {
   return cursor === null || proven > cursor ? proven : null;
 }
 
+interface Proof {
+  readonly ports: NonceFloorPorts;
+  readonly context: ChainContext;
+  readonly lane: OwnedLane;
+  /** Monotonic: creates wait no longer. */
+  readonly deadlineMs: number;
+}
+
 /** `after`: how many batches had failed when this began. */
-async function askAndProve(ports: NonceFloorPorts, subject: Subject, after: number) {
-  const { context, lane } = subject;
+async function askAndProve(work: Proof, after: number) {
+  const { ports, context, lane } = work;
   const startedMs = ports.clock.monotonicMs();
-  const work = { ...subject, deadlineMs: startedMs + PROOF_INTERVALS * context.settings.pollIntervalMs };
   try {
     const first = lane.cursor === null ? null : await askMined(work);
-    const mined = first === null ? await firstCount(ports, work) : await proveMined(ports, work, first);
-    const proven = context.settings.nonceChainQuery === "pending" ? await provePending(ports, work, mined) : mined;
+    const mined = first === null ? await firstCount(work) : await proveMined(work, first);
+    const proven = context.settings.nonceChainQuery === "pending" ? await provePending(work, mined) : mined;
     happened(lane, countCompared, { proven, askedAtMs: first?.askedAtMs ?? startedMs, after });
     if (lane.cursor === null) {
       ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
@@ -208,64 +215,53 @@ async function askAndProve(ports: NonceFloorPorts, subject: Subject, after: numb
   }
 }
 
-interface Subject {
-  readonly context: ChainContext;
-  readonly lane: OwnedLane;
-}
-
-interface Proof extends Subject {
-  /** Monotonic: creates wait no longer. */
-  readonly deadlineMs: number;
-}
-
 /** What somebody else has asked since serves too, unless the cache was cleared: then nothing that is known counts. */
-function askMined({ context: { counts, settings }, lane }: Subject) {
+function askMined({ context: { counts, settings }, lane }: Proof) {
   const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
   return counts.mined(lane.lane.signer, { atMostMs });
 }
 
-async function proveMined(ports: NonceFloorPorts, work: Proof, first: CountFact) {
+async function proveMined(work: Proof, first: CountFact) {
   const { count } = first;
   const cursor = work.lane.cursor ?? 0;
   if (count <= cursor) return count;
-  reportDrift(ports.telemetry, work.lane, { cursor, chainCount: count, proved: false, by: first });
-  const proven = await prove(ports, work, count);
-  if (proven > cursor) reportDrift(ports.telemetry, work.lane, { cursor, chainCount: proven, proved: true, by: first });
+  reportDrift(work, { cursor, chainCount: count, proved: false, by: first });
+  const proven = await prove(work, count);
+  if (proven > cursor) reportDrift(work, { cursor, chainCount: proven, proved: true, by: first });
   return proven;
 }
 
 /** An endpoint that counts too few would do as much harm here as one that counts too many: what it leaves out was used. */
-async function firstCount(ports: NonceFloorPorts, work: Proof) {
+async function firstCount(work: Proof) {
   for (;;) {
     // At any height: a signer that somebody uses just now shows in the count that is proved next, or in a later look.
-    const answers = await everywhere(ports.clock, work, 0);
+    const answers = await everywhere(work, 0);
     const highest = highestCount(answers);
     if (highest === 0 && countNotExceeded(answers) !== 0) {
-      await again(ports.clock, work);
+      await again(work);
       continue;
     }
-    return highest === 0 ? 0 : prove(ports, work, highest);
+    return highest === 0 ? 0 : prove(work, highest);
   }
 }
 
-async function prove(ports: NonceFloorPorts, work: Proof, first: number) {
+async function prove(work: Proof, first: number) {
   const { context, lane } = work;
   await context.counts.nextPoll();
   for (let claim = first; ; ) {
     happened(lane, countClaimed, claim, context.follower.head?.number ?? 0);
     const { claim: met } = lane.pace.counts;
-    const verdict = judgeCount(claim, await everywhere(ports.clock, work, met?.atBlock ?? 0));
+    const verdict = judgeCount(claim, await everywhere(work, met?.atBlock ?? 0));
     if (verdict.kind !== "open") happened(lane, claimJudged);
     if (verdict.kind === "proved") return claim;
     if (verdict.kind === "refuted") claim = verdict.count;
     if (claim <= (lane.cursor ?? 0)) return claim;
-    await again(ports.clock, work);
+    await again(work);
   }
 }
 
 /** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */
-async function everywhere(clock: Clock, work: Proof, atBlock: number) {
-  const { context, lane, deadlineMs } = work;
+async function everywhere({ ports: { clock }, context, lane, deadlineMs }: Proof, atBlock: number) {
   const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
   const ms = Math.max(ANSWERED_WITHIN_MS, leftMs + context.settings.pollIntervalMs);
   const late = () => {
@@ -274,8 +270,8 @@ async function everywhere(clock: Clock, work: Proof, atBlock: number) {
   return within(clock, context.counts.everywhere(lane.lane.signer, atBlock), { ms, late });
 }
 
-async function again(clock: Clock, { context, deadlineMs }: Proof) {
-  if (clock.monotonicMs() >= deadlineMs) throw notProved();
+async function again({ ports, context, deadlineMs }: Proof) {
+  if (ports.clock.monotonicMs() >= deadlineMs) throw notProved();
   await context.counts.nextPoll();
 }
 
@@ -291,12 +287,13 @@ function notProved() {
  * and an endpoint that makes transactions up would leave a hole for good: no more are believed than more than half of the
  * endpoints count. What is not believed costs at most a nonce that somebody else is faster to use.
  */
-async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, mined: number) {
+async function provePending(work: Proof, mined: number) {
+  const { context, lane } = work;
   const { chain, counts, hashes } = context;
   const from = Math.max(mined, lane.cursor ?? 0);
   const first = await counts.pending(lane.lane.signer, { atMostMs: 0 });
   if (first.count <= from) return mined;
-  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: first.count, proved: false, by: first });
+  reportDrift(work, { cursor: from, chainCount: first.count, proved: false, by: first });
   await counts.nextPoll();
   const counted = countReached(await counts.everywhere(lane.lane.signer, 0, "pending"));
   const again = Math.min(first.count, counted);
@@ -306,12 +303,12 @@ async function provePending(ports: NonceFloorPorts, { context, lane }: Subject, 
   const foreign = pooled?.findIndex((hash) => hash === null || hashes.has(hash)) ?? 0;
   const proven = from + (foreign === -1 ? nonces.length : foreign);
   if (proven === from) return mined;
-  reportDrift(ports.telemetry, lane, { cursor: from, chainCount: proven, proved: true, by: first });
+  reportDrift(work, { cursor: from, chainCount: proven, proved: true, by: first });
   return proven;
 }
 
-function reportDrift(telemetry: Telemetry, { lane, cursor: given }: OwnedLane, drift: Drift) {
-  const { cursor, chainCount, proved, by } = drift;
+function reportDrift({ ports: { telemetry }, lane: owned }: Proof, { cursor, chainCount, proved, by }: Drift) {
+  const { lane, cursor: given } = owned;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
   // What others have in the pool when a lane begins is reported, without an alert.
   if (given === null) return;

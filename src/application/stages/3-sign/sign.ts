@@ -59,12 +59,13 @@ async function signBatch(
   lane: OwnedLane,
   fitting: readonly AllocatedRecord[],
 ) {
-  const beyond = fitting.findIndex((record) => isBeyond(context, record));
-  if (beyond === 0) {
-    const first = fitting[0] as AllocatedRecord;
-    await giveUp(ports, lane, first, whyBeyond(context, first));
+  const [first] = fitting as readonly [AllocatedRecord];
+  const why = whyBeyond(context, first);
+  if (why !== null) {
+    await giveUp(ports, lane, first, why);
     return true;
   }
+  const beyond = fitting.findIndex((record) => whyBeyond(context, record) !== null);
   const wanted = beyond === -1 ? fitting : fitting.slice(0, beyond);
   const priced = await priceAll(context, lane, wanted);
   if (priced === null) return false;
@@ -96,14 +97,11 @@ async function signBatch(
   return true;
 }
 
-/** Accepted under a ceiling that has been lowered since: what it moves is above it, and no price is low enough. */
-function isBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
-  return feeLimit(ceilings, { gas, value: payload.value }).most < 0n;
-}
-
+/** Accepted under a ceiling that has been lowered since: its value is above it, and no price is low enough. Null: it is not. */
 function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
   const content = { gas, value: payload.value };
-  return overCeiling(ceilings, content, 0n, feeLimit(ceilings, content)).message;
+  const limit = feeLimit(ceilings, content);
+  return limit.most < 0n ? overCeiling(ceilings, content, 0n, limit).message : null;
 }
 
 /**
@@ -124,11 +122,8 @@ async function signAll(
     if (error instanceof SignerAway) return error.signed;
     const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
     if (!(error instanceof SigningRefused) || refused === undefined) throw error;
-    if (error.undeclared) {
-      await declareAgain(ports, lane, batch);
-      return null;
-    }
-    await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
+    if (error.undeclared) await declareAgain(ports, lane, batch);
+    else await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
     return null;
   }
 }
@@ -212,15 +207,15 @@ function noteAway(ports: LanePorts, lane: OwnedLane, error: unknown) {
   const moment = { nowMs: clock.monotonicMs(), now: clock.now(), random: entropy.random() };
   happened(lane, signerFailed, { ...moment, reason, lies });
   if (isNews) {
-    const what = lies ? "did not sign what it was asked to" : "cannot sign now, and is asked again";
+    const [severity, code, what] = lies ? SIGNER_LIES : SIGNER_AWAY;
     const message = `the signer of ${lane.lane.signer} ${what}: ${reason}`;
-    const kind = lies ? ({ severity: "CRITICAL", code: "SIGNER_LIES" } as const) : SIGNER_AWAY;
-    telemetry.emit({ type: "alert", ...kind, message, lane: lane.lane });
+    telemetry.emit({ type: "alert", severity, code, message, lane: lane.lane });
   }
   return away;
 }
 
-const SIGNER_AWAY = { severity: "ERROR", code: "SIGNER_AWAY" } as const;
+const SIGNER_LIES = ["CRITICAL", "SIGNER_LIES", "did not sign what it was asked to"] as const;
+const SIGNER_AWAY = ["ERROR", "SIGNER_AWAY", "cannot sign now, and is asked again"] as const;
 
 function noteBack({ telemetry }: LanePorts, lane: OwnedLane) {
   if (lane.pace.signer.kind === "there") return;

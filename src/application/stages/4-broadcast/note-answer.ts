@@ -239,7 +239,7 @@ async function conclude(work: LaneWork, tx: Tracked, found: Found, payload: Stor
   if (found !== "absent" && saysTheSame(payload, found.transaction)) {
     await adopt(work, tx, found.transaction.txHash);
   } else if (found !== "absent" && found.kind === "mined") {
-    await commitPlanned(ports, lane, [mineForeign(ports, lane, tx, found)]);
+    await commitPlanned(ports, lane, [mineForeign(work, tx, found)]);
     reportSight(work, tx, "foreign", found.transaction.txHash);
   } else if (nowMs - search.sinceMs >= grayZoneTimeoutMs) await sendAnew(work, tx);
 }

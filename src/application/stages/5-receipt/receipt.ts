@@ -18,8 +18,10 @@ import { hashesOf } from "../../../domain/transaction/attempts.ts";
 import type { Receipt, SignedAttempt } from "../../../domain/transaction/transaction.ts";
 import { type Block, type ChainTransaction, ChainUnavailable, type SentContents } from "../../../ports/chain.ts";
 import type { StoredPayload } from "../../../ports/lane-store.ts";
+import type { TelemetryEvent } from "../../../ports/telemetry.ts";
 import { type ChainContext, canonicalHashes, LOOKS_AT_ONCE } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
+import type { LaneWork } from "../../chain/work-ports.ts";
 import { sideBySide, type Working } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
 import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
@@ -44,19 +46,23 @@ export async function receiptsOfBlocks(
 
 async function receiptsOfBlock(ports: LanePorts, context: ChainContext, block: Block) {
   const hashes = block.transactionHashes.filter((hash) => context.hashes.has(hash));
-  const { chainId } = context.chain;
   try {
     const receipts = await context.chain.receiptsInBlock(block, hashes);
-    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "found", count: receipts.length });
-    const canonical = receipts.filter(
-      (receipt) => context.follower.window.contains(block) && receipt.blockHash === block.hash,
-    );
+    reportChecked(ports, context, "found", receipts.length);
+    const isCanonical = context.follower.window.contains(block);
+    const canonical = receipts.filter(({ blockHash }) => isCanonical && blockHash === block.hash);
     const isComplete = await record(ports, context, canonical);
     return isComplete && receipts.length === hashes.length;
   } catch {
-    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "error", count: hashes.length });
+    reportChecked(ports, context, "error", hashes.length);
     return false;
   }
+}
+
+type Checked = Extract<TelemetryEvent, { readonly type: "receipt.checked" }>["result"];
+
+function reportChecked({ telemetry }: LanePorts, { chain: { chainId } }: ChainContext, result: Checked, count: number) {
+  telemetry.emit({ type: "receipt.checked", chainId, result, count });
 }
 
 /**
@@ -89,63 +95,49 @@ export async function staleReceipts(
 
 async function lookUp(ports: LanePorts, context: ChainContext, transactions: readonly Tracked[]) {
   const hashes = transactions.flatMap((tx) => hashesOf(tx.attempts));
-  const { chainId } = context.chain;
   try {
     const found = (await context.chain.receipts(hashes)).filter((receipt) => receipt !== null);
     const canonical = await onCanonicalChain(context, found);
     const nowMs = ports.clock.monotonicMs();
     for (const tx of transactions) happened(tx, looked, nowMs);
-    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "found", count: found.length });
-    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "notFound", count: hashes.length - found.length });
+    reportChecked(ports, context, "found", found.length);
+    reportChecked(ports, context, "notFound", hashes.length - found.length);
     await record(ports, context, canonical);
     return true;
   } catch {
     const nowMs = ports.clock.monotonicMs();
     for (const tx of transactions) happened(tx, lookFailed, nowMs);
-    ports.telemetry.emit({ type: "receipt.checked", chainId, result: "error", count: hashes.length });
+    reportChecked(ports, context, "error", hashes.length);
     return false;
   }
 }
 
-/** A receipt counts only where its block is canonical: in our window, or, below it, by the chain's own word. */
+/** A receipt counts only if its block is canonical: in our window, or, below it, by the chain's own word. */
 async function onCanonicalChain(context: ChainContext, receipts: readonly Receipt[]) {
-  const hashAt = await canonicalHashes(
-    context,
-    receipts.map((receipt) => receipt.blockNumber),
-  );
-  return receipts.filter((receipt) => hashAt.get(receipt.blockNumber) === receipt.blockHash);
+  const numbers = receipts.map(({ blockNumber }) => blockNumber);
+  const hashAt = await canonicalHashes(context, numbers);
+  return receipts.filter(({ blockNumber, blockHash }) => hashAt.get(blockNumber) === blockHash);
 }
 
-/** False: of some the chain could not say whose they are. They owe another look. */
+/**
+ * What we signed says by its hash whose it is; what a caller, a signing node or an endpoint named might be anybody's. False: of some
+ * the chain could not say whose they are. They owe another look.
+ */
 async function record(ports: LanePorts, context: ChainContext, found: readonly Receipt[]) {
   const named = found.filter((receipt) => isNamed(context, receipt));
-  const judged = named.length === 0 ? NONE : await belonging(ports, context, named);
-  await recordOwn(ports, context, [...found.filter((receipt) => !named.includes(receipt)), ...judged.receipts]);
-  return judged.open === 0;
-}
-
-interface Belonging {
-  readonly receipts: readonly Receipt[];
-  /** How many could not be judged. */
-  readonly open: number;
-}
-
-/** What we signed says by its hash whose it is. What a caller, a signing node or an endpoint named might be anybody's. */
-async function belonging(ports: LanePorts, context: ChainContext, named: readonly Receipt[]): Promise<Belonging> {
-  const receipts: Receipt[] = [];
-  let open = 0;
+  const own = found.filter((receipt) => !named.includes(receipt));
+  let isComplete = true;
   for (const receipt of named) {
     const sent = await context.chain.transaction(receipt.txHash).catch(() => null);
     const indexed = context.hashes.get(receipt.txHash);
-    if (sent === null) open++;
+    if (sent === null) isComplete = false;
     else if (indexed === undefined) continue;
-    else if (sent.from === indexed.lane.lane.signer && sent.nonce === indexed.tx.nonce) receipts.push(receipt);
+    else if (sent.from === indexed.lane.lane.signer && sent.nonce === indexed.tx.nonce) own.push(receipt);
     else disown(ports, context, indexed.tx, sent);
   }
-  return { receipts, open };
+  await recordOwn(ports, context, own);
+  return isComplete;
 }
-
-const NONE: Belonging = { receipts: [], open: 0 };
 
 function isNamed({ hashes }: ChainContext, receipt: Receipt) {
   const attempts = hashes.get(receipt.txHash)?.tx.attempts ?? [];
@@ -204,22 +196,22 @@ export function noticeExternalUse(ports: LanePorts, context: ChainContext, lane:
   const suspects = suspectsOf(lane).length;
   if (suspects === 0) endUnseen(context, lane);
   const due = suspects > 0 || countIsDue(context, lane, nowMs);
-  return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto(ports, context, lane);
+  return !due || !isDue(lane.pace.externalLook, nowMs) ? null : lookInto({ ports, context, lane });
 }
 
-async function lookInto(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
+async function lookInto(work: LaneWork) {
+  const { ports, context, lane } = work;
   const planned: Planned[] = [];
   try {
     const { counts, settings } = context;
     const { count } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs: settings.pollIntervalMs }));
     happened(lane, countReported, count);
     const consumed = suspectsOf(lane).filter(({ nonce }) => nonce < count);
-    const isWhole = await findForeign(ports, context, { lane, consumed: consumed.slice(0, AT_ONCE), planned });
-    if (isWhole) endUnseen(context, lane);
+    if (await findForeign(work, consumed.slice(0, AT_ONCE), planned)) endUnseen(context, lane);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
   }
-  // Also where the chain fell silent half-way: memory has moved for those that were found.
+  // Also if the chain fell silent half-way: memory has moved for those that were found.
   if (planned.length > 0) await commitPlanned(ports, lane, planned);
 }
 
@@ -248,31 +240,26 @@ function suspectsOf(lane: OwnedLane) {
   return suspects.sort((a, b) => a.nonce - b.nonce);
 }
 
-interface Consumed {
-  readonly lane: OwnedLane;
-  readonly consumed: readonly Tracked[];
-  /** What is found, as it is found. */
-  readonly planned: Planned[];
-}
-
-/** False: of one of them it cannot be shown what stands at its nonce. */
-async function findForeign(ports: LanePorts, context: ChainContext, { lane, consumed, planned }: Consumed) {
+/** Plans what is found, as it is found. False: of one of them it cannot be shown what was mined at its nonce. */
+async function findForeign(work: LaneWork, consumed: readonly Tracked[], planned: Planned[]) {
+  const { ports, context, lane } = work;
   const seen = new Map<number, ChainTransaction>();
   let isWhole = true;
   for (const tx of consumed) {
     const sent = await lane.term.during(findSent(context, { signer: lane.lane.signer, nonce: tx.nonce, seen }));
     if (sent.kind === "unseen") {
-      reportUnseen(ports, context, { lane, tx, detail: sent.detail });
+      reportUnseen(work, tx, sent.detail);
       isWhole = false;
     }
     if (sent.kind !== "mined" || tx.receipt !== null) continue;
-    const ours = tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === sent.transaction.txHash);
+    const { txHash: hash } = sent.transaction;
     // Ours after all, and missed so far: the look by hash brings its receipt in.
-    if (ours) happened(tx, lookOwed);
+    if (tx.attempts.some(({ txHash, foreign }) => foreign !== true && txHash === hash)) happened(tx, lookOwed);
     else if (await lane.term.during(noneOfOursIsMined(context, tx))) {
       const isOurs = await lane.term.during(isMadeByNode(ports, tx, sent.transaction));
       if (tx.receipt !== null) continue;
-      planned.push(isOurs ? mineMisnamed(ports, lane, tx, sent) : mineForeign(ports, lane, tx, sent));
+      const misnamed = { attempt: externalAttempt(tx, sent), lastError: null, reason: `found by nonce: ${hash}` };
+      planned.push(isOurs ? mine(work, tx, sent, misnamed) : mineForeign(work, tx, sent));
     }
   }
   return isWhole;
@@ -289,18 +276,7 @@ export function saysTheSame({ payload }: StoredPayload, { to, value, data }: Sen
   return payload.to === to && payload.value === value && payload.data === data;
 }
 
-/** Followed by its real hash from here on. */
-function mineMisnamed(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined) {
-  const attempt = externalAttempt(tx, sent.transaction);
-  const receipt = withOwnContract(ports, lane, tx, sent.receipt);
-  const reason = `found by nonce: ${attempt.txHash}`;
-  const planned = plan(tx, "mine", { attempt, receipt, lastError: null, reason });
-  lane.mine(tx);
-  lane.follow(tx);
-  return planned;
-}
-
-function externalAttempt({ attempts }: Tracked, { txHash, gas, fees }: ChainTransaction): SignedAttempt {
+function externalAttempt({ attempts }: Tracked, { transaction: { txHash, gas, fees } }: Mined): SignedAttempt {
   return { ordinal: attempts.length + 1, kind: "external", txHash, gas, fees, rawTransaction: null };
 }
 
@@ -312,38 +288,31 @@ async function noneOfOursIsMined({ chain }: ChainContext, tx: Tracked) {
 
 export type Mined = Extract<Sent, { kind: "mined" }>;
 
-/** Notes in memory that a foreign transaction stands at the nonce; returns what is to be written. */
-export function mineForeign(ports: LanePorts, lane: OwnedLane, tx: Tracked, sent: Mined): Planned {
+/** Notes in memory what was mined at the nonce, by its real hash; returns what is to be written. */
+function mine({ ports, lane }: LaneWork, tx: Tracked, { receipt }: Mined, change: Parameters<typeof plan>[2]) {
+  const planned = plan(tx, "mine", { ...change, receipt: withOwnContract(ports, lane, tx, receipt) });
+  lane.mine(tx);
+  lane.follow(tx);
+  return planned;
+}
+
+export function mineForeign(work: LaneWork, tx: Tracked, sent: Mined): Planned {
+  const { lane } = work.lane;
   const { txHash } = sent.transaction;
   const { txId, nonce } = tx;
   const reason = `nonce ${nonce} was used by ${txHash}, which is not ours`;
   // A reorg may have taken it away before, and brought it back now.
   const known = tx.attempts.some((attempt) => attempt.txHash === txHash);
-  const attempt = known ? {} : { attempt: { ...externalAttempt(tx, sent.transaction), foreign: true as const } };
-  const receipt = withOwnContract(ports, lane, tx, sent.receipt);
-  const planned = plan(tx, "mine", { ...attempt, receipt, lastError: reason, reason });
-  lane.mine(tx);
-  lane.follow(tx);
-  const message = `another program uses the key of ${lane.lane.signer}: its nonce ${nonce} went to ${txHash}`;
-  ports.telemetry.emit({
-    type: "alert",
-    severity: "CRITICAL",
-    code: "EXTERNAL_KEY_USE",
-    message,
-    lane: lane.lane,
-    txId,
-  });
+  const attempt = known ? {} : { attempt: { ...externalAttempt(tx, sent), foreign: true as const } };
+  const planned = mine(work, tx, sent, { ...attempt, lastError: reason, reason });
+  const message = `another program uses the key of ${lane.signer}: its nonce ${nonce} went to ${txHash}`;
+  work.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "EXTERNAL_KEY_USE", message, lane, txId });
   return planned;
 }
 
 /** Looked into again, at the pace of the gray zone: a node that lags, or an authorisation that left no transaction. */
-function reportUnseen(
-  ports: LanePorts,
-  context: ChainContext,
-  { lane: owned, tx, detail }: { readonly lane: OwnedLane; readonly tx: Tracked; readonly detail: string },
-) {
+function reportUnseen({ ports, context, lane: owned }: LaneWork, { txId, nonce }: Tracked, detail: string) {
   const { lane } = owned;
-  const { txId, nonce } = tx;
   const againInMs = context.settings.grayZoneIntervalMs ?? context.settings.staleReceiptTimeoutMs;
   happened(owned, externalUseUnseen, ports.clock.monotonicMs() + againInMs);
   const message = `nonce ${nonce} of ${lane.signer} is used up on chain, and by what cannot be shown: ${detail}`;
