@@ -10,9 +10,7 @@
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { bounded, refuseOverCeiling } from "../../domain/fees/ceilings.ts";
-import { withMargin } from "../../domain/fees/gas.ts";
 import { leastInPlaceOf, reaches } from "../../domain/fees/replacement.ts";
-import type { Address } from "../../domain/lane.ts";
 import { attemptToSend, isSendable, repricedKind } from "../../domain/transaction/attempts.ts";
 import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
 import type { Attempt, Payload, Receipt, UnsignedTransaction } from "../../domain/transaction/transaction.ts";
@@ -22,8 +20,6 @@ import type { DecodedTransaction } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import type { LaneWork } from "../chain/work-ports.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
@@ -32,7 +28,7 @@ import { queued } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { decodedNewest, rebuildable, type Tracked } from "../lane/tracked.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { type AnotherPayload, signAnother } from "./another-attempt.ts";
+import { type AnotherPayload, gasOfNothing, nothing, signAnother } from "./another-attempt.ts";
 import { changePrice, inWords, standingOffer } from "./reprice.ts";
 
 export interface PayloadChange {
@@ -154,31 +150,6 @@ async function queuedPayload(work: QueuedWork) {
     return { payload: { ...nothing(signer), ...change.fees }, gas, gasCost: gas * feeCap(fees) };
   }
   return prepared(work, change.payload, lane.cursor === null || record.nonce !== lane.headOfLine());
-}
-
-/** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
-export function nothing(signer: Address): Payload {
-  return { to: signer, data: "0x", value: 0n };
-}
-
-const TRANSFER_GAS = 21_000n;
-
-/**
- * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. An estimate that
- * cannot be had, or that another endpoint contradicts, is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
- */
-export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
-  const { to, data, value } = nothing(signer);
-  const call = { from: signer, to, data, value };
-  const simulation = await simulateWithin(context, call).catch(() => null);
-  if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;
-  const { gas } = simulation;
-  const confirm = async () => confirmEstimate(context, call, { gas, market: await context.feeMarket(), wishes: {} });
-  const isConfirmed = await confirm().then(
-    () => true,
-    () => false,
-  );
-  return isConfirmed ? withMargin(gas, { to, data }, context.gasLimits.most?.gas ?? null) : TRANSFER_GAS;
 }
 
 function prepared({ context, lane, change }: TrackedWork | QueuedWork, payload: Payload, behindPending: boolean) {

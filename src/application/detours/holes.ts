@@ -35,9 +35,9 @@ import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
-import { stick } from "./another-attempt.ts";
+import { placeHolder, stick } from "./another-attempt.ts";
 import { changeTracked } from "./change-payload.ts";
-import { placeHolder } from "./placeholder.ts";
+
 import { awaitsLessGas } from "./reprice.ts";
 
 export function tendHoles(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {

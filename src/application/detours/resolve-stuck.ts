@@ -18,9 +18,9 @@ import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { queued } from "../lane/owned-lane.ts";
 import { quietly, unlessOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
+import { decodeGiven } from "../requests/normalise.ts";
 import type { Verdict } from "../requests/order.ts";
-import { decodeGiven } from "../requests/reservation.ts";
-import { canStick } from "./another-attempt.ts";
+import { canStick, placeHolder } from "./another-attempt.ts";
 import {
   changeQueued,
   changeTracked,
@@ -29,7 +29,6 @@ import {
   refuseMined,
   saysTheSame,
 } from "./change-payload.ts";
-import { placeHolder } from "./placeholder.ts";
 
 interface Resolution extends LaneWork {
   readonly record: TransactionRecord;

@@ -20,15 +20,22 @@ import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { type Binding, bind } from "../detours/another-attempt.ts";
 import { blobCost } from "../detours/change-payload.ts";
-import { type Binding, bind } from "../detours/placeholder.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
-import type { NormalisePorts } from "../requests/normalise.ts";
-import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
+import {
+  type HandedIn,
+  type NormalisePorts,
+  parseReserve,
+  parseSubmission,
+  parseUsed,
+  type ReserveOrder,
+} from "../requests/normalise.ts";
+
 import type { ChainSettings } from "../settings.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/allocate.ts";

@@ -104,7 +104,7 @@ describe("a reserved nonce", () => {
     },
   );
 
-  // protects [Reservations] src/application/requests/reservation.ts
+  // protects [Reservations] src/application/requests/normalise.ts
   it("takes only what is signed by its signer, for its chain, at its nonce, and could run", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -154,7 +154,7 @@ describe("a reserved nonce", () => {
     expect(error).toMatchObject({ code: "INVALID_REQUEST", extras: { path } });
   });
 
-  // protects [Reservations] src/application/detours/placeholder.ts
+  // protects [Reservations] src/application/detours/another-attempt.ts
   it("is only followed where its caller sent it", async () => {
     world = new World();
     const entry = await world.startNode();

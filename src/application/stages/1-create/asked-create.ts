@@ -14,8 +14,7 @@ import type { Codec } from "../../../ports/codec.ts";
 import { noTracer, type Tracer } from "../../../ports/tracer.ts";
 import type { CreateRequest } from "../../api.ts";
 import { type Naming, type NormalisePorts, namesPool, normalise, parsePool } from "../../requests/normalise.ts";
-import type { Item, Result } from "./answer-existing.ts";
-import type { Entering } from "./queue-shares.ts";
+import type { Entering, Item, Result } from "./answer-existing.ts";
 
 /** A create as it was asked for; `txId` if another node received it first. */
 export interface AskedCreate extends Naming {

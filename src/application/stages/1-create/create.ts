@@ -41,9 +41,12 @@ import {
   answerExisting,
   answerHeldNonces,
   answerWith,
+  type Entering,
+  enterShares,
   failureOf,
   type Item,
   isOpen,
+  NO_SHARE,
   type RequestIds,
   type Result,
   unstorable,
@@ -60,7 +63,6 @@ import {
 } from "./asked-create.ts";
 import type { PoolChoice } from "./pools.ts";
 import { asksChain, isComplete, prepareAsking, prepareUnasked } from "./prepare.ts";
-import { type Entering, enterShares, NO_SHARE } from "./queue-shares.ts";
 
 export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;
