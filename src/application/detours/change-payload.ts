@@ -1,18 +1,30 @@
 /**
  * Detour: an operator or the hook decided that another payload takes a nonce. Before the transaction is signed, its queued payload is
  * changed; afterwards the other payload is signed too, pays enough to replace the first, and is tracked beside it. A repeat of the
- * action, because its answer was lost, must not be signed and paid for twice (`standsAlready`).
+ * action, because its answer was lost, must not be signed and paid for twice (`standsAlready`, `isDone`). `resolveStuck` carries out a
+ * decision about a stuck transaction once, also if the lane has another owner by then.
  *
- * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt. Invariants: I3
- * (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash before the commit leaves the
- * transaction as it was; after it, the next owner signs what is queued, or claims and sends.
+ * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt; the decision, and STUCK or
+ * TRACKING if it says so. Invariants: I3 (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash
+ * before the commit leaves the transaction as it was, and the decision is asked for again; after it, the next owner signs what is
+ * queued, or claims and sends.
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { bounded, refuseOverCeiling } from "../../domain/fees/ceilings.ts";
 import { leastInPlaceOf, reaches } from "../../domain/fees/replacement.ts";
-import { attemptToSend, isSendable, repricedKind } from "../../domain/transaction/attempts.ts";
-import { envelopeFor, type Fees, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
+import { covers, highestOffer, isBelowMarket } from "../../domain/fees/repricing.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
+import { attemptToSend, isSendable, repricedKind, sendableAttempts } from "../../domain/transaction/attempts.ts";
+import {
+  envelopeFor,
+  type Fees,
+  type FeeWishes,
+  feeCap,
+  isFullyPriced,
+  NO_MARKET,
+  priceFirstAttempt,
+} from "../../domain/transaction/fees.ts";
 import type { Attempt, Payload, Receipt, UnsignedTransaction } from "../../domain/transaction/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transaction/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
@@ -25,13 +37,15 @@ import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow } from "../lane/limits.ts";
 import { queued } from "../lane/owned-lane.ts";
-import { TermOver } from "../lane/term.ts";
+import { quietly, TermOver, unlessOver } from "../lane/term.ts";
 import { decodedNewest, rebuildable, type Tracked } from "../lane/tracked.ts";
+import { decodeGiven } from "../requests/normalise.ts";
+import type { Verdict } from "../requests/order.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { type AnotherPayload, gasOfNothing, nothing, signAnother } from "./another-attempt.ts";
+import { type AnotherPayload, canStick, gasOfNothing, nothing, placeHolder, signAnother } from "./another-attempt.ts";
 import { changePrice, inWords, standingOffer } from "./reprice.ts";
 
-export interface PayloadChange {
+interface PayloadChange {
   /** `reprice` signs the payload that stands, at another price. */
   readonly kind: AnotherPayload["kind"];
   /** With `replace`; `allowNoCode`: its receiver need not have code. */
@@ -50,7 +64,7 @@ export interface PayloadChange {
 }
 
 /** "movedOn": it is being sent. Look at it anew; it may even be done. */
-export type ChangeFate = "done" | "movedOn";
+type ChangeFate = "done" | "movedOn";
 
 interface TrackedWork extends LaneWork {
   readonly tx: Tracked;
@@ -269,9 +283,108 @@ function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
 }
 
 /** The newest bytes say what this payload says; what it leaves open was decided then. */
-export async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload): Promise<boolean> {
+async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload): Promise<boolean> {
   const unsigned = (await decodedNewest(ports, tx))?.unsigned;
   if (unsigned?.to !== payload.to || unsigned.data !== payload.data || unsigned.value !== payload.value) return false;
   const { gas = unsigned.gas, accessList = unsigned.accessList } = payload;
   return gas === unsigned.gas && JSON.stringify(accessList) === JSON.stringify(unsigned.accessList);
+}
+
+interface Resolution extends LaneWork {
+  readonly record: TransactionRecord;
+  /** Null: it waits to be signed. */
+  readonly tx: Tracked | null;
+  readonly verdict: Verdict;
+  readonly reason: string;
+  readonly decision: Decision;
+}
+
+/** "repeated": the decision was carried out before. "movedOn": look at the transaction anew. */
+export type ResolutionFate = "applied" | "repeated" | "movedOn";
+
+/** If the term ended, look at it anew: what was committed as it ended is found then. */
+export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
+  return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
+}
+
+export async function resolveStuck(resolution: Resolution): Promise<ResolutionFate> {
+  const { ports, lane, tx, verdict } = resolution;
+  if (tx !== null) refuseMined(tx);
+  if (verdict.action === "NOOP") return decideOnly(resolution);
+  const hole = verdict.action === "PLACEHOLDER" && tx !== null ? lane.holeBelow(tx.nonce) : null;
+  refuseAnotherNonce(resolution, hole);
+  if (hole !== null && tx !== null) return fillBelow(resolution, tx, hole);
+  const change = await lane.term.during(changeOf(resolution));
+  if (tx === null) return (await changeQueued({ ...resolution, change })) === "done" ? "applied" : "movedOn";
+  if (await lane.term.during(isDone(resolution, tx, change))) return "repeated";
+  if ((await changeTracked({ ...resolution, tx, change })) === "movedOn") return "movedOn";
+  if (tx.status.state === "STUCK") ports.feedGrew();
+  return "applied";
+}
+
+/** Filled or moved meanwhile: the same decision would use up the nonce of a transaction that nobody meant to give up. */
+function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
+  const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
+  if (verdict.nonce === undefined || verdict.nonce === filled) return;
+  throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
+}
+
+/** The transaction waits for a nonce below it that nothing holds: that one is filled, and its own payload stays. */
+async function fillBelow(work: Resolution, tx: Tracked, hole: Hole) {
+  if ((await placeHolder({ ...work, hole })) !== "settled") {
+    throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
+  }
+  const { ports, lane, reason } = work;
+  const { actor, audit } = work.decision;
+  // The placeholder keeps who decided it, also if it cannot be noted here: looked at anew, with no hole below it any more, the same
+  // decision would be for the transaction's own nonce.
+  await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision: { actor, audit } })]));
+  return "applied" as const;
+}
+
+/** Signs nothing. The decision is kept, and the state follows if the verdict names one. */
+async function decideOnly({ ports, lane, record, tx, verdict, reason, decision }: Resolution) {
+  const decided = { reason, decision };
+  if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
+    await commitPlanned(ports, lane, [plan(tx, "stick", { ...decided, lastError: reason })]);
+    ports.feedGrew();
+    return "applied" as const;
+  }
+  const moved = tx ?? queued({ ...record, nonce: record.nonce as number });
+  const leaves = moved.status.state === "STUCK" && verdict.afterwards === "track";
+  await commitPlanned(ports, lane, [plan(moved, leaves ? "unstick" : "decide", decided)]);
+  return "applied" as const;
+}
+
+const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace" } as const;
+
+async function changeOf({ ports, verdict, reason, decision, record, lane }: Resolution): Promise<PayloadChange> {
+  const { action, payload, allowNoCode, fees, rawTransaction, afterwards } = verdict;
+  const common = { fees, reason, decision, allowNoCode, thenStuck: afterwards === "stuck" };
+  if (rawTransaction !== undefined) {
+    const decoded = await decodeGiven(ports.codec, rawTransaction, (why) => invalid("rawTransaction", why));
+    const { chainId, nonce } = decoded.unsigned;
+    const fits = decoded.signer === lane.lane.signer && chainId === lane.lane.chainId && nonce === record.nonce;
+    if (!fits) throw invalid("rawTransaction", "is not signed for this signer, chain and nonce");
+    return { ...common, kind: "replace", signed: { ...decoded, rawTransaction } };
+  }
+  if (action === "REPLACE" && payload === undefined) return { ...common, kind: "reprice" };
+  const kind = KINDS[action as keyof typeof KINDS];
+  return { ...common, kind, ...(payload === undefined ? {} : { payload }) };
+}
+
+/** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
+async function isDone({ ports, context }: LaneWork, tx: Tracked, change: PayloadChange) {
+  const standing = repricedKind(tx.attempts);
+  if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);
+  if (change.kind === "cancel" || change.kind === "placeholder")
+    return standing === "cancel" || standing === "placeholder";
+  if (change.payload !== undefined) return standing === "replace" && (await saysTheSame(ports, tx, change.payload));
+  const offer = highestOffer(sendableAttempts(tx.attempts));
+  if (offer === null) return false;
+  if (isFullyPriced(change.fees)) return covers(offer, priceFirstAttempt(NO_MARKET, change.fees, null));
+  // "At the market's price": done while it is not below that.
+  return (
+    Object.keys(change.fees).length === 0 && tx.attempts.length > 1 && !isBelowMarket(offer, await context.feeMarket())
+  );
 }

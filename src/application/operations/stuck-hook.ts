@@ -16,7 +16,7 @@ import type {
 } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/resolve-stuck.ts";
+import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/change-payload.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";

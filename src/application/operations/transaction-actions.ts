@@ -12,10 +12,11 @@ import {
   changeTracked,
   conflict,
   minedAs,
+  orMovedOn,
   refuseMined,
+  resolveStuck,
   standsAlready,
 } from "../detours/change-payload.ts";
-import { orMovedOn, resolveStuck } from "../detours/resolve-stuck.ts";
 
 import { LeftInDoubt } from "../lane/between-owners.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";

@@ -398,7 +398,7 @@ describe("a reservation that expires", () => {
     expect(world.rows()).toHaveLength(3);
   });
 
-  // protects [Holes] src/application/detours/resolve-stuck.ts
+  // protects [Holes] src/application/detours/change-payload.ts
   it("is repaired by one action: a placeholder takes the nonce below, and the head's own payload stays", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
@@ -420,7 +420,7 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
-  // protects [Explained, and said aloud] src/application/detours/resolve-stuck.ts
+  // protects [Explained, and said aloud] src/application/detours/change-payload.ts
   it("is not filled by an order that names it once it is filled: the head's own payload stays", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();

@@ -70,7 +70,7 @@ describe("an order under a key", () => {
     expect(audits).toMatchObject([{ idempotencyKey: "key-1" }]);
   });
 
-  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
   it("of two steps is carried out whole: signed anew, and reported as stuck", async () => {
     const { node, txId } = await withOneSent();
     const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
@@ -160,7 +160,7 @@ describe("an order under a key", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
   it("that found done what it asks for keeps its key: it does nothing later either, and is refused with other words", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
@@ -184,7 +184,7 @@ describe("an order under a key", () => {
 });
 
 describe("an order under a key to fill a hole below", () => {
-  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
   it("is carried out once, repeated or given twice at once: the transaction above keeps its own payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     ops = new OperatedWorld(world);

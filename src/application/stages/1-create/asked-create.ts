@@ -1,19 +1,30 @@
 /**
  * Stage 1, the request of one create: parses it, puts a span around it if traces are recorded, and names the error that a contract
  * reverted with by the caller's ABI. The span's context is kept in the metadata: later stages, hours later and on other nodes, are
- * recorded beneath it (docs/traces.md).
+ * recorded beneath it (docs/traces.md). An owner without a URL reads the creates that other processes enqueued for its lanes
+ * (cluster/pending-creates.ts) and makes them as if they had been forwarded.
  *
- * Reads: the request. Writes: nothing. Invariant: a mistake is refused before anything is consumed. A crash here leaves nothing behind.
+ * Reads: the request. Writes: nothing. Invariants: a mistake is refused before anything is consumed; I4, I5. A crash here leaves nothing
+ * behind; enqueued creates are made or not, and the lane's next owner looks for their ids before it makes anything.
  */
-import { FencepostError } from "../../../domain/errors.ts";
-import type { Address, Hex, Lane } from "../../../domain/lane.ts";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { type Address, type Hex, type Lane, laneKey } from "../../../domain/lane.ts";
 import type { PoolAsked } from "../../../domain/nonces/pool.ts";
+import { problemFrom } from "../../../domain/text/refusal.ts";
 import { traceparentIn } from "../../../domain/text/trace-context.ts";
 import type { Intent } from "../../../domain/transaction/transaction.ts";
 import type { Codec } from "../../../ports/codec.ts";
 import { noTracer, type Tracer } from "../../../ports/tracer.ts";
 import type { CreateRequest } from "../../api.ts";
-import { type Naming, type NormalisePorts, namesPool, normalise, parsePool } from "../../requests/normalise.ts";
+import type { OwnerAction } from "../../cluster/owner-actions.ts";
+import {
+  type Naming,
+  type NormalisePorts,
+  namesPool,
+  normalise,
+  parsePool,
+  readForwardedCreate,
+} from "../../requests/normalise.ts";
 import type { Entering, Item, Result } from "./answer-existing.ts";
 
 /** A create as it was asked for; `txId` if another node received it first. */
@@ -141,4 +152,41 @@ function abiOf(payload: unknown): readonly unknown[] | null {
   const { abi, function: callee } = (payload ?? {}) as { readonly abi?: unknown; readonly function?: unknown };
   const given = abi ?? callee;
   return Array.isArray(given) ? given : null;
+}
+
+interface Maker {
+  create(asked: readonly AskedCreate[], inlet: Inlet): Promise<readonly Result[]>;
+}
+
+export function dequeuedCreates(creates: Maker): OwnerAction {
+  return async ({ lane }, { body, again = false }) => {
+    const asked = readAll(lane, body.creates);
+    const results = await creates.create(asked, { repeat: again });
+    refuseLost(results);
+    return { results: results.map((each) => (each instanceof FencepostError ? problemFrom(each) : each)) };
+  };
+}
+
+function readAll(lane: Lane, creates: unknown) {
+  if (!Array.isArray(creates)) throw invalid("creates", "must be an array");
+  return creates.map((each: unknown, index) => {
+    const create = readForwardedCreate(each, `creates.${index}`);
+    const { chosen, request } = create;
+    const named = { chainId: Number(request.chainId), signer: String(chosen ?? request.signer).toLowerCase() };
+    if (laneKey(named as Lane) !== laneKey(lane)) throw invalid(`creates.${index}`, "is for another signer");
+    return create;
+  });
+}
+
+/** The lane was lost on the way: its next owner makes the rest, and recognises what was made. */
+function refuseLost(results: readonly Result[]) {
+  const lost = results.filter(
+    (each) => each instanceof FencepostError && each.code === "NOT_LEADER",
+  ) as FencepostError[];
+  const [first] = lost;
+  if (first === undefined) return;
+  const isNothingDone = lost.length === results.length && lost.every(({ extras }) => extras.outcome === undefined);
+  throw isNothingDone
+    ? first
+    : new FencepostError("NOT_LEADER", first.message, { ...first.extras, outcome: "unknown" });
 }
