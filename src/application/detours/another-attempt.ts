@@ -124,7 +124,7 @@ function decidedAgain(decision: Decision | undefined) {
   return decision === undefined ? {} : { decision: { actor: decision.actor, audit: decision.audit } };
 }
 
-async function signOne(ports: LanePorts, lane: OwnedLane, unsigned: DeclaredPayload): Promise<SignedTransaction> {
+async function signOne(ports: LanePorts, lane: OwnedLane, unsigned: DeclaredPayload) {
   const [signed] = await askSigner(ports, lane, [unsigned]);
   return signed as SignedTransaction;
 }

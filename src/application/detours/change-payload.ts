@@ -283,7 +283,7 @@ function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
 }
 
 /** The newest bytes say what this payload says; what it leaves open was decided then. */
-async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload): Promise<boolean> {
+async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload) {
   const unsigned = (await decodedNewest(ports, tx))?.unsigned;
   if (unsigned?.to !== payload.to || unsigned.data !== payload.data || unsigned.value !== payload.value) return false;
   const { gas = unsigned.gas, accessList = unsigned.accessList } = payload;

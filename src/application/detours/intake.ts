@@ -225,7 +225,7 @@ async function existingFate({ ports }: LaneWork, { intakeId, intent }: IntakeRow
   return other === undefined ? null : fateBeside(intakeId, answerOwned(other, intent));
 }
 
-function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
+function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction) {
   if (intakeId === undefined) return [];
   if (fate.fate === "duplicate") return [fateBeside(intakeId, answerWith(fate.existing, intent, fate.samePayload))];
   if (fate.fate === "spent") return [fateBeside(intakeId, spentRequestId(intent.requestId))];

@@ -16,7 +16,7 @@ export function join(path: string, key: string | number): string {
   return path === "" ? String(key) : `${path}.${key}`;
 }
 
-export function asObject(value: unknown, path: string): Readonly<Record<string, unknown>> {
+export function asObject(value: unknown, path: string): Fields {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(path, "must be an object");
   return value as Record<string, unknown>;
 }
@@ -121,7 +121,7 @@ const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
 /** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 /** While it is put together. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 

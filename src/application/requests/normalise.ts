@@ -111,10 +111,8 @@ export function parseChainId(
     throw invalid("chainId", "must be a positive integer");
   }
   if (!chainIds.includes(chainId) && !isServedElsewhere(chainId)) {
-    throw new FencepostError(
-      "UNKNOWN_CHAIN",
-      `chain ${chainId} is not configured here (configured: ${chainIds.join(", ")})`,
-    );
+    const detail = `chain ${chainId} is not configured here (configured: ${chainIds.join(", ")})`;
+    throw new FencepostError("UNKNOWN_CHAIN", detail);
   }
   return chainId;
 }
@@ -157,6 +155,8 @@ export function parseMetadata(value: unknown, path = "metadata"): Intent["metada
   return metadata;
 }
 
+const POOL_ELSEWHERE =
+  "names a pool, of which a node chooses a signer as it takes a transaction in (POST /tx, or send without { client }); name a signer here";
 /** What a person can see, as in a request id. */
 const STICKY_KEY = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
 
@@ -180,12 +180,7 @@ export function parsePool(signer: object): PoolAsked {
 /** Where a signer was chosen for it already; elsewhere there is nobody to choose. */
 function chosenFrom(signer: object, chosen: Address | undefined) {
   const { pool } = parsePool(signer);
-  if (chosen === undefined) {
-    throw invalid(
-      "signer",
-      "names a pool, of which a node chooses a signer as it takes a transaction in (POST /tx, or send without { client }); name a signer here",
-    );
-  }
+  if (chosen === undefined) throw invalid("signer", POOL_ELSEWHERE);
   return { pool, signer: chosen };
 }
 

@@ -11,6 +11,7 @@ import type { AlertSeverity } from "../../ports/telemetry.ts";
 import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
 import {
   asObject,
+  type Fields,
   given,
   normalisePayload,
   parseAllowNoCode,
@@ -66,8 +67,6 @@ const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
   resolve: [...COMMON, "action", "payload", "allowNoCode", "fees", "rawTransaction", "then", "nonce"],
 };
 const MAX_REASON_CHARACTERS = 1_000;
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: string): Instruction {
   const fields = asObject(order.request, "");

@@ -139,12 +139,8 @@ export function withNamedRevert(codec: Pick<Codec, "decodeError">, request: Crea
   const { name, args } = decoded;
   const words = `${name}(${args.map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(", ")})`;
   const message = words.slice(0, LONGEST_WORDS);
-  const named = { ...revert, name, args, message };
-  return new FencepostError(result.code, `the call would revert: ${message}`, {
-    ...extras,
-    revert: named,
-    cause: result,
-  });
+  const named = { ...extras, revert: { ...revert, name, args, message }, cause: result };
+  return new FencepostError(result.code, `the call would revert: ${message}`, named);
 }
 
 /** The ABI stands beside the name of a function or of a deployment, or in the place of the function. */

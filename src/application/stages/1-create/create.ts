@@ -125,7 +125,7 @@ export class Creates {
     await (items.some(isPooled) ? pools.choose(items, deliver) : deliver(items));
     if (inlet === "caller") await answerHeldNonces(ports, items);
     const results = parsed.map((each) => {
-      if (!isItem(each)) return each;
+      if (each instanceof FencepostError) return each;
       return withNamedRevert(ports.intents.codec, each.asked.request, each.result as Result);
     });
     if (inlet !== "caller") return results.map((each) => (each instanceof BetweenOwners ? each.toPeer() : each));
@@ -320,7 +320,7 @@ const HELD =
 
 const UNREADABLE = "this node cannot read the policy document in force, and gives no nonce by it; nothing was accepted";
 
-function answer(fate: AllocateFate, intent: Intent): Result {
+function answer(fate: AllocateFate, intent: Intent) {
   switch (fate.fate) {
     case "created":
       return createdAs(intent, { nonce: fate.nonce, state: "ALLOCATED" });

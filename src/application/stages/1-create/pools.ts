@@ -31,12 +31,18 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { answerOwned, isOpen, type Result } from "./answer-existing.ts";
 import { type CreateItem, isPooled, type PoolItem } from "./asked-create.ts";
 
-interface PoolPorts extends PoolMemberPorts {
-  readonly store: PoolMemberPorts["store"] & EarlierStore;
+interface PoolPorts {
+  readonly clock: Clock;
+  readonly store: Pick<LaneStore, "queues" | "findPooled" | "findByRequestIds">;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly lanes: { find(lane: Lane): OwnedLane | null };
+  readonly kills: { holds(signer: Address): boolean };
+  /** A node that this one can ask acts for the lane, or this one may. */
+  readonly reaches: (lane: Lane) => boolean;
+  readonly admission: { readonly perLane: number };
   readonly pools: Pools;
 }
 
-type EarlierStore = Pick<LaneStore, "findPooled" | "findByRequestIds">;
 type Earlier = ExistingTransaction | Spent;
 
 /** A request id with the lanes of the pool, whose callers may have used the same id without naming the pool. */
@@ -156,7 +162,7 @@ export class PoolChoice {
  * Transactions of requests to pools, on whichever lane. An id that the pool has wins over one that its lanes have. The check
  * that binds is stage 2's, in the transaction that gives the nonce.
  */
-async function readEarlier(store: EarlierStore, asked: readonly AskedId[]) {
+async function readEarlier(store: PoolPorts["store"], asked: readonly AskedId[]) {
   const ofLanes = asked.flatMap(({ lanes, requestId }) => lanes.map((lane) => ({ lane, requestIds: [requestId] })));
   const [pooled, direct] = await Promise.all([store.findPooled(asked), store.findByRequestIds(ofLanes)]);
   const byPool = new Map(
@@ -224,17 +230,6 @@ function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
   return new FencepostError("SUBMISSION_REJECTED", detail, dependsOnPending ? { ...reason, dependsOnPending } : reason);
 }
 
-interface PoolMemberPorts {
-  readonly clock: Clock;
-  readonly store: Pick<LaneStore, "queues">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly lanes: { find(lane: Lane): OwnedLane | null };
-  readonly kills: { holds(signer: Address): boolean };
-  /** A node that this one can ask acts for the lane, or this one may. */
-  readonly reaches: (lane: Lane) => boolean;
-  readonly admission: { readonly perLane: number };
-}
-
 /** What this node has chosen, and the database does not show. */
 interface Chosen {
   /** Not answered yet. */
@@ -257,7 +252,7 @@ type Elsewhere = Pick<LaneQueue, "suspended" | "ahead" | "headAgeMs" | "isStuck"
 const UNUSED: Elsewhere = { suspended: false, ahead: 0, headAgeMs: 0, isStuck: false };
 
 class PoolMembers {
-  private readonly ports: PoolMemberPorts;
+  private readonly ports: PoolPorts;
   private readonly queues = new Map<LaneKey, { readonly queue: Elsewhere; readonly atMs: number }>();
   private readonly balancesAskedAtMs = new Map<LaneKey, number>();
   private readonly chosen = new Map<LaneKey, Chosen>();
@@ -265,7 +260,7 @@ class PoolMembers {
   private reading: Promise<void> | null = null;
   private asking: { readonly answers: Promise<unknown>; readonly untilMs: number } = NOT_ASKING;
 
-  constructor(ports: PoolMemberPorts) {
+  constructor(ports: PoolPorts) {
     this.ports = ports;
   }
 
@@ -350,19 +345,11 @@ class PoolMembers {
     if (!lanes.every(isKnown)) await bounded(clock, this.asking.answers, this.asking.untilMs);
   }
 
-  private ofOwn(lane: OwnedLane, open: number): Pick<MemberFacts, "passage" | "ahead" | "headAgeMs" | "isFull"> {
+  private ofOwn(lane: OwnedLane, open: number) {
     const { clock, admission } = this.ports;
-    const head = lane.headOfLine();
     const oldest = lane.oldestPendingAt();
-    const isStuck = head !== null && lane.unmined.get(head)?.status.state === "STUCK";
-    const isAway = lane.pace.signer.kind === "away";
-    const passages: readonly (readonly [boolean, Passage])[] = [
-      [lane.heldByHistory, "outOfReach"],
-      [lane.suspended, "stopped"],
-      [isStuck || isAway, "blocked"],
-    ];
     return {
-      passage: passages.find(([holds]) => holds)?.[1] ?? "open",
+      passage: ownPassage(lane),
       ahead: lane.unminedDepth() + Math.max(lane.creating, open),
       headAgeMs: oldest === null || !lane.hasUnmined() ? 0 : Math.max(0, clock.now().getTime() - oldest.getTime()),
       isFull: lane.creating >= admission.perLane,
@@ -374,4 +361,11 @@ class PoolMembers {
     if (suspended || this.ports.kills.holds(lane.signer)) return "stopped";
     return isStuck ? "blocked" : "open";
   }
+}
+
+function ownPassage(lane: OwnedLane): Passage {
+  if (lane.heldByHistory) return "outOfReach";
+  if (lane.suspended) return "stopped";
+  const isStuck = lane.unmined.get(lane.headOfLine() ?? -1)?.status.state === "STUCK";
+  return isStuck || lane.pace.signer.kind === "away" ? "blocked" : "open";
 }

@@ -220,14 +220,7 @@ function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload) {
 
 function callOf({ lane, payload }: Intent): Call {
   const { to, data, value, gas, accessList } = payload;
-  return {
-    from: lane.signer,
-    to,
-    data,
-    value,
-    ...(gas === undefined ? {} : { gas }),
-    ...(accessList === undefined ? {} : { accessList }),
-  };
+  return { from: lane.signer, to, data, value, ...defined({ gas, accessList }) };
 }
 
 /** Known without asking: no chain runs a transaction below its intrinsic gas, above its block or above its own cap. */
