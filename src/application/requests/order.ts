@@ -162,16 +162,10 @@ function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload)
 /** As a header can carry it. */
 const KEY = /^[ -~]{1,255}$/;
 
-/** What an order says: its action and its words, in whichever order they were written. */
-interface Words {
-  /** As the caller names it; empty: the lane. */
-  readonly subject: string;
-  readonly action: string;
-  readonly request: unknown;
-}
+type Keyed = Pick<OrderKey, "subject"> & { readonly action: string; readonly request: unknown };
 
-/** Undefined: the order has no key, and a repeat of it is another order. */
-export function parseOrderKey(key: unknown, { subject, action, request }: Words): OrderKey | undefined {
+/** Undefined: the action has no key, and a repeat of it is another action. `subject`: as the caller names it; empty: the lane. */
+export function parseOrderKey(key: unknown, { subject, action, request }: Keyed): OrderKey | undefined {
   if (key === undefined || key === null) return undefined;
   if (typeof key !== "string" || !KEY.test(key)) {
     throw invalid("idempotency-key", "must have 1 to 255 characters of printable ASCII");

@@ -20,11 +20,6 @@ const ENDINGS_WAIT_MS = 10_000;
 /** Watches of a thousand lanes end with the same block: written all at once, they would hold up everything else. */
 const ENDINGS_APART_MS = 10;
 
-interface Guests {
-  readonly entries: Entry[];
-  readonly leaveAtMs: number;
-}
-
 const NOBODY: readonly Entry[] = [];
 
 /** Writes that are kept back for company: they leave with the next one of their lane, or after a while. */
@@ -34,7 +29,7 @@ class WaitingRoom {
   /** No lane leaves before. */
   private nextFreeMs = 0;
   /** In the order of their leaving: a lane's wait counts from its first, and no lane leaves before one that came earlier. */
-  private readonly lanes = new Map<LaneKey, Guests>();
+  private readonly lanes = new Map<LaneKey, { readonly entries: Entry[]; readonly leaveAtMs: number }>();
 
   constructor(waitMs: number, apartMs = 0) {
     this.waitMs = waitMs;

@@ -109,12 +109,6 @@ interface Round {
   readonly found: Promise<ReadonlyMap<LaneKey, Found>>;
 }
 
-/** Of one lane in one round: its creates share the answer, and go on in the same moment. */
-interface Question {
-  readonly round: Round;
-  readonly answer: Promise<Found>;
-}
-
 /** A query costs the database a transaction, whether it is about one create or a hundred. */
 const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
@@ -136,8 +130,8 @@ export class RequestIds {
   private readonly flow = new Flow(IDS_TO_GATHER);
   private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE, this.flow);
   private readonly running = new Set<Promise<unknown>>();
-  /** The last question about each lane that is not answered yet. */
-  private readonly asking = new Map<LaneKey, Question>();
+  /** The last question about each lane that is not answered yet: its creates share the answer, and go on in the same moment. */
+  private readonly asking = new Map<LaneKey, { readonly round: Round; readonly answer: Promise<Found> }>();
   private next: Round | null = null;
 
   constructor(store: Pick<LaneStore, "findByRequestIds">, clock: Pick<Clock, "monotonicMs" | "sleep">) {
