@@ -8,7 +8,7 @@ import { readEnvironment } from "../adapters/system/environment.ts";
 import type { TelemetrySink } from "../adapters/system/telemetry.ts";
 import type { Created, CreateRequest } from "../application/api.ts";
 import { normalise, parseChainId } from "../application/requests/normalise.ts";
-import { traced } from "../application/stages/1-create/trace.ts";
+import { traced } from "../application/stages/1-create/asked-create.ts";
 import type { CallOptions } from "../client/deadline.ts";
 import type { FencepostFace } from "../client/face.ts";
 import { defined } from "../domain/defined.ts";

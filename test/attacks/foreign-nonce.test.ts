@@ -61,7 +61,7 @@ function count(proxy: RpcProxy, counted: number, fromBlock: number) {
 }
 
 describe.concurrent("a nonce of ours", () => {
-  // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+  // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
   it("is not lost because one endpoint of two shows a stranger's transaction there", async ({
     simulated,
     nodes,
@@ -88,7 +88,7 @@ describe.concurrent("a nonce of ours", () => {
     });
   });
 
-  // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+  // protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
   it("that another program took ends its transaction only once both endpoints show that", async ({
     simulated,
     nodes,

@@ -110,7 +110,7 @@ describe("a send that hangs", () => {
 });
 
 describe("a process that is stopped past its lease and goes on", () => {
-  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
   it("starts no send before the database has heard of it again", async ({ simulated, database }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const proxy = await TcpProxy.start(Number(new URL(database.url).port));

@@ -185,7 +185,7 @@ describe("a nonce that nothing holds", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  // protects [Reservations] src/application/detours/expired-reservations.ts, src/application/detours/holes.ts
+  // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
   it("holds nobody up by default: its caller is looked for, then a placeholder takes it", async ({
     edr,
     nodes,
@@ -217,7 +217,7 @@ describe("a nonce that nothing holds", () => {
     await audit({ database, rpcUrl: edr.url });
   });
 
-  // protects [Reservations] src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/application/detours/holes.ts
   it("is what its caller sent in silence where that waits in the pool: nothing is signed against it", async ({
     edr,
     nodes,

@@ -69,7 +69,7 @@ const to = (index: number, prefix: string) => ({
 });
 
 describe("replicas that embed the library", () => {
-  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-requests.ts, src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   it("take every send for every signer, each once, with its nonce and without gaps", async ({
     replicas,
     edr,

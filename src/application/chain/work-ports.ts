@@ -10,3 +10,10 @@ export interface WorkPorts extends LanePorts {
   /** There is something in the intake table that a nonce is due to. */
   readonly intakeDue: () => void;
 }
+
+/** Work on one lane: what it is done with, the lane's chain, and the lane. */
+export interface LaneWork {
+  readonly ports: LanePorts;
+  readonly context: ChainContext;
+  readonly lane: OwnedLane;
+}

@@ -1,27 +1,52 @@
 /**
- * Detour: another payload at a nonce that already has one. Reprice, cancel, replace and placeholder all end here.
+ * Detour: attempts that no create brought. Another payload at a nonce that already has one (reprice, cancel, replace and placeholder all
+ * end in `signAnother`); the transaction that a caller signed for a nonce it reserved, or sent itself (`bind`); a placeholder, a transfer
+ * of nothing to oneself, at a nonce that no transaction holds, so that what waits above can be mined; and STUCK for the head of a lane
+ * that is not mined in time. STUCK is final for the feed only: the transaction is tracked by every hash and sent again at a slower pace.
  *
- * Reads: nothing. Writes, in one fenced transaction: attempt with raw bytes and hash, TRACKING/PENDING, claim, who decided
- * it and why. Invariants: I3 (the nonce stays with its transaction), I6 (committed and claimed before a byte leaves).
- * A crash before the commit leaves nothing; after it, a claimed attempt that the next owner claims again and sends. Every
- * older attempt stays tracked: whichever is mined decides.
+ * Reads: for a placeholder the fee market. Writes, in one fenced transaction: the attempt with its bytes and hash, TRACKING/PENDING,
+ * claim, who decided it and why, for a new nonce also the transaction and the end of the reservation or of the hole; or STUCK and its
+ * completion (settled: false). Invariants: I3 (the nonce stays with its transaction, or was this holder's alone), I6 (committed and
+ * claimed before a byte leaves), I9 (never silent). A crash before the commit leaves everything as it was; after it, STUCK, or a claimed
+ * attempt that the next owner claims again and sends. Every older attempt stays tracked, and whatever else turns up at a placeholder's
+ * nonce competes with it: whichever is mined decides.
  */
-
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import { defined } from "../../domain/defined.ts";
-import type { Bounded } from "../../domain/fees/ceilings.ts";
-import { laidDown, sendOrdered, signedAnew, takenInHand } from "../../domain/pace/transaction-pace.ts";
+import { forbiddenBy } from "../../domain/errors.ts";
+import { type Bounded, bounded } from "../../domain/fees/ceilings.ts";
+import { withMargin } from "../../domain/fees/gas.ts";
+import type { Address } from "../../domain/lane.ts";
+import { boundTransaction } from "../../domain/ledger/index.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
+import { headStuck } from "../../domain/pace/lane-pace.ts";
+import {
+  committed,
+  LOOK_DUE,
+  laidDown,
+  namedOnly,
+  sendOrdered,
+  signedAnew,
+  signedPace,
+  takenInHand,
+} from "../../domain/pace/transaction-pace.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { isPrivate, routed } from "../../domain/transaction/attempts.ts";
-import type { Decision, Spending } from "../../ports/lane-store.ts";
-import type { DeclaredPayload, SignedTransaction } from "../../ports/signer.ts";
+import { feeCap } from "../../domain/transaction/fees.ts";
+import { fingerprint } from "../../domain/transaction/fingerprint.ts";
+import type { Payload, PreparedIntent } from "../../domain/transaction/transaction.ts";
+import type { Decision, OutcomeOf, SettleFate, Spending, Unfenced } from "../../ports/lane-store.ts";
+import { type DeclaredPayload, type SignedTransaction, SigningRefused } from "../../ports/signer.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
+import { holdAtCeiling } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, type LaneWriterPorts, plan, reportMove } from "../lane/lane-writer.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
-import type { OwnedLane, Tracked } from "../lane/owned-lane.ts";
-import { happened } from "../lane/tracked.ts";
-import { askSigner } from "../stages/3-sign/ask-signer.ts";
-import { canStick } from "./stuck.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { happened, Tracked } from "../lane/tracked.ts";
+import { askSigner } from "../stages/3-sign/sign.ts";
 
 export interface AnotherPayload {
   readonly kind: "reprice" | "cancel" | "replace" | "placeholder";
@@ -49,7 +74,7 @@ export interface AnotherPayload {
  * But for "committed", nothing was written: the transaction moved on meanwhile, because it is being sent or was mined, or
  * a policy does not allow it.
  */
-export type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
+type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
 
 export async function signAnother(
   ports: LanePorts,
@@ -99,11 +124,136 @@ function decidedAgain(decision: Decision | undefined) {
   return decision === undefined ? {} : { decision: { actor: decision.actor, audit: decision.audit } };
 }
 
-export async function signOne(
-  ports: LanePorts,
-  lane: OwnedLane,
-  unsigned: DeclaredPayload,
-): Promise<SignedTransaction> {
+async function signOne(ports: LanePorts, lane: OwnedLane, unsigned: DeclaredPayload) {
   const [signed] = await askSigner(ports, lane, [unsigned]);
   return signed as SignedTransaction;
+}
+
+/** May be reported as STUCK: open, without a receipt, and not reported yet. What an operator holds back waits for that operator. */
+export function mayStick({ status, receipt, held }: Tracked): boolean {
+  return receipt === null && status.state === "TRACKING" && status.subState !== "MINED" && !held;
+}
+
+/** Only the head of a lane becomes STUCK: what is behind it waits for it. */
+export function canStick(lane: OwnedLane, tx: Tracked): boolean {
+  return mayStick(tx) && tx.nonce === lane.headOfLine();
+}
+
+/** Called where the head of the line cannot get on by itself; the reason is shown to people as it is. */
+export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
+  if (!mayStick(tx) || tx.pace.inHand) return;
+  await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
+  happened(lane, headStuck, tx.nonce);
+  ports.feedGrew();
+  const message = `nonce ${tx.nonce} of ${lane.lane.signer} holds up its lane: ${reason}`;
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
+}
+
+/** The reason where age alone is what is known: what was found out on the way is said first. */
+export function reasonOf(tx: Tracked, ageMs: number): string {
+  const found = [...tx.facts.values()].map(({ text }) => text);
+  const age = `not mined ${Math.round(ageMs / 1_000)} s after it came to the head of its lane`;
+  const last = tx.lastError === null || found.length > 0 ? [] : [`a node last said: ${tx.lastError}`];
+  return [age, ...found, ...last].join("; ");
+}
+
+/** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
+export function nothing(signer: Address): Payload {
+  return { to: signer, data: "0x", value: 0n };
+}
+
+const TRANSFER_GAS = 21_000n;
+
+/**
+ * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. An estimate that
+ * cannot be had, or that another endpoint contradicts, is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
+ */
+export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
+  const { to, data, value } = nothing(signer);
+  const call = { from: signer, to, data, value };
+  const simulation = await simulateWithin(context, call).catch(() => null);
+  if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;
+  const { gas } = simulation;
+  const confirm = async () => confirmEstimate(context, call, { gas, market: await context.feeMarket(), wishes: {} });
+  const isConfirmed = await confirm().then(
+    () => true,
+    () => false,
+  );
+  return isConfirmed ? withMargin(gas, { to, data }, context.gasLimits.most?.gas ?? null) : TRANSFER_GAS;
+}
+
+interface Placing extends LaneWork {
+  readonly hole: Hole;
+  readonly reason: string;
+  readonly decision: Decision;
+  /** For placeholders that nobody decided: the most that a lane fills for expired reservations. */
+  readonly mostPerHour?: number;
+}
+
+/** "conflict": the nonce is no hole any more. Throws FORBIDDEN if the signer's policy does not allow what it costs. */
+export async function placeHolder({ ports, context, lane, hole, ...placing }: Placing): Promise<SettleFate> {
+  const { signer, chainId } = lane.lane;
+  const { nonce, why, reservationId } = hole;
+  const payload = nothing(signer);
+  const gas = await lane.term.during(gasOfNothing(context, signer));
+  const { fees, reached } = await lane.term.during(context.price({}, { gas, value: payload.value }));
+  const unsigned = bounded(context.ceilings, { ...payload, chainId, nonce, gas, fees, accessList: [] });
+  // Whoever let its reservation expire pays for what closes its nonce.
+  const owner = hole.expired?.owner ?? null;
+  const spends = spendingOf(unsigned, "placeholder");
+  const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
+  if (refused !== null) throw forbiddenBy(refused);
+  const made = await signOne(ports, lane, { ...unsigned, because: "placeholder" }).catch(asForbidden);
+  const txId = ports.entropy.uuid();
+  const intent: PreparedIntent = {
+    ...{ txId, lane: lane.lane, requestId: null, owner, payload, metadata: { placeholder: why } },
+    ...{ fingerprint: fingerprint(payload), gas, gasCost: gas * feeCap(fees) },
+  };
+  const first = { ...made, ordinal: 1, kind: "placeholder", gas, fees } as const;
+  const attempt = routed(first, context.chain.privateEndpoints.length > 0);
+  const { reason, decision, mostPerHour } = placing;
+  const isReserved = why === "expired" && reservationId !== null;
+  const ending = isReserved
+    ? { reservation: defined({ reservationId, becomes: "EXPIRED" as const, mostPerHour }) }
+    : {};
+  const { fate, forbidden } = await bind(ports, lane, { nonce, reason, decision, ...ending, intent, attempt });
+  if (forbidden !== undefined) throw forbiddenBy(forbidden);
+  if (fate !== "settled") return fate;
+  const tx = lane.find(txId);
+  if (reached !== null && tx !== null) holdAtCeiling(ports, lane, tx, reached);
+  const message = `a placeholder takes nonce ${nonce} of ${signer}: ${hole.detail}`;
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
+  return fate;
+}
+
+/** What a signer will not sign closes no nonce, like what a policy does not allow. */
+function asForbidden(error: unknown): never {
+  if (!(error instanceof SigningRefused)) throw error;
+  throw forbiddenBy({ rule: "signer", detail: `the signer refused it: ${error.message}` });
+}
+
+export type Binding = Omit<Unfenced<"bind">, "kind">;
+
+export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Binding): Promise<OutcomeOf<"bind">> {
+  const outcome = await lane.term.write({ kind: "bind", ...binding });
+  if (outcome.fate !== "settled") return outcome;
+  await ports.failpoint("bind.committed");
+  const { createdAt, requestId } = outcome;
+  const { nonce, intent } = binding;
+  const tx = new Tracked(
+    { txId: intent.txId, nonce, requestId, createdAt, firstSentAt: createdAt },
+    boundTransaction(binding),
+    paceOf(binding),
+  );
+  lane.track(tx);
+  const txHash = binding.attempt.txHash ?? null;
+  reportMove(ports, lane, { txId: tx.txId, nonce: tx.nonce, event: "sign", from: "ALLOCATED", ...tx.status, txHash });
+  lane.broadcasting?.kick();
+  return outcome;
+}
+
+/** A hash without bytes is only looked for: it may be mined already. */
+function paceOf({ attempt: { ordinal, rawTransaction } }: Binding) {
+  const pace = signedPace(ordinal, rawTransaction);
+  return rawTransaction === null ? namedOnly(pace) : committed(pace, LOOK_DUE);
 }

@@ -1,46 +1,50 @@
 /**
- * Detour: an operator or the hook decided that another payload takes a nonce. Before it is signed, the queue gets the other payload; once
- * it is signed, the other one is signed too, pays enough to replace it, and is tracked beside it.
+ * Detour: an operator or the hook decided that another payload takes a nonce. Before the transaction is signed, its queued payload is
+ * changed; afterwards the other payload is signed too, pays enough to replace the first, and is tracked beside it. A repeat of the
+ * action, because its answer was lost, must not be signed and paid for twice (`standsAlready`, `isDone`). `resolveStuck` carries out a
+ * decision about a stuck transaction once, also if the lane has another owner by then.
  *
- * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt. Invariants: I3
- * (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash before the commit leaves the
- * transaction as it was and the decision untaken; after it, the next owner signs what is queued, or claims and sends.
+ * Reads: the bytes of the newest attempt, the market. Writes: a queued change (`amend`), or another attempt; the decision, and STUCK or
+ * TRACKING if it says so. Invariants: I3 (the nonce stays with its transaction), I6 (nothing leaves before it is committed). A crash
+ * before the commit leaves the transaction as it was, and the decision is asked for again; after it, the next owner signs what is
+ * queued, or claims and sends.
  */
-
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, forbiddenBy, invalid, unavailable } from "../../domain/errors.ts";
 import { bounded, refuseOverCeiling } from "../../domain/fees/ceilings.ts";
-import { withMargin } from "../../domain/fees/gas.ts";
-import { leastInPlaceOf, type Offer, reaches } from "../../domain/fees/repricing.ts";
-import type { Address } from "../../domain/lane.ts";
-import { attemptToSend, repricedKind } from "../../domain/transaction/attempts.ts";
-import { envelopeFor, type FeeWishes, feeCap } from "../../domain/transaction/fees.ts";
-import type {
-  Attempt,
-  Payload,
-  PreparedIntent,
-  Receipt,
-  UnsignedTransaction,
-} from "../../domain/transaction/transaction.ts";
+import { covers, highestOffer, isBelowMarket, leastInPlaceOf, reaches } from "../../domain/fees/repricing.ts";
+import type { Hole } from "../../domain/nonces/holes.ts";
+import { attemptToSend, isSendable, repricedKind, sendableAttempts } from "../../domain/transaction/attempts.ts";
+import {
+  envelopeFor,
+  type Fees,
+  type FeeWishes,
+  feeCap,
+  isFullyPriced,
+  NO_MARKET,
+  priceFirstAttempt,
+} from "../../domain/transaction/fees.ts";
+import type { Attempt, Payload, Receipt, UnsignedTransaction } from "../../domain/transaction/transaction.ts";
 import { leavesFrom, TRANSITIONS, type TransitionRule } from "../../domain/transaction/transitions.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { DecodedTransaction } from "../../ports/codec.ts";
-import type { Decision, Spending } from "../../ports/lane-store.ts";
+import type { Decision } from "../../ports/lane-store.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { forbiddenNow } from "../lane/limits.ts";
-import { type OwnedLane, queued } from "../lane/owned-lane.ts";
-import { TermOver } from "../lane/term.ts";
+import { queued } from "../lane/owned-lane.ts";
+import { quietly, TermOver, unlessOver } from "../lane/term.ts";
 import { decodedNewest, rebuildable, type Tracked } from "../lane/tracked.ts";
+import { decodeGiven } from "../requests/normalise.ts";
+import type { Verdict } from "../requests/order.ts";
 import { prepare, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { type AnotherPayload, signAnother } from "./another-attempt.ts";
-import { changePrice, inWords, standingOffer } from "./change-price.ts";
+import { type AnotherPayload, canStick, gasOfNothing, nothing, placeHolder, signAnother } from "./another-attempt.ts";
+import { changePrice, inWords, standingOffer } from "./reprice.ts";
 
-export interface PayloadChange {
+interface PayloadChange {
   /** `reprice` signs the payload that stands, at another price. */
   readonly kind: AnotherPayload["kind"];
   /** With `replace`; `allowNoCode`: its receiver need not have code. */
@@ -59,59 +63,56 @@ export interface PayloadChange {
 }
 
 /** "movedOn": it is being sent. Look at it anew; it may even be done. */
-export type ChangeFate = "done" | "movedOn";
+type ChangeFate = "done" | "movedOn";
 
-interface TrackedWork {
-  readonly lane: OwnedLane;
+interface TrackedWork extends LaneWork {
   readonly tx: Tracked;
   readonly change: PayloadChange;
 }
 
-/** For a transaction that has been signed. Throws CONFLICT where it was mined meanwhile. */
-export async function changeTracked(ports: LanePorts, context: ChainContext, work: TrackedWork): Promise<ChangeFate> {
-  const { lane, tx, change } = work;
+/** For a transaction that has been signed. Throws CONFLICT if it was mined meanwhile. */
+export async function changeTracked(work: TrackedWork): Promise<ChangeFate> {
+  const { ports, context, lane, tx, change } = work;
   refuseMined(tx);
   if (tx.pace.inHand) return "movedOn";
   const over = tx.attempts.length;
-  const payload = await lane.term.during(askingChain(() => anotherPayload(ports, context, work)));
+  const payload = await lane.term.during(askingChain(anotherPayload(work)));
   refuseMined(tx);
   refuseImpossible(tx, payload.kind);
   const { thenStuck = false } = change;
-  const about = judgedAs(change);
   const privately = context.chain.privateEndpoints.length > 0;
-  const another = { ...payload, over, about, privately, thenStuck, ...decided(change) } as const;
-  const fate = await signing(() => signAnother(ports, lane, tx, another));
+  const another = { ...payload, over, about: judgedAs(change), privately, thenStuck, ...decided(change) } as const;
+  const fate = await signing(signAnother(ports, lane, tx, another));
   if (typeof fate !== "string") throw forbiddenBy(fate);
   if (fate === "mined") refuseMined(tx);
   return fate === "committed" ? "done" : "movedOn";
 }
 
-/** For one that waits to be signed: signing stands still until the change is durable and the lane is read again. */
-export async function changeQueued(
-  ports: LanePorts,
-  context: ChainContext,
-  work: { readonly lane: OwnedLane; readonly record: TransactionRecord; readonly change: PayloadChange },
-): Promise<ChangeFate> {
-  const { lane, record, change } = work;
-  if (change.kind === "reprice") throw conflict(record.txId, "is not signed yet: it is priced when its turn comes");
-  if (change.signed !== undefined) throw conflict(record.txId, "is not signed yet: give a payload, and it is signed");
-  const asked = askingChain(() => queuedPayload(context, lane, record, change));
-  const { payload, gas, gasCost } = await lane.term.during(asked);
+interface QueuedWork extends LaneWork {
+  readonly record: TransactionRecord;
+  readonly change: PayloadChange;
+}
+
+/** For a transaction that waits to be signed: nothing is signed until the change is durable and the lane is read again. */
+export async function changeQueued(work: QueuedWork): Promise<ChangeFate> {
+  const { ports, lane, record, change } = work;
+  const { txId } = record;
+  if (change.kind === "reprice") throw conflict(txId, "is not signed yet: it is priced when its turn comes");
+  if (change.signed !== undefined) throw conflict(txId, "is not signed yet: give a payload, and it is signed");
+  const { payload, gas, gasCost } = await lane.term.during(askingChain(queuedPayload(work)));
   const { to, data, value } = payload;
-  const about = judgedAs(change);
-  const spends = { to, data, value, gasCost, about } as const;
-  const forbidden = await forbiddenNow(ports, lane, { txId: record.txId, spends });
+  const spends = { to, data, value, gasCost, about: judgedAs(change) } as const;
+  const forbidden = await forbiddenNow(ports, lane, { txId, spends });
   if (forbidden !== null) throw forbiddenBy(forbidden);
   lane.count("amending", 1);
   try {
     if (lane.signing !== null) await lane.term.during(lane.signing.settled());
-    if (lane.find(record.txId) !== null) return "movedOn";
-    const amended = { kind: change.kind, payload, gas };
+    if (lane.find(txId) !== null) return "movedOn";
     const tx = queued({ ...record, nonce: record.nonce as number });
-    const planned = plan(tx, "amend", { change: amended, spends, ...decided(change) });
-    await commitPlanned(ports, lane, [planned]);
+    const amended = { kind: change.kind, payload, gas };
+    await commitPlanned(ports, lane, [plan(tx, "amend", { change: amended, spends, ...decided(change) })]);
     // A row at hand, or on its way here from an allocation, still has the payload from before.
-    lane.term.readAgain(`${record.txId} is to be signed with another payload`);
+    lane.term.readAgain(`${txId} is to be signed with another payload`);
     return "done";
   } finally {
     lane.count("amending", -1);
@@ -120,7 +121,7 @@ export async function changeQueued(
 }
 
 /** Only an operator or the hook asks for a placeholder. Another price for one is its owner's to ask for, too, and to have room for. */
-function judgedAs({ kind }: PayloadChange): Spending["about"] {
+function judgedAs({ kind }: PayloadChange) {
   if (kind === "placeholder") return kind;
   return kind === "replace" ? "payload" : "cost";
 }
@@ -129,19 +130,19 @@ function decided({ reason, decision, expires }: PayloadChange) {
   return defined({ reason, decision, expires });
 }
 
-async function askingChain<T>(work: () => Promise<T>): Promise<T> {
+async function askingChain<T>(work: Promise<T>) {
   try {
-    return await work();
+    return await work;
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
     throw unavailable("the chain does not answer, so nothing could be priced; nothing was changed", error);
   }
 }
 
-/** A signer may have a word of its own: for good, or until it is asked again. */
-async function signing<T>(work: () => Promise<T>): Promise<T> {
+/** A signer may refuse for good, or be away until it is asked again. */
+async function signing<T>(work: Promise<T>) {
   try {
-    return await work();
+    return await work;
   } catch (error) {
     if (error instanceof TermOver) throw error;
     if (error instanceof SigningRefused) {
@@ -152,12 +153,8 @@ async function signing<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function queuedPayload(
-  context: ChainContext,
-  lane: OwnedLane,
-  record: TransactionRecord,
-  change: PayloadChange,
-): Promise<Pick<PreparedIntent, "payload" | "gas" | "gasCost">> {
+async function queuedPayload(work: QueuedWork) {
+  const { context, lane, record, change } = work;
   const { signer } = lane.lane;
   if (change.kind !== "replace" || change.payload === undefined) {
     const gas = await gasOfNothing(context, signer);
@@ -165,50 +162,20 @@ async function queuedPayload(
     const { fees } = await context.price(change.fees, { gas, value: 0n });
     return { payload: { ...nothing(signer), ...change.fees }, gas, gasCost: gas * feeCap(fees) };
   }
-  const behindPending = lane.cursor === null || record.nonce !== lane.headOfLine();
-  return prepared(context, lane, { ...change, payload: change.payload }, behindPending);
+  return prepared(work, change.payload, lane.cursor === null || record.nonce !== lane.headOfLine());
 }
 
-/** A transfer of nothing to oneself: the cheapest way to use up a nonce. */
-export function nothing(signer: Address): Payload {
-  return { to: signer, data: "0x", value: 0n };
-}
-
-const TRANSFER_GAS = 21_000n;
-
-/**
- * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. An estimate that
- * cannot be had, or that another endpoint contradicts, is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
- */
-export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
-  const { to, data, value } = nothing(signer);
-  const call = { from: signer, to, data, value };
-  const simulation = await simulateWithin(context, call).catch(() => null);
-  if (simulation?.outcome !== "ok" || simulation.gas <= TRANSFER_GAS) return TRANSFER_GAS;
-  const { gas } = simulation;
-  const confirm = async () => confirmEstimate(context, call, { gas, market: await context.feeMarket(), wishes: {} });
-  const isConfirmed = await confirm().then(
-    () => true,
-    () => false,
-  );
-  return isConfirmed ? withMargin(gas, { to, data }, context.gasLimits.most?.gas ?? null) : TRANSFER_GAS;
-}
-
-function prepared(
-  context: ChainContext,
-  { lane }: OwnedLane,
-  { payload, allowNoCode }: Pick<Required<PayloadChange>, "payload"> & Pick<PayloadChange, "allowNoCode">,
-  behindPending: boolean,
-): Promise<PreparedIntent> {
+function prepared({ context, lane, change }: TrackedWork | QueuedWork, payload: Payload, behindPending: boolean) {
   const unnamed = { txId: "", requestId: null, owner: null, fingerprint: "0x", metadata: null } as const;
-  const allowed = allowNoCode === true ? ({ allowNoCode } as const) : {};
-  return prepare(context, { ...unnamed, ...allowed, lane, payload }, { behindPending, laneKnown: true });
+  const allowed = change.allowNoCode === true ? { allowNoCode: true as const } : {};
+  const intent = { ...unnamed, ...allowed, lane: lane.lane, payload };
+  return prepare(context, intent, { behindPending, laneKnown: true });
 }
 
 type Unsigned = Pick<AnotherPayload, "kind" | "unsigned" | "signed" | "blobCost">;
 
-async function anotherPayload(ports: LanePorts, context: ChainContext, work: TrackedWork): Promise<Unsigned> {
-  const { lane, tx, change } = work;
+async function anotherPayload(work: TrackedWork): Promise<Unsigned> {
+  const { ports, context, lane, tx, change } = work;
   if (change.signed !== undefined) {
     const { rawTransaction, txHash } = change.signed;
     refuseImpossibleGas(context, change.signed.unsigned);
@@ -222,17 +189,15 @@ async function anotherPayload(ports: LanePorts, context: ChainContext, work: Tra
   }
   if (change.kind === "replace" && change.payload !== undefined) {
     const { to, data, value, accessList = [] } = change.payload;
-    const behindPending = tx.nonce !== lane.headOfLine();
-    const { gas } = await prepared(context, lane, { ...change, payload: change.payload }, behindPending);
-    return finished(context, { ...work, kind: "replace", content: { to, data, value, accessList, gas } });
+    const { gas } = await prepared(work, change.payload, tx.nonce !== lane.headOfLine());
+    return finished(work, "replace", { to, data, value, accessList, gas });
   }
   if (change.kind === "cancel" || change.kind === "placeholder") {
     const { signer } = lane.lane;
-    const content = { ...nothing(signer), accessList: [], gas: await gasOfNothing(context, signer) };
-    return finished(context, { ...work, kind: change.kind, content });
+    const gas = await gasOfNothing(context, signer);
+    return finished(work, change.kind, { ...nothing(signer), accessList: [], gas });
   }
-  const content = await standingContent(ports, tx);
-  return finished(context, { ...work, kind: repricedKind(tx.attempts), content });
+  return finished(work, repricedKind(tx.attempts), await standingContent(ports, tx));
 }
 
 /** What blobs may cost counts like gas. */
@@ -240,40 +205,27 @@ export function blobCost({ blobGas = 0n, blobFeeCap = 0n }: DecodedTransaction):
   return blobGas * blobFeeCap;
 }
 
-/** Bytes that no pool takes in the place of what stands would only keep that from being sent again. */
-async function refuseTooLittle(ports: LanePorts, tx: Tracked, signed: DecodedTransaction): Promise<void> {
-  const least = leastInPlaceOf(await offerThatStands(ports, tx));
-  const { unsigned, blobFeeCap } = signed;
-  if (reaches({ fees: unsigned.fees, ...(blobFeeCap === undefined ? {} : { blobFeeCap }) }, least)) return;
+/** Bytes that no pool takes in the place of the newest ones would only keep those from being sent again. */
+async function refuseTooLittle(ports: LanePorts, tx: Tracked, { unsigned: { fees }, blobFeeCap }: DecodedTransaction) {
+  const standing = { fees: standingOffer(tx), blobFeeCap: (await decodedNewest(ports, tx))?.blobFeeCap };
+  const least = leastInPlaceOf(defined(standing));
+  if (reaches(defined({ fees, blobFeeCap }), least)) return;
   const blobs = least.blobFeeCap === undefined ? "" : `, with blobs, and maxFeePerBlobGas ${least.blobFeeCap}`;
   throw invalid("rawTransaction", `does not replace what stands: nodes take ${inWords(least.fees)}${blobs}, or more`);
 }
 
-async function offerThatStands(ports: LanePorts, tx: Tracked): Promise<Offer> {
-  const fees = standingOffer(tx);
-  const blobFeeCap = (await decodedNewest(ports, tx))?.blobFeeCap;
-  return blobFeeCap === undefined ? { fees } : { fees, blobFeeCap };
-}
-
 type Content = Pick<UnsignedTransaction, "to" | "data" | "value" | "gas" | "accessList">;
 
-async function finished(
-  context: ChainContext,
-  work: TrackedWork & { readonly kind: Unsigned["kind"]; readonly content: Content },
-): Promise<Unsigned> {
-  const { lane, tx, kind, content } = work;
-  const { to, data, value, gas, accessList } = content;
-  const { change } = work;
+async function finished({ context, lane, tx, change }: TrackedWork, kind: Unsigned["kind"], content: Content) {
+  const { gas, value, accessList } = content;
   const unattended = change.expires === true;
   const fees = await changePrice(context, tx, { wishes: change.fees, costs: { gas, value }, unattended });
-  const { chainId } = lane.lane;
-  const carried = envelopeFor(fees, accessList);
-  const unsigned = { chainId, nonce: tx.nonce, to, data, value, gas, accessList, fees: carried };
-  return { kind, unsigned: bounded(context.ceilings, unsigned) };
+  const named = { chainId: lane.lane.chainId, nonce: tx.nonce, fees: envelopeFor(fees, accessList) };
+  return { kind, unsigned: bounded(context.ceilings, { ...content, ...named }) };
 }
 
 /** What stands now, as it was signed. */
-async function standingContent(ports: LanePorts, tx: Tracked): Promise<Content> {
+async function standingContent(ports: LanePorts, tx: Tracked) {
   const decoded = await decodedNewest(ports, tx);
   if (decoded === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
   const content = rebuildable(decoded);
@@ -281,7 +233,7 @@ async function standingContent(ports: LanePorts, tx: Tracked): Promise<Content> 
   throw conflict(tx.txId, `is an ${decoded.envelope} payload, which only its own signer can price again`);
 }
 
-function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]): void {
+function refuseImpossible(tx: Tracked, kind: AnotherPayload["kind"]) {
   const rule: TransitionRule = TRANSITIONS[kind];
   if (rule.from.includes(tx.status.state) && leavesFrom(rule, tx.status)) return;
   throw conflict(tx.txId, `is ${tx.status.state}/${tx.status.subState ?? "-"}: ${kind} is not possible there`);
@@ -302,4 +254,136 @@ export function minedAs({ txHash, blockNumber }: Receipt, attempts: readonly Att
 
 export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
+}
+
+/** Of one that is tracked: what was STUCK in the meantime is asked for anew. */
+export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
+  const newest = tx.attempts.findLast(isSendable);
+  if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
+  if (!isOffered(newest.fees, change.fees, change.kind === "reprice")) return false;
+  const standing = repricedKind(tx.attempts);
+  if (change.kind === "cancel") return standing === "cancel" || standing === "placeholder";
+  if (change.kind === "replace" && change.payload !== undefined) {
+    return standing === "replace" && (await saysTheSame(ports, tx, change.payload));
+  }
+  return change.kind === "reprice" && Object.keys(change.fees).length > 0;
+}
+
+/** Every fee that is named: as much, or exactly as much where the fee is all that is asked for. */
+function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
+  const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
+  const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
+  const isCovered = (wish: bigint | undefined, offered: bigint) =>
+    wish === undefined || (exactly ? wish === offered : wish <= offered);
+  const isDynamic = maxFeePerGas !== undefined || maxPriorityFeePerGas !== undefined;
+  if ((type !== undefined && type !== fees.type) || (isDynamic && fees.type !== "eip1559")) return false;
+  if (gasPrice !== undefined && fees.type === "eip1559") return false;
+  return isCovered(gasPrice ?? maxFeePerGas, feeCap(fees)) && isCovered(maxPriorityFeePerGas, tip);
+}
+
+/** The newest bytes say what this payload says; what it leaves open was decided then. */
+async function saysTheSame(ports: LanePorts, tx: Tracked, payload: Payload) {
+  const unsigned = (await decodedNewest(ports, tx))?.unsigned;
+  if (unsigned?.to !== payload.to || unsigned.data !== payload.data || unsigned.value !== payload.value) return false;
+  const { gas = unsigned.gas, accessList = unsigned.accessList } = payload;
+  return gas === unsigned.gas && JSON.stringify(accessList) === JSON.stringify(unsigned.accessList);
+}
+
+interface Resolution extends LaneWork {
+  readonly record: TransactionRecord;
+  /** Null: it waits to be signed. */
+  readonly tx: Tracked | null;
+  readonly verdict: Verdict;
+  readonly reason: string;
+  readonly decision: Decision;
+}
+
+/** "repeated": the decision was carried out before. "movedOn": look at the transaction anew. */
+export type ResolutionFate = "applied" | "repeated" | "movedOn";
+
+/** If the term ended, look at it anew: what was committed as it ended is found then. */
+export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
+  return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
+}
+
+export async function resolveStuck(resolution: Resolution): Promise<ResolutionFate> {
+  const { ports, lane, tx, verdict } = resolution;
+  if (tx !== null) refuseMined(tx);
+  if (verdict.action === "NOOP") return decideOnly(resolution);
+  const hole = verdict.action === "PLACEHOLDER" && tx !== null ? lane.holeBelow(tx.nonce) : null;
+  refuseAnotherNonce(resolution, hole);
+  if (hole !== null && tx !== null) return fillBelow(resolution, tx, hole);
+  const change = await lane.term.during(changeOf(resolution));
+  if (tx === null) return (await changeQueued({ ...resolution, change })) === "done" ? "applied" : "movedOn";
+  if (await lane.term.during(isDone(resolution, tx, change))) return "repeated";
+  if ((await changeTracked({ ...resolution, tx, change })) === "movedOn") return "movedOn";
+  if (tx.status.state === "STUCK") ports.feedGrew();
+  return "applied";
+}
+
+/** Filled or moved meanwhile: the same decision would use up the nonce of a transaction that nobody meant to give up. */
+function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
+  const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
+  if (verdict.nonce === undefined || verdict.nonce === filled) return;
+  throw conflict(record.txId, `waits for nonce ${verdict.nonce} no more: look at it before you decide`);
+}
+
+/** The transaction waits for a nonce below it that nothing holds: that one is filled, and its own payload stays. */
+async function fillBelow(work: Resolution, tx: Tracked, hole: Hole) {
+  if ((await placeHolder({ ...work, hole })) !== "settled") {
+    throw conflict(tx.txId, `waits for nonce ${hole.nonce} no more, which is held again: look at it before you decide`);
+  }
+  const { ports, lane, reason } = work;
+  const { actor, audit } = work.decision;
+  // The placeholder keeps who decided it, also if it cannot be noted here: looked at anew, with no hole below it any more, the same
+  // decision would be for the transaction's own nonce.
+  await quietly(commitPlanned(ports, lane, [plan(tx, "decide", { reason, decision: { actor, audit } })]));
+  return "applied" as const;
+}
+
+/** Signs nothing. The decision is kept, and the state follows if the verdict names one. */
+async function decideOnly({ ports, lane, record, tx, verdict, reason, decision }: Resolution) {
+  const decided = { reason, decision };
+  if (tx !== null && verdict.afterwards === "stuck" && canStick(lane, tx)) {
+    await commitPlanned(ports, lane, [plan(tx, "stick", { ...decided, lastError: reason })]);
+    ports.feedGrew();
+    return "applied" as const;
+  }
+  const moved = tx ?? queued({ ...record, nonce: record.nonce as number });
+  const leaves = moved.status.state === "STUCK" && verdict.afterwards === "track";
+  await commitPlanned(ports, lane, [plan(moved, leaves ? "unstick" : "decide", decided)]);
+  return "applied" as const;
+}
+
+const KINDS = { CANCEL: "cancel", PLACEHOLDER: "placeholder", REPLACE: "replace" } as const;
+
+async function changeOf({ ports, verdict, reason, decision, record, lane }: Resolution): Promise<PayloadChange> {
+  const { action, payload, allowNoCode, fees, rawTransaction, afterwards } = verdict;
+  const common = { fees, reason, decision, allowNoCode, thenStuck: afterwards === "stuck" };
+  if (rawTransaction !== undefined) {
+    const decoded = await decodeGiven(ports.codec, rawTransaction, (why) => invalid("rawTransaction", why));
+    const { chainId, nonce } = decoded.unsigned;
+    const fits = decoded.signer === lane.lane.signer && chainId === lane.lane.chainId && nonce === record.nonce;
+    if (!fits) throw invalid("rawTransaction", "is not signed for this signer, chain and nonce");
+    return { ...common, kind: "replace", signed: { ...decoded, rawTransaction } };
+  }
+  if (action === "REPLACE" && payload === undefined) return { ...common, kind: "reprice" };
+  const kind = KINDS[action as keyof typeof KINDS];
+  return { ...common, kind, ...(payload === undefined ? {} : { payload }) };
+}
+
+/** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
+async function isDone({ ports, context }: LaneWork, tx: Tracked, change: PayloadChange) {
+  const standing = repricedKind(tx.attempts);
+  if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);
+  if (change.kind === "cancel" || change.kind === "placeholder")
+    return standing === "cancel" || standing === "placeholder";
+  if (change.payload !== undefined) return standing === "replace" && (await saysTheSame(ports, tx, change.payload));
+  const offer = highestOffer(sendableAttempts(tx.attempts));
+  if (offer === null) return false;
+  if (isFullyPriced(change.fees)) return covers(offer, priceFirstAttempt(NO_MARKET, change.fees, null));
+  // "At the market's price": done while it is not below that.
+  return (
+    Object.keys(change.fees).length === 0 && tx.attempts.length > 1 && !isBelowMarket(offer, await context.feeMarket())
+  );
 }

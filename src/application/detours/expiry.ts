@@ -24,13 +24,14 @@ import { isDue } from "../../domain/pace/when.ts";
 import { repricedKind } from "../../domain/transaction/attempts.ts";
 import type { ExpiringRecord } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
 import type { Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued, type Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
-import { type ChangeFate, changeQueued, changeTracked } from "./change-payload.ts";
+import { changeQueued, changeTracked } from "./change-payload.ts";
 
 const AT_ONCE = 200;
 const BUSY_MS = 250;
@@ -38,7 +39,7 @@ const SILENT_MS = 5_000;
 /** A ceiling, a policy, a key that the chain node holds: it may be allowed later. */
 const REFUSED_MS = 60_000;
 
-/** Asks the database and nobody else: what was never sent does not wait for a chain that is silent, or a lane that is suspended. */
+/** Asks the database alone: what was never sent does not wait for a chain that is silent, or a lane that is suspended. */
 export function expireUnsent(ports: LanePorts, lane: OwnedLane): Working {
   if (lane.pace.overdue.size > 0) lane.tending?.kick();
   if (lane.heldByHistory || !isDue(lane.pace.expiry, ports.clock.monotonicMs())) return null;
@@ -46,7 +47,7 @@ export function expireUnsent(ports: LanePorts, lane: OwnedLane): Working {
 }
 
 /** Signing waits for the answer. */
-async function expireFirst(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function expireFirst(ports: LanePorts, lane: OwnedLane) {
   lane.count("amending", 1);
   try {
     await expireDue(ports, lane);
@@ -56,23 +57,20 @@ async function expireFirst(ports: LanePorts, lane: OwnedLane): Promise<void> {
   }
 }
 
-async function expireDue(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function expireDue(ports: LanePorts, lane: OwnedLane) {
+  const { clock, store } = ports;
   // What is allocated meanwhile notes its own time.
   happened(lane, expiryAsked);
   const most = AT_ONCE + lane.pace.overdue.size;
-  const rows = await lane.term.during(ports.store.loadExpiring(lane.lane, most));
+  const rows = await lane.term.during(store.loadExpiring(lane.lane, most));
   const over = rows.filter(({ leftMs }) => leftMs <= 0);
   const next = rows[over.length];
-  if (next !== undefined) happened(lane, expiryAhead, ports.clock.monotonicMs(), next.leftMs);
+  if (next !== undefined) happened(lane, expiryAhead, clock.monotonicMs(), next.leftMs);
   const unsent = over.filter((row) => isUnsent(lane, row));
-  const sent = over.filter((row) => !unsent.includes(row));
-  happened(
-    lane,
-    overdueSeen,
-    sent.map(({ txId }) => txId),
-  );
+  const sent = over.flatMap((row) => (unsent.includes(row) ? [] : [row.txId]));
+  happened(lane, overdueSeen, sent);
   if (sent.length > 0) {
-    happened(lane, expiryAhead, ports.clock.monotonicMs(), REFUSED_MS);
+    happened(lane, expiryAhead, clock.monotonicMs(), REFUSED_MS);
     lane.tending?.kick();
   }
   if (unsent.length > 0) await giveBack(ports, lane, unsent);
@@ -80,14 +78,14 @@ async function expireDue(ports: LanePorts, lane: OwnedLane): Promise<void> {
 }
 
 /** The database says it was never sent, and this node has written nothing since that contradicts it: those above may move down. */
-function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord): boolean {
+function isUnsent(lane: OwnedLane, { txId, nonce, mayGiveUp }: ExpiringRecord) {
   if (!mayGiveUp || lane.find(txId) !== null) return false;
   if (lane.holders().some((holder) => holder.nonce > nonce && !holder.movable)) return false;
   for (const [above] of lane.ledger.reserved.known(nonce)) if (above > nonce) return false;
   return true;
 }
 
-async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]): Promise<void> {
+async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly ExpiringRecord[]) {
   // Before it is written: what is being signed at this moment must not be committed behind it.
   lane.backlog.drop(...unsent);
   const planned = unsent.map((row) => {
@@ -104,34 +102,25 @@ async function giveBack(ports: LanePorts, lane: OwnedLane, unsent: readonly Expi
 export function cancelExpired(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (lane.pace.overdue.size === 0 || lane.held) return null;
   const due = overdueNow(lane.pace, ports.clock.monotonicMs());
-  return due.length === 0 ? null : cancelEach(ports, context, lane, due);
+  return due.length === 0 ? null : cancelEach({ ports, context, lane }, due);
 }
 
-async function cancelEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly string[],
-): Promise<void> {
+async function cancelEach(work: LaneWork, due: readonly string[]) {
+  const { ports, lane } = work;
   for (const txId of due) {
     if (lane.held) return;
-    const nextMs = await cancelOne(ports, context, lane, txId);
+    const nextMs = await cancelOne(work, txId);
     if (nextMs === null) happened(lane, overdueDone, txId);
     else happened(lane, cancelPutOff, txId, ports.clock.monotonicMs() + nextMs);
   }
 }
 
 /** Null: there is nothing more to do. Else it is tried again after so many milliseconds. */
-async function cancelOne(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  txId: string,
-): Promise<number | null> {
+async function cancelOne(work: LaneWork, txId: string) {
+  const { ports, lane } = work;
   const tx = lane.find(txId);
   try {
-    const fate =
-      tx === null ? await cancelQueued(ports, context, lane, txId) : await cancelSent(ports, context, lane, tx);
+    const fate = await (tx === null ? cancelQueued(work, txId) : cancelSent(work, tx));
     return fate === "done" ? null : BUSY_MS;
   } catch (error) {
     if (!(error instanceof FencepostError)) throw error;
@@ -144,29 +133,18 @@ async function cancelOne(
   }
 }
 
-function cancelSent(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  tx: Tracked,
-): Promise<ChangeFate> | ChangeFate {
+function cancelSent(work: LaneWork, tx: Tracked) {
   const standing = repricedKind(tx.attempts);
   // An operator has cancelled it already, or nobody may touch it now: then its time is looked at again when it is let go.
   if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
     return "done";
-  return changeTracked(ports, context, { lane, tx, change: cancelBy(tx.validUntil) });
+  return changeTracked({ ...work, tx, change: cancelBy(tx.validUntil) });
 }
 
-async function cancelQueued(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  txId: string,
-): Promise<ChangeFate> {
-  const record = await lane.term.during(ports.store.transaction(txId));
-  const isQueued = record?.state === "ALLOCATED" && record.expiredAt === undefined;
-  if (!isQueued) return "done";
-  return changeQueued(ports, context, { lane, record, change: cancelBy(record.validUntil) });
+async function cancelQueued(work: LaneWork, txId: string) {
+  const record = await work.lane.term.during(work.ports.store.transaction(txId));
+  if (record?.state !== "ALLOCATED" || record.expiredAt !== undefined) return "done";
+  return changeQueued({ ...work, record, change: cancelBy(record.validUntil) });
 }
 
 function cancelBy(validUntil: Date | null | undefined) {

@@ -1,50 +1,61 @@
 /**
  * Detour: nonces that nothing holds, and nonces that no node will ever take. Everything above one waits, so it is closed
- * by policy or said aloud: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
- * head of the lane is STUCK, and its reason names the nonce. What an expired reservation left is repaired under either
- * (expired-reservations.ts).
+ * by policy or reported: under `heal` a placeholder takes the nonce and a refused payload is cancelled; under `move` the
+ * head of the lane is STUCK, and its reason names the nonce. A nonce whose caller reserved it and fell silent is repaired under
+ * either: its caller's transaction is looked for through one more time to live, and then a placeholder takes the nonce.
  *
- * Reads: the lane's holes, the chain's count. Writes: expiries, a placeholder with its claim, STUCK and back. Invariants: I9
- * (never silent), I7 (a hole is acted on only after two looks in which a healthy endpoint had not passed it).
- * A crash leaves the hole, or what closed it; the next owner looks again.
+ * Reads: the lane's holes, the chain's counts, pools and look-ups by sender and nonce. Writes: expiries, a placeholder with its claim
+ * (for expired reservations counted within the hour), STUCK and back. Invariants: I9 (never silent), I7 (a hole is acted on only after
+ * two looks in which a healthy endpoint had not passed it; an unanswered look decides nothing). A crash leaves the hole, or what
+ * closed it; the next owner looks again, and through a whole time to live: it cannot know what was seen before.
  */
-import { countNotExceeded } from "../../domain/chain/counts.ts";
+import { countNotExceeded, highestCount } from "../../domain/chain/counts.ts";
 import { watchDepth } from "../../domain/chain/finality.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
 import { headStands } from "../../domain/pace/count-events.ts";
 import type { StandingHead } from "../../domain/pace/lane-pace.ts";
-import { blockedBy, countSeen, holesPassed, unblocked } from "../../domain/pace/lane-pace.ts";
+import {
+  blockedBy,
+  callersLookedFor,
+  countSeen,
+  holesPassed,
+  isThrough,
+  repairsLimited,
+  unblocked,
+} from "../../domain/pace/lane-pace.ts";
 import { scheduled } from "../../domain/pace/transaction-pace.ts";
-import { AT_ONCE } from "../../domain/pace/when.ts";
+import { AT_ONCE, isDue } from "../../domain/pace/when.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { SignerAway, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { establish, happened, isRefusedForGood, type Tracked } from "../lane/tracked.ts";
+import { placeHolder, stick } from "./another-attempt.ts";
 import { changeTracked } from "./change-payload.ts";
-import { repairExpired } from "./expired-reservations.ts";
-import { placeHolder } from "./placeholder.ts";
+
 import { awaitsLessGas } from "./reprice.ts";
-import { stick } from "./stuck.ts";
 
 export function tendHoles(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
-  if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(ports, context, lane);
+  const work = { ports, context, lane };
+  if (!lane.nonces.isDue(ports.clock.monotonicMs())) return tendNonces(work);
   return inTurn(
-    () => expire(ports, lane),
-    () => tendNonces(ports, context, lane),
+    () => expire(work),
+    () => tendNonces(work),
   );
 }
 
-function tendNonces(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
-  if (lane.held || (lane.nonces.isWhole && lane.unmined.size === 0)) return null;
+function tendNonces(work: LaneWork): Working {
+  const { held, nonces, unmined } = work.lane;
+  if (held || (nonces.isWhole && unmined.size === 0)) return null;
   const tending = inTurn(
-    () => findSkipped(ports, context, lane),
-    () => tendLowest(ports, context, lane),
-    () => tendRefused(ports, context, lane),
+    () => findSkipped(work),
+    () => tendLowest(work),
+    () => tendRefused(work),
   );
   if (tending === null) return null;
   return tending.catch((error: unknown) => {
@@ -52,232 +63,209 @@ function tendNonces(ports: LanePorts, context: ChainContext, lane: OwnedLane): W
   });
 }
 
-/** The next look asks again. Where the database failed, memory may be ahead, and the lane is read again. */
-function isUnanswered(error: unknown): boolean {
+/** The next look asks again. If the database failed, memory may be ahead, and the lane is read again. */
+function isUnanswered(error: unknown) {
   const reason = error instanceof FencepostError && error.code === "UNAVAILABLE" ? error.cause : error;
   return reason instanceof ChainUnavailable || reason instanceof SignerAway;
 }
 
-/** The database says which are past; they leave holes that only the policy closes. */
-async function expire(ports: LanePorts, lane: OwnedLane): Promise<void> {
-  const { holes } = await lane.term.write({ kind: "expire" });
+/** The database says which reservations are over; they leave holes that only the policy closes. */
+async function expire({ ports, lane: { term, nonces, lane, fence } }: LaneWork) {
+  const { holes } = await term.write({ kind: "expire" });
   if (holes.length > 0) await ports.failpoint("expire.committed");
-  lane.nonces.askedAt(ports.clock.monotonicMs());
+  nonces.askedAt(ports.clock.monotonicMs());
   for (const { nonce, reservationId, detail } of holes) {
     if (reservationId === null) continue;
-    const { token } = lane.fence;
-    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state: "EXPIRED" });
-    const message = `nonce ${nonce} of ${lane.lane.signer} is held by nothing: ${detail}`;
-    ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVATION_EXPIRED", message, lane: lane.lane });
+    const { token } = fence;
+    ports.telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state: "EXPIRED" });
+    const message = `nonce ${nonce} of ${lane.signer} is held by nothing: ${detail}`;
+    ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "RESERVATION_EXPIRED", message, lane });
   }
 }
 
 /** Only the lowest hole matters, and only while nothing below it is still to be mined and something above it waits. */
-function tendLowest(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
+function tendLowest(work: LaneWork) {
+  const { lane } = work;
   const [lowest] = lane.nonces.isWhole ? [] : lane.nonces.holes;
-  if (lowest !== undefined && mayBePassed(lane, lowest.nonce)) return tendOpen(ports, context, lane);
-  return releaseHead(ports, lane);
+  return lowest !== undefined && mayBePassed(lane, lowest.nonce) ? tendOpen(work) : releaseHead(work);
 }
 
-async function tendOpen(ports: LanePorts, context: ChainContext, lane: OwnedLane): Promise<void> {
-  const { hole, askedAtMs } = await lowestOpen(ports, context, lane);
+async function tendOpen(work: LaneWork) {
+  const { context, lane } = work;
+  const { hole, askedAtMs } = await lowestOpen(work);
   const holdsUp = hole !== null && isFirst(lane, hole.nonce) && hasAbove(lane, hole.nonce);
   if (!holdsUp) {
-    await releaseHead(ports, lane);
+    await releaseHead(work);
     return;
   }
   happened(lane, blockedBy, hole.nonce, askedAtMs);
   if (askedAtMs - (lane.pace.blocking?.sinceMs ?? askedAtMs) < context.settings.pollIntervalMs) return;
-  await unlessForbidden(tendBlocking(ports, context, lane, hole), (why) =>
-    stickHead(ports, lane, { ...hole, detail: `${hole.detail}; no placeholder takes it: ${why}` }),
-  );
+  await unlessForbidden(tendBlocking(work, hole), (why) => stickHead(work, hole, `; no placeholder takes it: ${why}`));
 }
 
-async function tendBlocking(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
-  const { expired } = hole;
-  if (expired !== undefined && repairsExpired(ports, context, lane)) {
-    const fate = await repairExpired(ports, context, { lane, hole, expired });
-    if (fate === "searching") explainHead(ports, lane, hole);
-    if (fate === "limited") await stickHead(ports, lane, pastLimit(context, hole));
-  } else if (heals(ports, context, lane)) await heal(ports, context, lane, hole);
-  else await stickHead(ports, lane, hole);
+async function tendBlocking(work: LaneWork, hole: Hole) {
+  const { settings } = work.context;
+  if (hole.expired !== undefined && settings.expiredReservations === "placeholder" && isLocal(work)) {
+    const fate = await repairExpired(work, hole, hole.expired);
+    if (fate === "searching") explainHead(work, hole);
+    const limit = `${settings.maxReservationRepairs} such nonces were filled in this hour, which is the limit`;
+    if (fate === "limited") await stickHead(work, hole, `; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)`);
+  } else if (heals(work)) {
+    const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
+    const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;
+    await placeHolder({ ...work, hole, reason, decision });
+  } else await stickHead(work, hole);
 }
 
-/** A policy may not allow what closing a nonce costs, or the signer not sign it: then it is said aloud, as where nothing may be closed. */
-async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>): Promise<void> {
+/** A policy may forbid what closing a nonce costs, or the signer refuse to sign it: then the nonce is reported, as if none may be closed. */
+async function unlessForbidden(work: Promise<unknown>, otherwise: (why: string) => Promise<void>) {
   try {
     await work;
   } catch (error) {
-    if (!(error instanceof FencepostError && isRefusal(error))) throw error;
+    const isRefusal =
+      error instanceof FencepostError && (error.code === "FORBIDDEN" || error.cause instanceof SigningRefused);
+    if (!isRefusal) throw error;
     await otherwise(error.message);
   }
 }
 
-function isRefusal({ code, cause }: FencepostError): boolean {
-  return code === "FORBIDDEN" || cause instanceof SigningRefused;
+function heals(work: LaneWork) {
+  return work.context.settings.holePolicy === "heal" && isLocal(work);
 }
 
-/** A key that the chain node holds signs nothing of our own making: its holes are said aloud, whatever the policy. */
-function heals(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
-  return settings.holePolicy === "heal" && isLocal(ports, lane);
-}
-
-function repairsExpired(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane): boolean {
-  return settings.expiredReservations === "placeholder" && isLocal(ports, lane);
-}
-
-function isLocal({ signer }: LanePorts, { lane }: OwnedLane): boolean {
-  return signer.custody(lane.signer) === "local";
-}
-
-function pastLimit({ settings }: ChainContext, hole: Hole): Hole {
-  const limit = `${settings.maxReservationRepairs} such nonces were filled in this hour, which is the limit`;
-  return { ...hole, detail: `${hole.detail}; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)` };
-}
-
-async function heal(ports: LanePorts, context: ChainContext, lane: OwnedLane, hole: Hole): Promise<void> {
-  const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
-  const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;
-  await placeHolder(ports, context, { lane, hole, decision, reason });
+/** A key that the chain node holds signs nothing of our own making: its holes are reported, whatever the policy. */
+function isLocal({ ports, lane }: LaneWork) {
+  return ports.signer.custody(lane.lane.signer) === "local";
 }
 
 /**
  * The lowest that the chain has not passed, and when that was asked (monotonic). What it has is no hole; after a reorg it
  * may be one again, so it is kept a while.
  */
-async function lowestOpen(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
+async function lowestOpen(work: LaneWork) {
+  const { context, lane } = work;
   const { holes } = lane.nonces;
-  // What is about to be paid for is looked at once more.
-  const pays = heals(ports, context, lane) || repairsExpired(ports, context, lane);
-  const atMostMs = pays ? 0 : context.settings.pollIntervalMs;
-  const { count, askedAtMs } = await lane.term.during(context.counts.mined(lane.lane.signer, { atMostMs }));
+  const { settings, counts } = context;
+  // The chain is asked anew before anything is paid for.
+  const pays = (settings.holePolicy === "heal" || settings.expiredReservations === "placeholder") && isLocal(work);
+  const atMostMs = pays ? 0 : settings.pollIntervalMs;
+  const { count, askedAtMs } = await lane.term.during(counts.mined(lane.lane.signer, { atMostMs }));
   happened(lane, countSeen, count);
-  const passed = holes.filter(({ nonce }) => nonce < count).map(({ nonce }) => nonce);
-  await closePassed(ports, context, lane, passed);
+  const passed = holes.flatMap(({ nonce }) => (nonce < count ? [nonce] : []));
+  await closePassed(work, passed);
   return { hole: holes.find(({ nonce }) => nonce >= count) ?? null, askedAtMs };
 }
 
 /** Something waits above it, or was mined there in the same block as what closed it, or it was passed and may come back. */
-function mayBePassed(lane: OwnedLane, nonce: number): boolean {
+function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
 }
 
 /** Used by somebody else, and too deep to come back: twice the confirmations, at least 64 blocks. */
-async function closePassed(
-  ports: LanePorts,
-  { chain, follower, settings }: ChainContext,
-  lane: OwnedLane,
-  nonces: readonly number[],
-): Promise<void> {
+async function closePassed({ ports, context, lane }: LaneWork, nonces: readonly number[]) {
+  const { chain, follower, settings } = context;
   const head = follower.head?.number ?? 0;
-  for (const nonce of nonces) if (!lane.pace.passedHoles.has(nonce)) reportPassed(ports, lane, nonce);
+  for (const nonce of nonces) {
+    if (lane.pace.passedHoles.has(nonce)) continue;
+    const message = `nonce ${nonce} of ${lane.lane.signer} was held by nothing here, and another transaction used it`;
+    ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_USED_ELSEWHERE", message, lane: lane.lane });
+  }
   happened(lane, holesPassed, nonces, head);
   const { passedHoles: seen } = lane.pace;
   const depth = watchDepth(settings.confirmations);
   const deepAt = (height: number) => nonces.filter((nonce) => height - (seen.get(nonce) ?? head) >= depth);
   const deep = deepAt(head).length === 0 ? [] : deepAt(await lane.term.during(chain.heightReached(head)));
-  if (deep.length === 0) return;
-  await lane.term.write({ kind: "closeHoles", nonces: deep });
+  if (deep.length > 0) await lane.term.write({ kind: "closeHoles", nonces: deep });
 }
 
-function reportPassed({ telemetry }: LanePorts, lane: OwnedLane, nonce: number): void {
-  const message = `nonce ${nonce} of ${lane.lane.signer} was held by nothing here, and another transaction used it`;
-  telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_USED_ELSEWHERE", message, lane: lane.lane });
-}
-
-function isFirst(lane: OwnedLane, nonce: number): boolean {
+function isFirst(lane: OwnedLane, nonce: number) {
   const reserved = lane.nonces.lowestReserved();
   const head = lane.headOfLine();
   return (reserved === null || reserved > nonce) && (head === null || head > nonce);
 }
 
-function hasAbove(lane: OwnedLane, nonce: number): boolean {
+function hasAbove(lane: OwnedLane, nonce: number) {
   for (const each of lane.unmined.keys()) if (each > nonce) return true;
   return lane.backlog.atHand.some((record) => record.nonce > nonce);
 }
 
-async function stickHead(ports: LanePorts, lane: OwnedLane, hole: Hole): Promise<void> {
-  const explained = explainHead(ports, lane, hole);
-  if (explained !== null) await stick(ports, lane, explained.tx, explained.reason);
+async function stickHead(work: LaneWork, hole: Hole, more = "") {
+  const explained = explainHead(work, { ...hole, detail: `${hole.detail}${more}` });
+  if (explained !== null) await stick(work.ports, work.lane, explained.tx, explained.reason);
 }
 
-function explainHead(ports: LanePorts, lane: OwnedLane, { nonce, detail }: Hole) {
-  const head = lane.unmined.get(lane.headOfLine() ?? -1);
-  if (head === undefined) return null;
+function explainHead({ ports, lane }: LaneWork, { nonce, detail }: Hole) {
+  const tx = lane.unmined.get(lane.headOfLine() ?? -1);
+  if (tx === undefined) return null;
   const reason = `nonce ${nonce} below it is held by nothing: ${detail}`;
-  establish(head, "NONCE_HOLE", { text: reason, since: ports.clock.now() });
-  return { tx: head, reason };
+  establish(tx, "NONCE_HOLE", { text: reason, since: ports.clock.now() });
+  return { tx, reason };
 }
 
 /** Nothing below the head of the line is missing. */
-function releaseHead(ports: LanePorts, lane: OwnedLane): Working {
-  happened(lane, unblocked);
-  for (const { facts } of lane.unmined.values()) if (facts.has("NONCE_HOLE")) return unstickHead(ports, lane);
+function releaseHead(work: LaneWork): Working {
+  happened(work.lane, unblocked);
+  for (const { facts } of work.lane.unmined.values()) if (facts.has("NONCE_HOLE")) return unstickHead(work);
   return null;
 }
 
-/** What stood in its way is gone: tracked like any other again, and sent at once. */
-async function unstickHead(ports: LanePorts, lane: OwnedLane): Promise<void> {
+/** Nothing is in its way any more: it is tracked like any other again, and sent at once. */
+async function unstickHead({ ports, lane }: LaneWork) {
   for (const tx of lane.unmined.values()) {
     if (!tx.facts.delete("NONCE_HOLE") || tx.status.state !== "STUCK" || tx.pace.inHand) continue;
-    const reason = "every nonce below it is held again";
-    await commitPlanned(ports, lane, [plan(tx, "unstick", { reason })]);
+    await commitPlanned(ports, lane, [plan(tx, "unstick", { reason: "every nonce below it is held again" })]);
     happened(tx, scheduled, AT_ONCE);
     lane.broadcasting?.kick();
   }
 }
 
-/** A payload that no node will ever take leaves its nonce unusable: cancelled, or said aloud where everything waits for it. */
-function tendRefused(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
+/** A payload that no node will ever take leaves its nonce unusable: it is cancelled, or reported if everything waits for it. */
+function tendRefused(work: LaneWork): Working {
   const refused: Tracked[] = [];
-  for (const tx of lane.unmined.values()) {
-    if (isRefusedForGood(tx) && !tx.pace.inHand && !tx.held && isOurs(tx) && !awaitsLessGas(context, tx))
+  for (const tx of work.lane.unmined.values()) {
+    if (isRefusedForGood(tx) && !tx.pace.inHand && !tx.held && isOurs(tx) && !awaitsLessGas(work.context, tx))
       refused.push(tx);
   }
-  return refused.length === 0 ? null : repairEach(ports, context, lane, refused);
+  return refused.length === 0 ? null : repairEach(work, refused);
 }
 
-async function repairEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  refused: readonly Tracked[],
-): Promise<void> {
+async function repairEach(work: LaneWork, refused: readonly Tracked[]) {
+  const { ports, lane } = work;
   for (const tx of refused) {
     const reason = `no node will take it: ${tx.lastError ?? "it was refused"}`;
     const change = { kind: "cancel", fees: {}, reason, decision: CANCELLED } as const;
-    const blocked = async (why: string): Promise<void> => {
+    const blocked = async (why: string) => {
       if (tx.nonce === lane.headOfLine()) await stick(ports, lane, tx, `nonce ${tx.nonce} is blocked: ${why}`);
     };
-    if (!heals(ports, context, lane)) await blocked(reason);
+    if (!heals(work)) await blocked(reason);
     else {
-      const cancelling = changeTracked(ports, context, { lane, tx, change });
+      const cancelling = changeTracked({ ...work, tx, change });
       await unlessForbidden(cancelling, (why) => blocked(`${reason}; ${why}`));
     }
   }
 }
 
 /** A cancel that is refused too is not helped by another one. */
-function isOurs({ attempts }: Tracked): boolean {
+function isOurs({ attempts }: Tracked) {
   const newest = attempts.at(-1);
   return newest !== undefined && newest.kind !== "cancel" && newest.kind !== "placeholder" && newest.foreign !== true;
 }
 
 const CANCELLED = { actor: "policy", audit: { policy: "heal", action: "CANCEL" } };
 
-/** How many nonces one look goes over; the lowest are closed first, and the rest found when those are mined. */
-const SKIPPED_AT_ONCE = 64;
+/** Nonces that one look goes over: the lowest are what everything waits for, and the rest is found when those are mined. */
+const NONCES_AT_ONCE = 64;
 
 /**
- * Nonces that the lane stepped over for nothing. A mined count above the cursor was believed (stage 2 proves it as well as
- * it can), so the nonces below it counted as used by another program. Where an endpoint lied, or a reorg took the foreign
+ * Finds nonces that the lane stepped over for nothing. A mined count above the cursor was believed (stage 2 proves it as well as
+ * it can), so the nonces below it counted as used by another program. If an endpoint lied, or a reorg took the foreign
  * transactions away, the chain waits for a nonce that no transaction holds, and everything above waits with it.
  *
- * Asked is the chain's count by the word of every endpoint that is up; one that lags is waited for. Looks at the pace of
- * stale receipts, and twice a poll interval apart where something is missing: two looks must agree, and the database must
- * have nothing at those nonces.
+ * The count is what every endpoint that is up confirms; one that lags is waited for. Looks come at the pace of stale receipts, and a
+ * poll interval apart if something is missing: two looks must agree, and the database must have nothing at those nonces.
  */
-export function findSkipped(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
+export function findSkipped(work: LaneWork): Working {
+  const { ports, context, lane } = work;
   const head = lane.headOfLine();
   const nowMs = ports.clock.monotonicMs();
   const last = lane.pace.counts.standing;
@@ -289,10 +277,10 @@ export function findSkipped(ports: LanePorts, context: ChainContext, lane: Owned
     }
     return null;
   }
-  return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(ports, context, lane, last);
+  return nowMs < last.dueMs || lane.cursor === null ? null : lookAgain(work, last);
 }
 
-async function lookAgain(ports: LanePorts, context: ChainContext, lane: OwnedLane, last: StandingHead): Promise<void> {
+async function lookAgain({ ports, context, lane }: LaneWork, last: StandingHead) {
   const { head } = last;
   const nowMs = ports.clock.monotonicMs();
   const { counts, settings } = context;
@@ -306,20 +294,60 @@ async function lookAgain(ports: LanePorts, context: ChainContext, lane: OwnedLan
   const paceMs = again ? settings.pollIntervalMs : settings.staleReceiptTimeoutMs;
   happened(lane, headStands, { ...last, count: missing ? count : null, dueMs: nowMs + paceMs });
   if (!missing || again) return;
-  const below = Math.min(head, count + SKIPPED_AT_ONCE);
+  const below = Math.min(head, count + NONCES_AT_ONCE);
   const { holes } = await lane.term.write({ kind: "findSkipped", from: count, below });
-  noteAll(ports, lane, holes);
-}
-
-/** Whether the nonce that the chain waits for is known to be somebody's here: then it is waited for, or tended, as such. */
-function isHeld(lane: OwnedLane, nonce: number): boolean {
-  const waits = lane.backlog.atHand.some((record) => record.nonce === nonce);
-  return waits || lane.mined.has(nonce) || lane.nonces.holds(nonce);
-}
-
-function noteAll({ telemetry }: LanePorts, lane: OwnedLane, holes: readonly Hole[]): void {
   const [first] = holes;
   if (first === undefined) return;
   const message = `${holes.length} nonces of ${lane.lane.signer} from ${first.nonce} on are held by nothing: ${first.detail}`;
-  telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane: lane.lane });
+}
+
+/** The nonce that the chain waits for is known here: then it is waited for, or tended, as such. */
+function isHeld({ backlog, mined, nonces }: OwnedLane, nonce: number) {
+  return backlog.atHand.some((record) => record.nonce === nonce) || mined.has(nonce) || nonces.holds(nonce);
+}
+
+/** The database counts repairs within an hour; it is asked so often whether the hour is over. */
+const LIMITED_FOR_MS = 60_000;
+
+/** "searching": its caller's transaction may turn up. "limited": the lane has paid for as many in this hour as it may. */
+async function repairExpired(work: LaneWork, hole: Hole, { owner, ttlMs }: NonNullable<Hole["expired"]>) {
+  const { ports, context, lane } = work;
+  const nowMs = ports.clock.monotonicMs();
+  if (!isDue(lane.pace.nextRepair, nowMs)) return "limited";
+  await lookForCallers(work, hole.nonce, nowMs);
+  if (!isThrough(lane.pace.searches.get(hole.nonce), ttlMs)) return "searching";
+  const { maxReservationRepairs: mostPerHour } = context.settings;
+  const audit = { policy: "expiredReservations", action: "PLACEHOLDER", reservationId: hole.reservationId, owner };
+  const decision = { actor: "policy", audit };
+  const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}, and no transaction of its caller's was found`;
+  if ((await placeHolder({ ...work, hole, reason, decision, mostPerHour })) !== "limited") return "repaired";
+  happened(lane, repairsLimited, nowMs + LIMITED_FOR_MS);
+  return "limited";
+}
+
+/** For all expired ones from this nonce on at once: sixteen that are kept for ten minutes each are not searched one after the other. */
+async function lookForCallers({ context, lane }: LaneWork, from: number, nowMs: number) {
+  const last = lane.pace.searches.get(from)?.lastMs;
+  if (last !== undefined && nowMs - last < context.settings.pollIntervalMs) return;
+  const expired = lane.nonces.holes.filter(({ nonce, why }) => why === "expired" && nonce >= from);
+  const nonces = expired.slice(0, NONCES_AT_ONCE).map(({ nonce }) => nonce);
+  const found = await lane.term.during(foundAt(context, lane, nonces));
+  happened(lane, callersLookedFor, { nonces, found, atMs: nowMs });
+}
+
+/** A node that cannot list its pool, or has no look-up by nonce, still counts what is pending. Throws `ChainUnavailable`. */
+async function foundAt({ chain, counts }: ChainContext, { lane: { signer } }: OwnedLane, nonces: readonly number[]) {
+  const pending = await counts.everywhere(signer, 0, "pending");
+  if (pending.some(({ kind }) => kind === "silent"))
+    throw new ChainUnavailable("an endpoint did not count what is pending");
+  const counted = highestCount(pending);
+  const pooled = await chain.pooled(signer, nonces);
+  const found = new Set(nonces.filter((nonce, index) => nonce < counted || (pooled?.[index] ?? null) !== null));
+  for (const nonce of nonces) {
+    const sent = await chain.transactionBySenderAndNonce(signer, nonce);
+    if (sent === "unsupported") break;
+    if (sent !== null) found.add(nonce);
+  }
+  return found;
 }

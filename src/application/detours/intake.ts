@@ -1,27 +1,28 @@
 /**
  * Detour into stage 1: intents that a caller wrote inside its own database transaction. They become visible when that
  * commits, and the lane's owner takes up whatever is visible and not yet allocated; never by an id cursor, because a
- * lower id may commit later.
+ * lower id may commit later. An intent was accepted when its caller committed: one endpoint's refusal ends it only if the others
+ * confirm the refusal.
  *
- * Reads: the intake table. Writes: through stage 2, or the refusal of what can never be allocated. Invariants: I4, I5.
- * A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
+ * Reads: the intake table; for a refusal, every endpoint. Writes: through stage 2, or the refusal of what can never be allocated.
+ * Invariants: I4, I5, I7. A crash leaves the intake row as it was, or consumed together with the allocation; never both, never neither.
  */
+import { judgeRefusal, stillUnconfirmed } from "../../domain/chain/unconfirmed-refusal.ts";
 import { FencepostError, forbiddenBy } from "../../domain/errors.ts";
 import { grouped } from "../../domain/grouped.ts";
 import { spentRequestId } from "../../domain/keys/principal.ts";
 import { laneKey } from "../../domain/lane.ts";
 import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
 import { problemFrom } from "../../domain/text/refusal.ts";
+import { unlessSilent } from "../../ports/chain.ts";
 import type { AllocateFate, IntakeFate, IntakeRow, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { WorkPorts } from "../chain/work-ports.ts";
+import type { LaneWork, WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { unstorable } from "../requests/unanswered.ts";
-import { answerOwned, answerWith, type Result } from "../stages/1-create/answer-existing.ts";
-import { prepare } from "../stages/1-create/prepare.ts";
+import { answerOwned, answerWith, type Result, unstorable } from "../stages/1-create/answer-existing.ts";
+import { isRefusedBy, prepare, questionOf } from "../stages/1-create/prepare.ts";
 import { allocate } from "../stages/2-allocate/allocate.ts";
-import { confirmRefusal } from "./confirm-refusal.ts";
 
 const AT_ONCE = 200;
 /** While rows come, or somebody says that one will, they are looked for on every beat; where that is so long ago, less often. */
@@ -29,7 +30,7 @@ const QUIET_AFTER_MS = 10_000;
 /** A caller's row is told of before its transaction has committed. Who hears that needs to look only for hints that were lost. */
 const QUIET_BEATS = { hearing: 10, deaf: 3 };
 
-export interface IntakeEvents {
+interface IntakeEvents {
   /** There may be rows that no look has found: a lane has taken a full page of them, or somebody says so. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
@@ -93,7 +94,7 @@ export class Intake {
     }
   }
 
-  private headOf({ lane }: OwnedLane): number {
+  private headOf({ lane }: OwnedLane) {
     return this.ports.chains.get(lane.chainId)?.follower.head?.number ?? 0;
   }
 
@@ -102,13 +103,13 @@ export class Intake {
     await Promise.all(this.underWay);
   }
 
-  private begin(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): void {
+  private begin(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean) {
     lane.count("intake", 1);
     const taking = this.take(lane, rows, isFull).finally(() => this.underWay.delete(taking));
     this.underWay.add(taking);
   }
 
-  private async take(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean): Promise<void> {
+  private async take(lane: OwnedLane, rows: readonly IntakeRow[], isFull: boolean) {
     let hasMore = false;
     try {
       hasMore = (await takeLane(this.ports, lane, rows)) && isFull;
@@ -129,8 +130,9 @@ export class Intake {
  * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. Nor does what an endpoint
  * refuses, and no other has confirmed: it would have let the others pass by its end. True where every other row was taken.
  */
-async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]): Promise<boolean> {
+async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
+  const work = { ports, context, lane };
   const prepared: NewTransaction[] = [];
   const fates: IntakeFate[] = [];
   let waits = false;
@@ -143,7 +145,7 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
     // It was refused with nothing before it: those that are sent meanwhile come after it.
     const isFirst = lane.refusals.of(row.intakeId) !== null;
     const behindPending = !isFirst && (prepared.length > 0 || lane.hasUnmined());
-    const result = await lane.term.during(prepareRow(ports, lane, row, behindPending));
+    const result = await lane.term.during(prepareRow(work, row, behindPending));
     if (result === "unconfirmed") continue;
     if (typeof result === "string") {
       waits = true;
@@ -157,7 +159,10 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
     const outcome = await allocate(ports, context, lane, prepared);
     fates.push(...outcome.flatMap((fate, index) => duplicateFate(fate, prepared[index] as NewTransaction)));
   }
-  await settle(ports, lane, fates);
+  if (fates.length > 0) {
+    await lane.term.write({ kind: "settleIntake", fates });
+    ports.feedGrew();
+  }
   return !waits;
 }
 
@@ -165,7 +170,7 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
  * Of intents with the same request id, one becomes the transaction and the others are names of it. Whoever has been told of
  * one should find the transaction by that very id; of those whose senders still wait, nobody has been told.
  */
-function answeredFirst(rows: readonly IntakeRow[]): readonly IntakeRow[] {
+function answeredFirst(rows: readonly IntakeRow[]) {
   const answered = new Map<string, IntakeRow>();
   for (const row of rows) {
     const { requestId } = row.intent;
@@ -177,20 +182,17 @@ function answeredFirst(rows: readonly IntakeRow[]): readonly IntakeRow[] {
 }
 
 /** Nobody approved it in time, or its caller wanted it mined by now. It ends before the chain is asked about it. */
-function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow): IntakeFate | null {
+function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow) {
   const waiting = { intakeId, requestId: intent.requestId };
   if (unapproved !== undefined) return expired(waiting, unapproved);
   return isOver === true && intent.validUntil !== undefined ? lapsed(waiting, intent.validUntil) : null;
 }
 
-async function prepareRow(
-  ports: WorkPorts,
-  lane: OwnedLane,
-  row: IntakeRow,
-  behindPending: boolean,
-): Promise<NewTransaction | IntakeFate | "unavailable" | "dependsOnPending" | "unconfirmed"> {
+type PreparedRow = NewTransaction | IntakeFate | "unavailable" | "dependsOnPending" | "unconfirmed";
+
+async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean): Promise<PreparedRow> {
+  const { context, lane } = work;
   const { intakeId, intent } = row;
-  const context = ports.chains.get(intent.lane.chainId) as ChainContext;
   try {
     const prepared = await prepare(context, intent, { behindPending, laneKnown: lane.cursor !== null });
     lane.refusals.forget(intakeId);
@@ -201,12 +203,11 @@ async function prepareRow(
     const depends = error.extras.dependsOnPending === true;
     // A sender that waits is told so, and decides itself; whoever was told that it is accepted is not.
     if (depends && row.unanswered !== true) return "dependsOnPending";
-    const existing = await existingFate(ports, row);
+    const existing = await existingFate(work, row);
     if (existing !== null) return existing;
     // One endpoint's word is enough for a sender that waits: nothing was accepted yet.
     if (row.unanswered === true) return { ...refusal(intakeId, error), ifUnanswered: true };
-    const isConfirmed = await confirmRefusal(ports, context, lane, { row, reason: error.message });
-    return isConfirmed ? refusal(intakeId, error) : "unconfirmed";
+    return (await confirmRefusal(work, row, error.message)) ? refusal(intakeId, error) : "unconfirmed";
   }
 }
 
@@ -217,14 +218,14 @@ function refusal(intakeId: number, error: FencepostError): Extract<IntakeFate, {
 }
 
 /** Before any refusal the request id is looked up once more: an existing transaction wins. */
-async function existingFate(ports: WorkPorts, { intakeId, intent }: IntakeRow): Promise<IntakeFate | null> {
+async function existingFate({ ports }: LaneWork, { intakeId, intent }: IntakeRow) {
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((each) => isSpent(each) || (each.txId !== intent.txId && each.state !== "CREATED"));
   return other === undefined ? null : fateBeside(intakeId, answerOwned(other, intent));
 }
 
-function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction): readonly IntakeFate[] {
+function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction) {
   if (intakeId === undefined) return [];
   if (fate.fate === "duplicate") return [fateBeside(intakeId, answerWith(fate.existing, intent, fate.samePayload))];
   if (fate.fate === "spent") return [fateBeside(intakeId, spentRequestId(intent.requestId))];
@@ -242,8 +243,27 @@ function fateBeside(intakeId: number, answer: Result): IntakeFate {
   return { ...refusal(intakeId, answer), event: "refuseReusedRequestId" };
 }
 
-async function settle(ports: WorkPorts, lane: OwnedLane, fates: readonly IntakeFate[]): Promise<void> {
-  if (fates.length === 0) return;
-  await lane.term.write({ kind: "settleIntake", fates });
-  ports.feedGrew();
+/**
+ * Asks every endpoint that is up, and judges each answer by the rules of a create (domain/chain/unconfirmed-refusal.ts). True: the
+ * intent may end. False: it waits, and is looked at again at a later block. What was seen is kept in memory: a new owner begins again.
+ */
+async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, intent }: IntakeRow, reason: string) {
+  const { txId } = intent;
+  const block = context.follower.head?.number ?? 0;
+  const answers = await unlessSilent(context.chain.prospects(questionOf(context, intent)), []);
+  const words = answers.map((heard) => {
+    if (heard.kind === "silent") return "silent";
+    if (heard.answer.head.number < block) return "behind";
+    return isRefusedBy(context, intent, heard.answer) ? "refuses" : "accepts";
+  });
+  const seen = lane.refusals.of(intakeId);
+  const waitsFor = judgeRefusal(words, block, seen);
+  if (waitsFor === "confirmed") return true;
+  // Once for all of the lane: an endpoint that lies about one transaction lies about many.
+  if (waitsFor === "agreement" && !lane.refusals.all.some((each) => each.waitsFor === waitsFor)) {
+    const message = `one endpoint of chain ${lane.lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
+    ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane: lane.lane, txId });
+  }
+  lane.refusals.note(intakeId, stillUnconfirmed(seen, { txId, reason, waitsFor, since: ports.clock.now(), block }));
+  return false;
 }

@@ -1,11 +1,15 @@
 /**
- * Detour: a lane is compared with the chain, every so often and without a reason. What the chain counts beyond our cursor
- * is proved and stepped over; what it counts beyond an open transaction is looked into (stages/5-receipt/external-use.ts); what
- * waits in the pool at our nonces and is not ours is reported; so is a balance that runs low.
+ * Detour: a lane is compared with the chain, regularly and without a reason (`reconcile`). What the chain counts beyond our cursor is
+ * proved and stepped over; what it counts beyond an open transaction is looked into (stages/5-receipt/receipt.ts); transactions in the
+ * pool at our nonces that are not ours are reported, and so is a low balance. After the database's history changed, a lane's nonces in
+ * the database may be older than the network's: the lane gives none and sends nothing until its cursor was compared (`recoverLanes`).
  *
- * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; nothing that is
- * pending is touched. A crash leaves nothing: the next owner compares in its turn.
+ * Reads: counts (latest, pending, finalized), pool and balance. Writes: the cursor, upwards and with proof; for `recoverLanes` also that
+ * the lane is reconciled in this epoch of the feed. Nothing that is pending is touched. Invariant I3. A crash leaves the lane as it was:
+ * the next owner compares in its turn.
  */
+
+import { judgeCount } from "../../domain/chain/counts.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { batchFailed, countReported } from "../../domain/pace/count-events.ts";
 import { compared } from "../../domain/pace/lane-pace.ts";
@@ -13,11 +17,12 @@ import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import type { ReconcileResult } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { trustedOnSight } from "../chain/trust.ts";
-import type { WorkPorts } from "../chain/work-ports.ts";
+import type { LaneWork, WorkPorts } from "../chain/work-ports.ts";
+import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
-import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../stages/2-allocate/allocate.ts";
 
 /** Lanes whose turn has come, side by side: their questions leave together, and what is the same for all is asked once. */
 export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
@@ -25,14 +30,15 @@ export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: 
   const finalized = context.chain.head("finalized");
   finalized.catch(() => undefined);
   const trusted = await trustedOnSight(ports, context, lanes);
-  await Promise.all(
-    lanes.map((lane) => quietly(reconcileLane(ports, context, { lane, finalized, trusted: trusted.has(lane) }))),
-  );
+  const comparing = lanes.map((lane) => {
+    return quietly(reconcileLane({ ports, context, lane }, trusted.has(lane) ? finalized : null));
+  });
+  await Promise.all(comparing);
   tellUncompared(ports, context);
 }
 
 /** One for the chain: an endpoint that fails does so for every lane, and a thousand alarms say no more than one. */
-function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext): void {
+function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext) {
   const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
   const [first] = uncompared;
   const code = "RECONCILIATION_FAILED";
@@ -44,24 +50,13 @@ function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }
   standing.raise({ severity: "CRITICAL", code, message, chainId });
 }
 
-interface Turn {
-  readonly lane: OwnedLane;
-  readonly finalized: Promise<Block | null>;
-  readonly trusted: boolean;
-}
-
-async function reconcileLane(
-  ports: WorkPorts,
-  context: ChainContext,
-  { lane, finalized, trusted }: Turn,
-): Promise<void> {
+/** `finalized`: the chain's finalized block; null: the chain is not trusted, and nothing is compared with it. */
+async function reconcileLane(work: LaneWork, finalized: Promise<Block | null> | null) {
+  const { ports, lane } = work;
   let result: ReconcileResult;
   let unanswered: string | null = null;
   try {
-    [result] = await Promise.all([
-      trusted ? compare(ports, context, lane, finalized) : "distrusted",
-      watchBalance(ports, context, lane),
-    ]);
+    [result] = await Promise.all([finalized === null ? "distrusted" : compare(work, finalized), watchBalance(work)]);
   } catch (error) {
     if (!isUnanswered(error)) throw error;
     result = "unavailable";
@@ -75,24 +70,24 @@ function isUnanswered(error: unknown): error is Error {
   return error instanceof ChainUnavailable || (error instanceof FencepostError && error.code === "UNAVAILABLE");
 }
 
-async function compare(
-  ports: WorkPorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  finalized: Turn["finalized"],
-): Promise<ReconcileResult> {
-  const counts = await lane.term.during(countAll(context, lane, finalized));
-  happened(lane, countReported, counts.latest, lane.cursor);
+async function compare(work: LaneWork, finalized: Promise<Block | null>) {
+  const { ports, context, lane } = work;
+  const { latest, pending } = await lane.term.during(countAll(work, finalized));
+  happened(lane, countReported, latest, lane.cursor);
   await watchPool(context, lane);
-  if (lane.cursor === null) return "agreed";
-  if (counts.pending <= lane.cursor) endForeign(context, lane, "FOREIGN_PENDING");
-  if (counts.latest > lane.cursor) return alignTo(ports, context, lane);
-  if (counts.pending <= lane.cursor) return "agreed";
-  reportDrift(ports, context, lane, { cursor: lane.cursor, pending: counts.pending });
-  return context.settings.nonceChainQuery === "pending" ? alignTo(ports, context, lane) : "drift";
+  const { cursor } = lane;
+  if (cursor === null) return "agreed";
+  if (pending <= cursor) endForeign(context, lane, "FOREIGN_PENDING");
+  if (latest > cursor) return alignTo(work);
+  if (pending <= cursor) return "agreed";
+  ports.telemetry.emit({ type: "nonce.drift", lane: lane.lane, cursor, chainCount: pending, proved: false });
+  const message = `${pending - cursor} transactions of ${lane.lane.signer} wait in a pool that are not ours`;
+  context.standing.raise({ severity: "WARNING", code: "FOREIGN_PENDING", message, lane: lane.lane });
+  return context.settings.nonceChainQuery === "pending" ? alignTo(work) : "drift";
 }
 
-async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane, finalized: Turn["finalized"]) {
+async function countAll({ context, lane: { lane } }: LaneWork, finalized: Promise<Block | null>) {
+  const { counts, settings } = context;
   const tagged = await finalized;
   const [latest, pending, final] = await Promise.all([
     // Whether the chain can be trusted was decided a moment ago, by a count that serves here too.
@@ -105,7 +100,7 @@ async function countAll({ counts, settings }: ChainContext, { lane }: OwnedLane,
 }
 
 /** Proved as for a create, so that creates find it done. Never down. */
-async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<ReconcileResult> {
+async function alignTo({ ports, context, lane }: LaneWork) {
   happened(lane, batchFailed);
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   if (floor === null) return "drift";
@@ -113,27 +108,14 @@ async function alignTo(ports: WorkPorts, context: ChainContext, lane: OwnedLane)
   return "aligned";
 }
 
-function reportDrift(
-  { telemetry }: WorkPorts,
-  { standing }: ChainContext,
-  { lane }: OwnedLane,
-  { cursor, pending }: { readonly cursor: number; readonly pending: number },
-): void {
-  telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount: pending, proved: false });
-  const message = `${pending - cursor} transactions of ${lane.signer} wait in a pool that are not ours`;
-  standing.raise({ severity: "WARNING", code: "FOREIGN_PENDING", message, lane });
-}
+type Foreign = "FOREIGN_PENDING" | "FOREIGN_REPLACEMENT";
 
-function endForeign(
-  { standing }: ChainContext,
-  { lane }: OwnedLane,
-  code: "FOREIGN_PENDING" | "FOREIGN_REPLACEMENT",
-): void {
+function endForeign({ standing }: ChainContext, { lane }: OwnedLane, code: Foreign) {
   standing.resolve({ code, lane }, `nothing that is not ours waits in the pool for ${lane.signer} any more`);
 }
 
 /** Another payload at one of our nonces that we did not sign: whichever is mined decides, and somebody should know. */
-async function watchPool(context: ChainContext, lane: OwnedLane): Promise<void> {
+async function watchPool(context: ChainContext, lane: OwnedLane) {
   const open = [...lane.unmined.values()];
   if (open.length === 0) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
   const nonces = open.map(({ nonce }) => nonce);
@@ -152,7 +134,7 @@ async function watchPool(context: ChainContext, lane: OwnedLane): Promise<void> 
   context.standing.raise({ severity: "WARNING", code: "FOREIGN_REPLACEMENT", message, lane: lane.lane, txId });
 }
 
-async function watchBalance(ports: WorkPorts, context: ChainContext, lane: OwnedLane): Promise<void> {
+async function watchBalance({ ports, context, lane }: LaneWork) {
   const { alertLowBalanceWei: threshold } = context.settings;
   const { signer, chainId } = lane.lane;
   const balance = await lane.term.during(context.balance(signer));
@@ -162,4 +144,49 @@ async function watchBalance(ports: WorkPorts, context: ChainContext, lane: Owned
   const isLow = threshold !== null && balance < threshold;
   if (isLow) context.standing.raise({ severity: "WARNING", ...low, message: `${holds}, less than ${threshold}` });
   else context.standing.resolve(low, holds);
+}
+
+type RecoverPorts = Pick<WorkPorts, "telemetry" | "chains">;
+
+/** After a failover all lanes ask at once; the chain is not to feel it. */
+const AT_ONCE = 32;
+const ANEW = { atMostMs: 0 };
+
+/** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
+export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
+  const owing = lanes.filter((lane) => !lane.ledger.reconciled);
+  await sideBySide(owing, AT_ONCE, (lane) => recoverLane(ports, lane).catch(() => undefined));
+}
+
+async function recoverLane(ports: RecoverPorts, lane: OwnedLane) {
+  const context = ports.chains.get(lane.lane.chainId);
+  if (context === undefined) return;
+  const floor = await lane.term.during(provenFloor(context, lane));
+  if (floor === null) return;
+  const from = lane.cursor;
+  const { cursor, suspendedBy } = await lane.term.write({ kind: "reconcile", floor });
+  const { token } = lane.fence;
+  ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
+  // That all wait was told when the epoch began; here, those that somebody may miss.
+  if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports, lane);
+  lane.signing?.kick();
+  lane.broadcasting?.kick();
+}
+
+/** Null: the endpoints do not agree on a count above the cursor yet, or one that is up has not come so far. */
+async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) {
+  const { signer } = lane.lane;
+  const [latest, pending] = await Promise.all([counts.mined(signer, ANEW), counts.pending(signer, ANEW)]);
+  if (Math.max(latest.count, pending.count) <= (lane.cursor ?? 0)) return lane.cursor ?? 0;
+  await counts.nextPoll();
+  const again = await counts.pending(signer, ANEW);
+  const answers = await counts.everywhere(signer, follower.head?.number ?? 0);
+  if (judgeCount(latest.count, answers).kind !== "proved") return null;
+  // A pending count may fall: what was pending was dropped. What stands in both readings is there.
+  return Math.max(latest.count, Math.min(pending.count, again.count));
+}
+
+function alertWaiting({ telemetry }: RecoverPorts, { lane }: OwnedLane) {
+  const message = `commits may have been lost: ${lane.signer} gives no nonce and sends nothing until an operator resumes it`;
+  telemetry.emit({ type: "alert", severity: "CRITICAL", code: "LANE_AWAITS_OPERATOR", message, lane });
 }

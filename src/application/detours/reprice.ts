@@ -1,41 +1,53 @@
 /**
- * Detour: a transaction that offers less than the last blocks took, or that a node called underpriced, is signed again
- * at the same nonce, for more; one that asks for more gas than the chain takes, with less (lowerGas).
+ * Detour: prices of further attempts. A transaction that offers less than the last blocks took, or that a node called underpriced, is
+ * signed again at the same nonce, for more; one that asks for more gas than the chain takes, with less (`lowerGas`). An operator's or the
+ * hook's payload gets the fees that they named, if those are enough, else what the next block takes (`changePrice`).
  *
- * Reads: the fee market, the bytes of its newest payload; for less gas the caller's payload and a new estimate. Writes:
- * another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and data), I6; an offer rises over
- * everything a node has taken, and never above the ceiling. A crash leaves what another-attempt.ts leaves; the next owner
- * sends the newest attempt, judges it by its answer, and learns the gas limit anew.
+ * Reads: the fee market, the blocks that were followed, the bytes of the newest payload; for less gas the caller's payload and a new
+ * estimate. Writes: another attempt (another-attempt.ts). Invariants: I3 (same nonce, same receiver, value and data), I6; an offer rises
+ * over everything a node has taken, and never above the ceiling. A crash leaves what another-attempt.ts leaves; the next owner sends the
+ * newest attempt, judges it by its answer, and learns the gas limit anew.
  */
 
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import {
-  type Bounded,
   bounded,
-  type FeeLimit,
+  type Content,
   feeLimit,
   limitInWords,
+  overCeiling,
+  refuseOverCeiling,
   repricingLimit,
 } from "../../domain/fees/ceilings.ts";
 import { nextStep, PASSED_OVER } from "../../domain/fees/climbing.ts";
 import { withMargin } from "../../domain/fees/gas.ts";
+import { orderedPrice } from "../../domain/fees/ordered-price.ts";
 import {
   covers,
   higher,
   highestOffer,
-  type Repricing,
+  leastReplacement,
   type RepricingView,
   reprice,
 } from "../../domain/fees/repricing.ts";
-import type { Address } from "../../domain/lane.ts";
 import { signerAwaited } from "../../domain/pace/lane-pace.ts";
 import { gasJudged, isPassedOver, turnedTo } from "../../domain/pace/transaction-pace.ts";
-import { attemptToSend, repricedKind, sendableAttempts } from "../../domain/transaction/attempts.ts";
-import { type FeeMarket, type Fees, feeCap } from "../../domain/transaction/fees.ts";
-import type { Attempt } from "../../domain/transaction/transaction.ts";
+import { attemptToSend, isSendable, repricedKind, sendableAttempts } from "../../domain/transaction/attempts.ts";
+import {
+  baseFeeNow,
+  type FeeMarket,
+  type Fees,
+  type FeeWishes,
+  feeCap,
+  larger,
+  priceFirstAttempt,
+  smaller,
+} from "../../domain/transaction/fees.ts";
 import { unlessSilent } from "../../ports/chain.ts";
 import { SigningRefused, unlessAway } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { simulateWithin } from "../chain/gas-needed.ts";
+import type { LaneWork } from "../chain/work-ports.ts";
 import type { Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
@@ -43,46 +55,56 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { decodedNewest, happened, rebuildable, type Tracked } from "../lane/tracked.ts";
 import { type AnotherPayload, signAnother } from "./another-attempt.ts";
 
-/** "signed": another attempt is on its way. "kept": what stands is to be sent again as it is. */
-export type RepriceFate = "signed" | "kept";
-
-interface Work {
-  readonly context: ChainContext;
-  readonly lane: OwnedLane;
+interface Work extends LaneWork {
   readonly tx: Tracked;
 }
 
-/** What keeps a transaction from another price is over where none is wanted any more. */
+/** What keeps a transaction from another price is over if none is wanted any more. */
 const WANTING_MORE = ["CANNOT_RESIGN", "MAX_ATTEMPTS_REACHED", "POLICY_LIMIT_REACHED"] as const;
 
-export async function repriceIfBelow(ports: LanePorts, work: Work): Promise<RepriceFate> {
-  const strategy = work.context.settings.repricing;
+/** "signed": another attempt is on its way. "kept": the newest one is to be sent again as it is. */
+export async function repriceIfBelow(work: Work): Promise<"signed" | "kept"> {
+  const { context, lane, tx } = work;
+  const { repricing: strategy, maxAttempts } = context.settings;
   if (strategy === null) return "kept";
   // Null: the chain cannot say what blocks take now, so nothing is said about this offer either.
-  const market = await work.lane.term.during(unlessSilent(work.context.feeMarket(), null));
-  const view = market && viewOf(ports, work, market);
+  const market = await lane.term.during(unlessSilent(context.feeMarket(), null));
+  const view = market && viewOf(work, market);
   if (view === null) return "kept";
-  const limit = await work.lane.term.during(limitOf(ports, work, view));
+  const limit = await lane.term.during(limitOf(work, view));
   const verdict = reprice(strategy, view, limit.most);
-  noteCeiling(ports, work, verdict, limit);
+  if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached))
+    keptBy(work, "FEE_CEILING_REACHED", `its fee has reached ${limitInWords(limit)}, and more is wanted`);
+  else tx.facts.delete("FEE_CEILING_REACHED");
   // One that is past its time wants a cancel besides, for which the same may be said.
-  const wantsMore = verdict.verdict !== "keep" || work.lane.pace.overdue.has(work.tx.txId);
-  if (!wantsMore) for (const code of WANTING_MORE) work.tx.facts.delete(code);
+  const wantsMore = verdict.verdict !== "keep" || lane.pace.overdue.has(tx.txId);
+  if (!wantsMore) for (const code of WANTING_MORE) tx.facts.delete(code);
   if (verdict.verdict !== "reprice") return "kept";
-  const known = sendableAttempts(work.tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
-  if (known !== undefined) return sendKnown(work.tx, known);
-  return maySign(ports, work) ? signAt(ports, work, verdict.fees) : "kept";
+  // The same offer was signed before and not taken for another reason (funds, say): those very bytes, not others like them.
+  const known = sendableAttempts(tx.attempts).find(({ fees }) => covers(fees, verdict.fees));
+  if (known !== undefined) {
+    happened(tx, turnedTo, known.ordinal);
+    return "kept";
+  }
+  const signed = tx.attempts.length;
+  if (maxAttempts === 0 || signed < maxAttempts) return signAt(work, verdict.fees);
+  return keptBy(work, "MAX_ATTEMPTS_REACHED", `${signed} payloads were signed for it, which is all that is allowed`);
 }
 
-/** What was taken, or refused for its price, is what a new offer must beat, superseded payloads included: a pool may hold them. */
-function viewOf({ clock }: LanePorts, { context, tx }: Work, market: FeeMarket): RepricingView | null {
+function keptBy({ ports, lane, tx }: Work, code: Parameters<typeof hold>[3]["code"], text: string) {
+  hold(ports, lane, tx, { code, text });
+  return "kept" as const;
+}
+
+/** A new offer must beat whatever was taken, or refused for its price, superseded payloads included: a pool may hold them. */
+function viewOf({ ports, context, tx }: Work, market: FeeMarket): RepricingView | null {
   const ours = tx.attempts.filter(({ kind, foreign }) => kind !== "external" && foreign !== true);
   const refused = tx.pace.answer === "underpriced";
   const through = Math.max(tx.acceptedOrdinal ?? 0, refused ? (tx.pace.sendOrdinal ?? 0) : 0);
   const standing = highestOffer(ours.filter(({ ordinal }) => ordinal <= through));
   const first = ours[0]?.fees;
   if (standing === null || first === undefined) return null;
-  const isShort = refused || isPassed(context, tx, clock.monotonicMs());
+  const isShort = refused || isPassed(context, tx, ports.clock.monotonicMs());
   const step = isShort ? nextStep(standing, market) : null;
   return { first, standing, refused, market, attempts: tx.attempts.length, ...(step === null ? {} : { step }) };
 }
@@ -92,9 +114,8 @@ export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: numb
   return isPassedOver(pace, { block: follower.head?.number ?? 0, ms }, PASSED_OVER);
 }
 
-/** What the payload moves counts only where somebody bounds it: else its bytes need not be read for this. */
-async function limitOf(ports: LanePorts, { context, tx }: Work, { first, step }: RepricingView): Promise<FeeLimit> {
-  const { ceilings } = context;
+/** What the payload moves counts only if somebody bounds it: else its bytes need not be read for this. */
+async function limitOf({ ports, context: { ceilings }, tx }: Work, { first, step }: RepricingView) {
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
   const content = { gas: newest?.gas ?? 0n, value: standing?.unsigned.value ?? 0n };
@@ -102,59 +123,37 @@ async function limitOf(ports: LanePorts, { context, tx }: Work, { first, step }:
   return repricingLimit(ceilings, content, step === undefined ? first : higher(first, step));
 }
 
-function noteCeiling(ports: LanePorts, { lane, tx }: Work, verdict: Repricing, limit: FeeLimit): void {
-  if (verdict.verdict === "ceiling" || (verdict.verdict === "reprice" && verdict.reached)) {
-    const text = `its fee has reached ${limitInWords(limit)}, and more is wanted`;
-    hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
-  } else tx.facts.delete("FEE_CEILING_REACHED");
+async function signAt(work: Work, fees: Fees) {
+  const { lane, tx } = work;
+  const payload = await lane.term.during(payloadAt(work, fees));
+  if (payload === null) return keptBy(work, "CANNOT_RESIGN", "its payload cannot be signed again here");
+  const fate = tx.receipt === null ? await signOrNot(work, payload) : "mined";
+  if (fate instanceof SigningRefused)
+    return keptBy(work, "CANNOT_RESIGN", `the signer refused another price: ${fate.message}`);
+  if (typeof fate !== "string") return keptBy(work, "POLICY_LIMIT_REACHED", `${fate.detail} (${fate.rule})`);
+  tx.facts.delete("POLICY_LIMIT_REACHED");
+  return fate === "committed" ? "signed" : "kept";
 }
 
-/** The same offer was signed before and not taken for another reason (funds, say): those very bytes, not others like them. */
-function sendKnown(tx: Tracked, { ordinal }: Attempt): RepriceFate {
-  happened(tx, turnedTo, ordinal);
-  return "kept";
-}
-
-function maySign(ports: LanePorts, { context, lane, tx }: Work): boolean {
-  const { maxAttempts } = context.settings;
-  if (maxAttempts === 0 || tx.attempts.length < maxAttempts) return true;
-  const text = `${tx.attempts.length} payloads were signed for it, which is all that is allowed`;
-  hold(ports, lane, tx, { code: "MAX_ATTEMPTS_REACHED", text });
-  return false;
-}
-
-async function signAt(ports: LanePorts, { context, lane, tx }: Work, fees: Fees): Promise<RepriceFate> {
-  const payload = await lane.term.during(payloadAt(ports, { context, lane, tx }, fees));
-  if (payload === null) {
-    hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: "its payload cannot be signed again here" });
-    return "kept";
-  }
-  const fate = tx.receipt === null ? await signOrNot(ports, lane, tx, payload) : "mined";
-  if (fate instanceof SigningRefused) {
-    hold(ports, lane, tx, { code: "CANNOT_RESIGN", text: `the signer refused another price: ${fate.message}` });
-    return "kept";
-  }
-  if (typeof fate === "string") {
-    tx.facts.delete("POLICY_LIMIT_REACHED");
-    return fate === "committed" ? "signed" : "kept";
-  }
-  hold(ports, lane, tx, { code: "POLICY_LIMIT_REACHED", text: `${fate.detail} (${fate.rule})` });
-  return "kept";
-}
-
-/** A signer that is away, or says no, is no reason to read the lane again: what stands is sent as it is. */
-function signOrNot(ports: LanePorts, lane: OwnedLane, tx: Tracked, payload: AnotherPayload) {
+/** A signer that is away, or refuses, is no reason to read the lane again: the newest attempt is sent as it is. */
+function signOrNot({ ports, lane, tx }: Work, payload: AnotherPayload) {
   return unlessAway(signAnother(ports, lane, tx, payload), "away").catch((error: unknown) => {
     if (error instanceof SigningRefused) return error;
     throw error;
   });
 }
 
-/** The newest payload at another price: a cancel stays a cancel. Null: it says more than can be signed here. */
-async function payloadAt(ports: LanePorts, { context, tx }: Work, fees: Fees): Promise<AnotherPayload | null> {
-  const over = tx.attempts.length;
+/** Null: it says more than can be signed here. */
+async function newestContent({ ports, tx }: Work) {
   const decoded = await decodedNewest(ports, tx);
-  const content = decoded === null ? null : rebuildable(decoded);
+  return decoded && rebuildable(decoded);
+}
+
+/** The newest payload at another price: a cancel stays a cancel. */
+async function payloadAt(work: Work, fees: Fees): Promise<AnotherPayload | null> {
+  const { context, tx } = work;
+  const over = tx.attempts.length;
+  const content = await newestContent(work);
   if (content === null) return null;
   const unsigned = bounded(context.ceilings, { ...content, fees });
   const reason = tx.pace.answer === "underpriced" ? "a node called it underpriced" : "the last blocks took more";
@@ -165,24 +164,19 @@ async function payloadAt(ports: LanePorts, { context, tx }: Work, fees: Fees): P
 /**
  * A payload was refused because it asks for more gas than the chain takes in one transaction, a limit that was not known
  * when it was signed. What it needs may still fit: then the same payload is signed again with less. Gas that the caller
- * named is the caller's: it is left as it is, and the hole policy decides. So is what does not fit.
+ * named stays as it is, and the hole policy decides; the same goes for what does not fit.
  */
 export function lowerGas(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
   if (context.gasLimits.cap === null || signerAwaited(lane.pace, ports.clock.monotonicMs()) !== null) return null;
   const waiting = [...lane.unmined.values()].filter((each) => awaitsLessGas(context, each));
-  return waiting.length === 0 ? null : lowerEach(ports, context, lane, waiting);
+  return waiting.length === 0 ? null : lowerEach({ ports, context, lane }, waiting);
 }
 
-async function lowerEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  waiting: readonly Tracked[],
-): Promise<void> {
+async function lowerEach(work: LaneWork, waiting: readonly Tracked[]) {
   for (const tx of waiting) {
-    if (lane.held) return;
-    // Where nothing was found out, nothing is decided: it is looked at again.
-    await unlessSilent(lowerOne(ports, context, lane, tx), null);
+    if (work.lane.held) return;
+    // If the chain is silent, nothing is decided: it is looked at again.
+    await unlessSilent(lowerOne({ ...work, tx }), null);
   }
 }
 
@@ -199,36 +193,153 @@ export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked
   return repricedKind(tx.attempts) === "reprice" && tx.attempts.every(({ gas }) => gas <= newest.gas);
 }
 
-async function lowerOne(ports: LanePorts, context: ChainContext, lane: OwnedLane, tx: Tracked): Promise<void> {
+async function lowerOne(work: Work) {
+  const { context, lane, tx } = work;
   const { rejections } = tx.pace;
   const over = tx.attempts.length;
-  const unsigned = await lane.term.during(withLessGas(ports, context, lane.lane.signer, tx));
+  const unsigned = await lane.term.during(withLessGas(work));
   if (tx.attempts.length !== over || tx.pace.rejections !== rejections) return;
   happened(tx, gasJudged, rejections);
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
-  const payload: AnotherPayload = { kind: "reprice", unsigned, over, about: "cost", reason };
-  const fate = await signOrNot(ports, lane, tx, payload);
+  const fate = await signOrNot(work, { kind: "reprice", unsigned, over, about: "cost", reason });
   // A signer that is away decides nothing about gas: judged again once it is back.
   if (fate === "away") happened(tx, gasJudged, null);
 }
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */
-async function withLessGas(
-  ports: LanePorts,
-  context: ChainContext,
-  from: Address,
-  tx: Tracked,
-): Promise<Bounded | null> {
+async function withLessGas(work: Work) {
+  const { ports, context, lane, tx } = work;
   const [stored] = await ports.store.loadPayloads([tx.txId]);
   if (stored === undefined || stored.payload.gas !== undefined) return null;
-  const decoded = await decodedNewest(ports, tx);
-  const unsigned = decoded === null ? null : rebuildable(decoded);
+  const unsigned = await newestContent(work);
   if (unsigned === null) return null;
   const { to, data, value, accessList } = unsigned;
-  const simulation = await simulateWithin(context, { from, to, data, value, accessList });
+  const simulation = await simulateWithin(context, { from: lane.lane.signer, to, data, value, accessList });
   if (simulation.outcome !== "ok") return null;
   const gas = withMargin(simulation.gas, { to, data }, context.gasLimits.most?.gas ?? null);
   const isAllowed = feeCap(unsigned.fees) <= feeLimit(context.ceilings, { gas, value }).most;
   return isAllowed ? bounded(context.ceilings, { ...unsigned, gas }) : null;
+}
+
+interface Pricing {
+  readonly wishes: FeeWishes;
+  readonly costs: Content;
+  /** Nobody waits for an answer who could name a price: what may be offered is offered, and the loop follows the market. */
+  readonly unattended: boolean;
+}
+
+export async function changePrice(context: ChainContext, tx: Tracked, pricing: Pricing): Promise<Fees> {
+  const { wishes, costs } = pricing;
+  const { ceilings } = context;
+  refuseOverCeiling(ceilings, costs, wishes);
+  const isCapped = wishes.gasPrice !== undefined || wishes.maxFeePerGas !== undefined;
+  if (nothingStands(tx) && isCapped) return (await context.price(wishes, costs)).fees;
+  const first = tx.attempts.find(isSendable);
+  // Only a hash is known, not what it offers: a first price, which a node that holds something dearer calls underpriced.
+  if (first === undefined && Object.keys(wishes).length === 0) return (await context.price({}, costs)).fees;
+  const standing = nothingStands(tx) ? null : standingOffer(tx);
+  const least = standing && leastReplacement(standing);
+  const limit = feeLimit(ceilings, costs);
+  if (least !== null && feeCap(least) > limit.most) throw overCeiling(ceilings, costs, feeCap(least), limit);
+  if (standing !== null && (first === undefined || isCapped)) return wished(context, standing, pricing);
+  const fees = await marketPrice(context, tx, pricing, standing);
+  return tippedAsWished(fees, wishes.maxPriorityFeePerGas, least);
+}
+
+/** What the next block takes, within the bound of a repricing. */
+async function marketPrice(
+  context: ChainContext,
+  { txId, attempts }: Tracked,
+  pricing: Pricing,
+  standing: Fees | null,
+) {
+  const { costs, unattended, wishes } = pricing;
+  const { ceilings } = context;
+  const market = await context.feeMarket();
+  const seenBaseFees = context.seenBaseFees(market);
+  const relative = repricingLimit(ceilings, costs, attempts.find(isSendable)?.fees as Fees);
+  const limits = { relative: relative.most, absolute: feeLimit(ceilings, costs).most };
+  const usual = standing ?? priceFirstAttempt(market, {}, null);
+  const like = inEnvelope(typeOf(usual, wishes));
+  const price = orderedPrice({ like, standing, market, seenBaseFees }, limits);
+  if (price.verdict === "offer") return price.fees;
+  if (price.verdict === "unconfirmed" && unattended && price.allowed !== null) return price.allowed;
+  const bound = limitInWords(relative);
+  if (price.verdict === "tooDear") throw refused(txId, `needs at least ${price.least} wei per gas, above ${bound}`);
+  const what = `${inWords(price.needed)}, above ${bound}`;
+  const said = baseFeeNow(market);
+  // A chain with base fees says it once more with its next block, so that this may be repeated; one without never does.
+  if (said === undefined) throw refused(txId, `would need ${what}, and only one endpoint's answer says so`);
+  const newest = seenBaseFees.at(-1);
+  const blocks =
+    newest === undefined ? "no block was followed yet" : `the newest block that was followed had ${newest}`;
+  const detail = `an endpoint says that gas costs ${said} wei, and ${blocks}: nothing was changed. Repeat this once the next block is there, or give the fees (${what})`;
+  throw new FencepostError("UNAVAILABLE", detail, { txId, baseFeePerGas: `${said}`, retryAfterSeconds: 1 });
+}
+
+function inEnvelope(type: Fees["type"]): Fees {
+  return type === "eip1559" ? { type, maxFeePerGas: 0n, maxPriorityFeePerGas: 0n } : { type, gasPrice: 0n };
+}
+
+/** A tip that was named is on top of what the blocks take. */
+function tippedAsWished(fees: Fees, tip: bigint | undefined, least: Fees | null) {
+  if (tip === undefined || fees.type !== "eip1559") return fees;
+  const more = larger(tip - fees.maxPriorityFeePerGas, 0n);
+  const tipped = { ...fees, maxFeePerGas: fees.maxFeePerGas + more, maxPriorityFeePerGas: tip };
+  if (least === null || covers(tipped, least)) return tipped;
+  throw tooLittle("maxPriorityFeePerGas", least);
+}
+
+function refused(txId: string, why: string) {
+  return new FencepostError("CONFLICT", `transaction ${txId} ${why}: give the fees`, { txId });
+}
+
+/**
+ * No node ever took any of it, and the last word was a refusal: there is nothing to outbid, or a fee that cannot be paid
+ * could only be replaced by a higher one. A pool that holds something all the same says "underpriced", and then it counts.
+ */
+function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked) {
+  return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
+}
+
+/** The dearest that may stand in a pool: up to the highest that was taken, and beyond it where the answer left that open. */
+export function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked): Fees {
+  const own = attempts.filter(isSendable);
+  const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
+  const standing = isOpen ? own : own.filter(({ ordinal }) => ordinal <= acceptedOrdinal);
+  return (highestOffer(standing) ?? attempts[0]?.fees) as Fees;
+}
+
+/** An operator or hook that names a price may go beyond what the loop would offer, up to the ceilings, but has to name enough. */
+async function wished(context: ChainContext, standing: Fees, { wishes, costs }: Pricing) {
+  const least = leastReplacement(standing);
+  const { fees: asked } = await context.price({ ...wishes, type: typeOf(standing, wishes) }, costs);
+  const fees = wishes.maxPriorityFeePerGas === undefined ? withTip(asked, least) : asked;
+  if (covers(fees, least)) return fees;
+  const isCap = wishes.maxFeePerGas !== undefined && feeCap(fees) < feeCap(least);
+  const field = fees.type !== "eip1559" ? "gasPrice" : isCap ? "maxFeePerGas" : "maxPriorityFeePerGas";
+  throw tooLittle(field, least);
+}
+
+function tooLittle(field: string, least: Fees) {
+  return invalid(field, `is not enough: nodes take a replacement only from ${inWords(least)} on`);
+}
+
+/** The envelope that was asked for, else the one that the fields belong to, else the one that stands. */
+function typeOf({ type }: Fees, wishes: FeeWishes) {
+  if (wishes.type !== undefined) return wishes.type;
+  if (wishes.gasPrice !== undefined) return type === "eip1559" ? "legacy" : type;
+  return wishes.maxFeePerGas === undefined && wishes.maxPriorityFeePerGas === undefined ? type : "eip1559";
+}
+
+function withTip(fees: Fees, least: Fees) {
+  if (fees.type !== "eip1559" || least.type !== "eip1559") return fees;
+  const tip = larger(fees.maxPriorityFeePerGas, least.maxPriorityFeePerGas);
+  return { ...fees, maxPriorityFeePerGas: smaller(tip, fees.maxFeePerGas) };
+}
+
+export function inWords(fees: Fees): string {
+  if (fees.type !== "eip1559") return `gasPrice ${fees.gasPrice}`;
+  return `maxFeePerGas ${fees.maxFeePerGas} and maxPriorityFeePerGas ${fees.maxPriorityFeePerGas}`;
 }

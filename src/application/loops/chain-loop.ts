@@ -25,15 +25,15 @@ import { Activity, inTurn, type Working } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { quietly, TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
-import { searchGrayZone } from "../stages/4-broadcast/gray-zone.ts";
-import { noticeExternalUse } from "../stages/5-receipt/external-use.ts";
-import { receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
-import { recordConfirmations } from "../stages/6-finality/confirmations.ts";
+import { searchGrayZone } from "../stages/4-broadcast/note-answer.ts";
+import { noticeExternalUse, receiptsOfBlocks, staleReceipts } from "../stages/5-receipt/receipt.ts";
+
 import {
   decideFinal,
   type FinalityPass,
   hasWatched,
   openPass,
+  recordConfirmations,
   withdrawOrphaned,
 } from "../stages/6-finality/finality.ts";
 

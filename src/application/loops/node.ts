@@ -12,7 +12,7 @@ import type { WakeUp } from "../../ports/wake-ups.ts";
 import { askedFor } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
 import { Intake } from "../detours/intake.ts";
-import { recoverLanes } from "../detours/recover.ts";
+import { recoverLanes } from "../detours/reconcile.ts";
 import { Activity } from "../lane/activity.ts";
 import { askAgain } from "../lane/ask-again.ts";
 import { kickInFlight, kickTenth } from "../lane/kick-due.ts";

@@ -2,10 +2,10 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { CREATE_ACTION } from "../cluster/pending-creates.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { NodeSettings } from "../settings.ts";
+import { RequestIds } from "../stages/1-create/answer-existing.ts";
+import { dequeuedCreates } from "../stages/1-create/asked-create.ts";
 import { type CreatePorts, Creates } from "../stages/1-create/create.ts";
-import { dequeuedCreates } from "../stages/1-create/dequeued-creates.ts";
 import { PoolChoice } from "../stages/1-create/pools.ts";
-import { RequestIds } from "../stages/1-create/request-ids.ts";
 import type { NodePorts } from "./node-ports.ts";
 
 type Made =

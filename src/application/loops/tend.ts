@@ -12,10 +12,10 @@ import { awaitsVerdict, judged, lookWanted } from "../../domain/pace/transaction
 import { unlessSilent } from "../../ports/chain.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import { mayStick, reasonOf, stick } from "../detours/another-attempt.ts";
 import { cancelExpired } from "../detours/expiry.ts";
 import { tendHoles } from "../detours/holes.ts";
 import { isPassed, lowerGas, repriceIfBelow } from "../detours/reprice.ts";
-import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
 import { hold } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
@@ -77,7 +77,7 @@ async function judgeAll(
   const executable = isRepriced ? await lane.term.during(unlessSilent(executableOf(context, lane), NONE)) : NONE;
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
-    const fate = executable.has(tx.nonce) ? await repriceIfBelow(ports, { context, lane, tx }) : "kept";
+    const fate = executable.has(tx.nonce) ? await repriceIfBelow({ ports, context, lane, tx }) : "kept";
     // Judged: the same bytes are due at once, under a claim of their own.
     if (fate !== "signed" && !tx.pace.inHand) happened(tx, judged);
   }
@@ -109,7 +109,7 @@ async function climbEach(
   if (market?.dearer === undefined) return;
   const executable = await lane.term.during(unlessSilent(executableOf(context, lane), NONE));
   for (const tx of passed) {
-    if (executable.has(tx.nonce) && mayClimb(tx)) await repriceIfBelow(ports, { context, lane, tx });
+    if (executable.has(tx.nonce) && mayClimb(tx)) await repriceIfBelow({ ports, context, lane, tx });
   }
   lane.broadcasting?.kick();
 }

@@ -11,8 +11,7 @@ import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts
 import type { NoticeStore } from "../../ports/notice-store.ts";
 import type { NoticeOrder } from "../api.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
-import { parseReason } from "../requests/order.ts";
-import { parseOrderKey } from "../requests/order-key.ts";
+import { parseOrderKey, parseReason } from "../requests/order.ts";
 
 export interface NoticePorts {
   readonly store: Pick<NoticeStore, "notice" | "markAcknowledged">;

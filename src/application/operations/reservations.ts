@@ -1,6 +1,6 @@
 /**
  * Nonces for callers that sign themselves: kept under a time to live, then used, or given back. Only a release makes a
- * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
+ * nonce free; one that expires is a hole, and gets a placeholder (detours/holes.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
 
@@ -20,18 +20,25 @@ import type { Ports } from "../../ports/ports.ts";
 import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { type Binding, bind } from "../detours/bind.ts";
+import { type Binding, bind } from "../detours/another-attempt.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
-import type { NormalisePorts } from "../requests/normalise.ts";
-import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
+import {
+  type HandedIn,
+  type NormalisePorts,
+  parseReserve,
+  parseSubmission,
+  parseUsed,
+  type ReserveOrder,
+} from "../requests/normalise.ts";
+
 import type { ChainSettings } from "../settings.ts";
 import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
-import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../stages/2-allocate/allocate.ts";
 import type { Offer, Operation, OwnerPorts } from "./operation.ts";
 
 export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {

@@ -10,11 +10,11 @@ import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, SignedRequest, SubmittedSigned } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
-import { parseChainId } from "../requests/normalise.ts";
-import { decodeGiven, type HandedIn, rejected } from "../requests/reservation.ts";
+import { decodeGiven, type HandedIn, parseChainId, rejected } from "../requests/normalise.ts";
+
 import { existingAs } from "../stages/1-create/answer-existing.ts";
 import { refuseImpossible } from "../stages/1-create/prepare.ts";
-import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../stages/2-allocate/allocate.ts";
 import type { Operation } from "./operation.ts";
 import { bindOn, payloadOf, type ReservationPorts, submissionOf } from "./reservations.ts";
 

@@ -16,7 +16,7 @@ import type {
 } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/resolve-stuck.ts";
+import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/change-payload.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
@@ -165,7 +165,7 @@ export class HookRunner {
     }
     if (this.isOldNews(consultation, ruling)) return "repeated";
     try {
-      return await resolveStuck(this.ports, context, { lane, record, tx, ...ruling });
+      return await resolveStuck({ ports: this.ports, context, lane, record, tx, ...ruling });
     } catch (error) {
       if (error instanceof TermOver) throw error;
       this.report(lane, record, { action, result: "refused", reason: messageOf(error) });

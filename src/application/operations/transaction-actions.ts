@@ -7,9 +7,17 @@ import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
-import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
-import { orMovedOn, resolveStuck } from "../detours/resolve-stuck.ts";
-import { standsAlready } from "../detours/stands-already.ts";
+import {
+  changeQueued,
+  changeTracked,
+  conflict,
+  minedAs,
+  orMovedOn,
+  refuseMined,
+  resolveStuck,
+  standsAlready,
+} from "../detours/change-payload.ts";
+
 import { LeftInDoubt } from "../lane/between-owners.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
@@ -174,10 +182,10 @@ async function changePayload(
 ): Promise<Fate> {
   const { reason, decision, fees, payload, allowNoCode } = instruction;
   const change = { kind, reason, decision, fees, allowNoCode, ...(payload === undefined ? {} : { payload }) };
-  if (tx === null) return changeQueued(ports, context, { lane, record, change });
+  if (tx === null) return changeQueued({ ports, context, lane, record, change });
   refuseMined(tx);
   if (await lane.term.during(standsAlready(ports, tx, change))) return "done";
-  return changeTracked(ports, context, { lane, tx, change });
+  return changeTracked({ ports, context, lane, tx, change });
 }
 
 /** Sends the stored bytes now. What was STUCK is tracked like any other again. */
@@ -212,7 +220,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
   // An operator who says that nothing is to be done has seen to it: STUCK is over.
   const isSeenTo = verdict.action === "NOOP" && verdict.afterwards === undefined;
   const settledVerdict = isSeenTo ? { ...verdict, afterwards: "track" as const } : verdict;
-  const fate = await resolveStuck(ports, context, { lane, record, tx, verdict: settledVerdict, reason, decision });
+  const fate = await resolveStuck({ ports, context, lane, record, tx, verdict: settledVerdict, reason, decision });
   if (fate !== "movedOn") ports.hook.report(lane, record, { action: verdict.action, result: fate, reason });
   return fate === "movedOn" ? "movedOn" : "done";
 }

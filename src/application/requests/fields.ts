@@ -16,7 +16,7 @@ export function join(path: string, key: string | number): string {
   return path === "" ? String(key) : `${path}.${key}`;
 }
 
-export function asObject(value: unknown, path: string): Readonly<Record<string, unknown>> {
+export function asObject(value: unknown, path: string): Fields {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(path, "must be an object");
   return value as Record<string, unknown>;
 }
@@ -52,7 +52,7 @@ export function optionalQuantity(value: unknown, path: string, most?: bigint): b
   return value === undefined || value === null ? undefined : parseQuantity(value, path, most);
 }
 
-function toBigInt(value: unknown, path: string): bigint {
+function toBigInt(value: unknown, path: string) {
   if (typeof value === "bigint") return value;
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value))
@@ -121,7 +121,7 @@ const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
 /** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 /** While it is put together. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -146,18 +146,18 @@ export function normalisePayload(codec: Codec, input: unknown): Payload {
   return payload;
 }
 
-function formOf(fields: Fields): keyof typeof FORMS {
+function formOf(fields: Fields) {
   if (fields.bytecode !== undefined) return "deploy";
   if (fields.function !== undefined || fields.abi !== undefined || fields.args !== undefined) return "call";
   return "raw";
 }
 
-function parseTarget(codec: Codec, to: unknown): Payload["to"] {
+function parseTarget(codec: Codec, to: unknown) {
   if (to === undefined || to === null) throw invalid("payload.to", "is required (to deploy, give bytecode instead)");
   return parseAddress(codec, to, "payload.to");
 }
 
-function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields): Hex {
+function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields) {
   if (form === "raw")
     return fields.data === undefined || fields.data === null ? "0x" : parseHex(fields.data, "payload.data");
   const args = fields.args ?? [];
@@ -172,7 +172,7 @@ function encodeData(codec: Codec, form: keyof typeof FORMS, fields: Fields): Hex
 }
 
 /** Without `function`, its one function is looked for in `abi`: then that is the field to look at. */
-function callData(codec: Codec, fields: Fields, args: readonly unknown[]): Hex {
+function callData(codec: Codec, fields: Fields, args: readonly unknown[]) {
   try {
     return codec.encodeCall(calleeOf(fields), args);
   } catch (error) {
@@ -246,7 +246,7 @@ export function parseFees(fields: Fields, path = "payload", hasAccessList = fals
   return fees;
 }
 
-function parseType(value: unknown, path: string): FeeWishes["type"] {
+function parseType(value: unknown, path: string) {
   if (value === undefined || value === null) return undefined;
   const type = TYPES.find((name, number) => [name, number, `${number}`, `0x${number}`].some((form) => form === value));
   if (type === undefined) throw invalid(path, "must be legacy, eip2930 or eip1559");

@@ -1,18 +1,21 @@
 /**
- * Stage 1, first half: from a request as it arrived to one normal form.
+ * Stage 1, first half: one normal form for a request as it arrived, from a caller or from another node.
  * Reads: the request alone. Writes: nothing. Invariant: a mistake is named by the path of its field and consumes nothing.
  * A crash here leaves nothing behind; the caller has no answer and repeats.
  */
 import { defined } from "../../domain/defined.ts";
-import { FencepostError, invalid } from "../../domain/errors.ts";
-import { type CreateLimits, refuseOutside } from "../../domain/keys/principal.ts";
-import type { Address } from "../../domain/lane.ts";
+import { FencepostError, invalid, type RejectionReason } from "../../domain/errors.ts";
+import { type CreateLimits, isQueueShare, refuseOutside } from "../../domain/keys/principal.ts";
+import type { Address, Hash, Hex } from "../../domain/lane.ts";
+import { POOL_NAME, type PoolAsked } from "../../domain/nonces/pool.ts";
 import { fingerprint } from "../../domain/transaction/fingerprint.ts";
+import { LONGEST_TTL_MS, type Reservation } from "../../domain/transaction/reservations.ts";
 import { CREATE_FIELDS, type Intent } from "../../domain/transaction/transaction.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Codec } from "../../ports/codec.ts";
+import { BadEncoding, type Codec, type DecodedTransaction } from "../../ports/codec.ts";
+import type { ForwardedCreate } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { CreateRequest } from "../api.ts";
+import type { CreateRequest, ReserveRequest } from "../api.ts";
 import {
   asObject,
   given,
@@ -20,11 +23,11 @@ import {
   PAYLOAD_FIELDS,
   parseAddress,
   parseAllowNoCode,
+  parseHash,
+  parseHex,
   parseQuantity,
   refuseUnknownKeys,
 } from "./fields.ts";
-import { chosenFrom, namesPool } from "./pool.ts";
-import { parseValidUntil } from "./valid-until.ts";
 
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
@@ -81,7 +84,7 @@ function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly po
 }
 
 /** EIP-2681: the highest is never used. JSON carries whole numbers up to 2^53 - 1, and no account comes near. */
-function parseNonce(value: unknown, from: { readonly pool?: string }): number {
+function parseNonce(value: unknown, from: { readonly pool?: string }) {
   if (from.pool !== undefined) throw invalid("nonce", "is one of a signer's: name the signer, not a pool");
   return Number(parseQuantity(value, "nonce", BigInt(Number.MAX_SAFE_INTEGER - 1)));
 }
@@ -108,10 +111,8 @@ export function parseChainId(
     throw invalid("chainId", "must be a positive integer");
   }
   if (!chainIds.includes(chainId) && !isServedElsewhere(chainId)) {
-    throw new FencepostError(
-      "UNKNOWN_CHAIN",
-      `chain ${chainId} is not configured here (configured: ${chainIds.join(", ")})`,
-    );
+    const detail = `chain ${chainId} is not configured here (configured: ${chainIds.join(", ")})`;
+    throw new FencepostError("UNKNOWN_CHAIN", detail);
   }
   return chainId;
 }
@@ -131,7 +132,7 @@ export function parseRequestId(value: unknown): string | null {
 }
 
 /** Inside a process anything may be in there: a bigint, a circle, an object that hides itself. */
-function jsonOf(metadata: object, path: string): string {
+function jsonOf(metadata: object, path: string) {
   try {
     const text: string | undefined = JSON.stringify(metadata);
     if (text !== undefined) return text;
@@ -152,4 +153,163 @@ export function parseMetadata(value: unknown, path = "metadata"): Intent["metada
     throw invalid(path, "must not contain NUL or unpaired surrogates");
   }
   return metadata;
+}
+
+const POOL_ELSEWHERE =
+  "names a pool, of which a node chooses a signer as it takes a transaction in (POST /tx, or send without { client }); name a signer here";
+/** What a person can see, as in a request id. */
+const STICKY_KEY = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
+
+/** Whether `signer` names a pool; what else it may be is for whoever reads an address. */
+export function namesPool(signer: unknown): signer is object {
+  return typeof signer === "object" && signer !== null;
+}
+
+/** `{ pool, stickyKey? }` in the place of a signer. */
+export function parsePool(signer: object): PoolAsked {
+  const { pool, stickyKey = null, ...rest } = asObject(signer, "signer");
+  refuseUnknownKeys(rest, [], "signer");
+  if (typeof pool !== "string") throw invalid("signer.pool", "the name of a pool is required");
+  if (!POOL_NAME.test(pool)) throw invalid("signer.pool", "is not the name of a pool (letters, digits, . _ and -)");
+  if (stickyKey !== null && (typeof stickyKey !== "string" || !STICKY_KEY.test(stickyKey))) {
+    throw invalid("signer.stickyKey", "must be 1 to 255 printable characters");
+  }
+  return { pool, stickyKey };
+}
+
+/** Where a signer was chosen for it already; elsewhere there is nobody to choose. */
+function chosenFrom(signer: object, chosen: Address | undefined) {
+  const { pool } = parsePool(signer);
+  if (chosen === undefined) throw invalid("signer", POOL_ELSEWHERE);
+  return { pool, signer: chosen };
+}
+
+const A_DAY_MS = 86_400_000;
+/** Whoever means a later one has taken milliseconds for seconds. */
+const MOST_DAYS = 366;
+
+/** With its offset: a local time would mean another instant on another machine. */
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+const EXPECTED = 'must be an instant as in ISO 8601, with its offset, such as "2026-01-31T12:00:00Z"';
+
+/**
+ * `clock` bounds how far ahead it may be. That it is not over is judged where the nonce is given, by the database's clock and
+ * after the request id: a repeat of what was accepted in time is answered, however late it comes.
+ */
+export function parseValidUntil(value: unknown, clock: Pick<Clock, "now"> | null): Date | undefined {
+  if (value === undefined || value === null) return undefined;
+  const at = value instanceof Date ? value : instantOf(value);
+  if (Number.isNaN(at.getTime())) throw invalid("validUntil", EXPECTED);
+  if (clock !== null && at.getTime() - clock.now().getTime() > MOST_DAYS * A_DAY_MS) {
+    throw invalid("validUntil", `must be at most ${MOST_DAYS} days ahead`);
+  }
+  return at;
+}
+
+function instantOf(value: unknown) {
+  const [text, year, month, day] = (typeof value === "string" ? INSTANT.exec(value) : null) ?? [];
+  if (text === undefined) throw invalid("validUntil", EXPECTED);
+  // Date takes the 31st of any month, and means the first of the next.
+  const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
+  if (Number(day) > daysOfMonth) throw invalid("validUntil", EXPECTED);
+  return new Date(text);
+}
+
+/** As transactions and lanes are named inside: normalised. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const ADDRESS = /^0x[0-9a-f]{40}$/;
+
+/** One create as another node tells of it. What its caller asked for is judged later, like any other's. */
+export function readForwardedCreate(item: unknown, path: string): ForwardedCreate {
+  const { txId, owner, queueShare, chosen, request } = asObject(item, path);
+  if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`${path}.txId`, "must be a UUID");
+  const told = asObject(request, `${path}.request`);
+  if (queueShare !== undefined && !isQueueShare(queueShare)) {
+    throw invalid(`${path}.queueShare`, "must be a part of one");
+  }
+  if (chosen !== undefined && !(typeof chosen === "string" && ADDRESS.test(chosen))) {
+    throw invalid(`${path}.chosen`, "must be an address");
+  }
+  const said = defined({ queueShare, chosen: chosen as Address | undefined });
+  return { txId, owner: readOwner(owner, `${path}.owner`), ...said, request: told };
+}
+
+/** The name of the API key that a caller showed where it was heard; absent: none was asked for. */
+export function readOwner(value: unknown, path: string): string | null {
+  if (value === undefined) return null;
+  if (typeof value !== "string" || value === "") throw invalid(path, "must be the name of an API key");
+  return value;
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
+
+export interface ReserveOrder extends Pick<Reservation, "lane" | "requestId" | "owner"> {
+  /** Null: as long as the chain's settings say. */
+  readonly ttlMs: number | null;
+}
+
+export function parseReserve(ports: NormalisePorts, request: ReserveRequest, owner: string | null): ReserveOrder {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["chainId", "signer", "ttl", "requestId"], "");
+  const signer = parseSigner(ports.codec, body.signer, "signer");
+  const requestId = parseRequestId(body.requestId);
+  const ttlMs = parseTtl(body.ttl);
+  return { lane: { chainId: parseChainId(ports.chainIds, body.chainId), signer }, requestId, owner, ttlMs };
+}
+
+/** Seconds, or a duration as in the configuration: "45s", "5m". */
+function parseTtl(value: unknown) {
+  if (value === undefined || value === null) return null;
+  const [, digits, unit] = typeof value === "string" ? (/^(\d{1,7})(ms|s|m)$/.exec(value) ?? []) : [];
+  const ms = typeof value === "number" ? value * 1_000 : Number(digits) * (UNITS[unit ?? ""] ?? Number.NaN);
+  if (!Number.isFinite(ms) || ms < 1) throw invalid("ttl", 'must be seconds, or a duration such as "45s" or "5m"');
+  if (ms > LONGEST_TTL_MS) throw invalid("ttl", "must be at most ten minutes");
+  return Math.round(ms);
+}
+
+export interface HandedIn extends DecodedTransaction {
+  readonly rawTransaction: Hex;
+}
+
+/** What the caller signed, checked to be for this very nonce. */
+export async function parseSubmission(codec: Codec, request: unknown, reservation: Reservation): Promise<HandedIn> {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["rawTransaction"], "");
+  const rawTransaction = parseHex(body.rawTransaction, "rawTransaction");
+  const decoded = await decodeGiven(codec, rawTransaction, (why) => rejected("INVALID_INPUT", `rawTransaction ${why}`));
+  const { lane, nonce } = reservation;
+  if (decoded.signer !== lane.signer) {
+    throw rejected("INVALID_SIGNATURE", `it is signed by ${decoded.signer}, the nonce is reserved for ${lane.signer}`);
+  }
+  if (decoded.unsigned.chainId !== lane.chainId) {
+    throw rejected("INVALID_INPUT", `it is for chain ${decoded.unsigned.chainId}, reserved is chain ${lane.chainId}`);
+  }
+  if (decoded.unsigned.nonce !== nonce) {
+    throw rejected("INVALID_INPUT", `it has nonce ${decoded.unsigned.nonce}, reserved is nonce ${nonce}`);
+  }
+  return { ...decoded, rawTransaction };
+}
+
+export function parseUsed(request: unknown): Hash {
+  const body = asObject(request, "");
+  refuseUnknownKeys(body, ["txHash"], "");
+  return parseHash(body.txHash, "txHash");
+}
+
+export async function decodeGiven(
+  codec: Pick<Codec, "decodeTransaction">,
+  rawTransaction: Hex,
+  refusal: (why: string) => Error,
+): Promise<DecodedTransaction> {
+  try {
+    return await codec.decodeTransaction(rawTransaction);
+  } catch (error) {
+    if (error instanceof BadEncoding) throw refusal(error.message);
+    throw error;
+  }
+}
+
+export function rejected(reason: RejectionReason, detail: string): FencepostError {
+  return new FencepostError("SUBMISSION_REJECTED", detail, { reason });
 }

@@ -2,6 +2,7 @@ import { defined } from "../../domain/defined.ts";
 import { invalid } from "../../domain/errors.ts";
 import type { Hex } from "../../domain/lane.ts";
 import type { FeeWishes } from "../../domain/transaction/fees.ts";
+import { fingerprintOfJson } from "../../domain/transaction/fingerprint.ts";
 import type { Payload } from "../../domain/transaction/transaction.ts";
 import type { Codec } from "../../ports/codec.ts";
 import type { Decision, OrderKey } from "../../ports/lane-store.ts";
@@ -10,6 +11,7 @@ import type { AlertSeverity } from "../../ports/telemetry.ts";
 import type { LaneOrder, TransactionAction, TransactionOrder } from "../api.ts";
 import {
   asObject,
+  type Fields,
   given,
   normalisePayload,
   parseAllowNoCode,
@@ -18,7 +20,6 @@ import {
   refuseUnknownKeys,
 } from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
-import { parseOrderKey } from "./order-key.ts";
 
 /** What an operator wants, validated: who, why, and with what. */
 export interface Instruction {
@@ -67,8 +68,6 @@ const KEYS: Readonly<Record<TransactionAction, readonly string[]>> = {
 };
 const MAX_REASON_CHARACTERS = 1_000;
 
-type Fields = Readonly<Record<string, unknown>>;
-
 export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: string): Instruction {
   const fields = asObject(order.request, "");
   refuseUnknownKeys(fields, KEYS[order.action], "");
@@ -87,7 +86,7 @@ export function parseOrder(codec: Codec, order: TransactionOrder, decisionId: st
   return defined({ action: order.action, reason, decision, decisionId, fees, payload, allowNoCode, disclose, verdict });
 }
 
-function parseDisclose(value: unknown): boolean {
+function parseDisclose(value: unknown) {
   if (value === undefined || typeof value === "boolean") return value ?? false;
   throw invalid("disclose", "must be true or false");
 }
@@ -110,7 +109,7 @@ export function parseLaneOrder(given: LaneOrder): LaneInstruction {
   return order === undefined ? read : { ...read, order };
 }
 
-function parseNonce(value: unknown): number | null {
+function parseNonce(value: unknown) {
   if (value === undefined) return null;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
   throw invalid("nonce", "must be a whole number from 0 on");
@@ -156,6 +155,20 @@ function parseWord<const T extends readonly string[]>(words: T, value: unknown, 
   return word;
 }
 
-function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload): FeeWishes {
+function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload) {
   return defined({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas });
+}
+
+/** As a header can carry it. */
+const KEY = /^[ -~]{1,255}$/;
+
+type Keyed = Pick<OrderKey, "subject"> & { readonly action: string; readonly request: unknown };
+
+/** Undefined: the action has no key, and a repeat of it is another action. `subject`: as the caller names it; empty: the lane. */
+export function parseOrderKey(key: unknown, { subject, action, request }: Keyed): OrderKey | undefined {
+  if (key === undefined || key === null) return undefined;
+  if (typeof key !== "string" || !KEY.test(key)) {
+    throw invalid("idempotency-key", "must have 1 to 255 characters of printable ASCII");
+  }
+  return { subject, key, fingerprint: fingerprintOfJson([action, request]) };
 }

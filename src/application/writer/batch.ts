@@ -1,10 +1,12 @@
-import { type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
+import { type Fence, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
+import type { Clock } from "../../ports/clock.ts";
 import {
   type AllocateFate,
   type AllocateWrite,
   type Committed,
+  type HistoryChanged,
+  type LaneChanges,
   type LaneWrite,
-  type MoveFate,
   OutcomeUnknown,
   type WriteOutcome,
 } from "../../ports/lane-store.ts";
@@ -30,7 +32,7 @@ export interface Entry {
  * Moves follow transactions that exist: they neither give a nonce nor change what the lane may do. What is strict keeps
  * its place among everything of its lane.
  */
-export type Sort = "create" | "move" | "strict";
+type Sort = "create" | "move" | "strict";
 
 /** What the writer asks of a write again and again is found once. */
 export function entryOf(
@@ -73,7 +75,7 @@ export function unfinishedOf({ entries, outcomes }: Untold): readonly Entry[] {
 const ENDED_AT_ONCE = 8;
 
 /** How many rows' worth of work a write is; what a batch is measured by. */
-function weightOf(write: LaneWrite): number {
+function weightOf(write: LaneWrite) {
   switch (write.kind) {
     case "allocate":
     case "transition":
@@ -95,7 +97,7 @@ export function isWorthACommit({ sort, weight }: Entry): boolean {
 }
 
 /** Writes that end at the feed's counter row. */
-function hasCompletion(write: LaneWrite): boolean {
+function hasCompletion(write: LaneWrite) {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
   return write.kind === "settleIntake" && write.fates.some((fate) => fate.fate !== "alias");
 }
@@ -142,7 +144,7 @@ export function rejecting(parts: readonly Entry[]): Entry["reject"] {
 }
 
 /** Gives each part its own slice of the joint outcome. */
-function deal(outcome: WriteOutcome, parts: readonly Entry[]): void {
+function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
   let from = 0;
   for (const part of parts) {
     const to = from + part.weight;
@@ -160,7 +162,7 @@ export function splitEntry(entry: Entry): readonly Entry[] {
   if (write.kind !== "allocate" && (write.kind !== "transition" || write.items.length < 2)) return [entry];
   const results = new Array<PieceFate>(write.items.length);
   let open = write.items.length;
-  const settle = (index: number, result: PieceFate): void => {
+  const settle = (index: number, result: PieceFate) => {
     results[index] = result;
     if (--open === 0) reassemble(entry, results);
   };
@@ -175,7 +177,7 @@ export function splitEntry(entry: Entry): readonly Entry[] {
 
 type PieceFate = WriteOutcome | { readonly error: unknown };
 
-function reassemble(entry: Entry, results: readonly PieceFate[]): void {
+function reassemble(entry: Entry, results: readonly PieceFate[]) {
   const failure = results.find((result) => "error" in result && entry.write.kind !== "allocate");
   const fenced = results.find((result) => "status" in result && result.status === "fenced");
   if (failure !== undefined && "error" in failure) entry.reject(failure.error);
@@ -187,12 +189,12 @@ function reassemble(entry: Entry, results: readonly PieceFate[]): void {
 }
 
 /** A nonce was given, or it waits for approval: the answer must not be "fenced", which means that nothing was written. */
-function hasCreated(result: PieceFate): boolean {
+function hasCreated(result: PieceFate) {
   const isStored = ({ fate }: AllocateFate) => fate === "created" || fate === "awaiting";
   return "status" in result && result.status === "allocated" && result.items.some(isStored);
 }
 
-function appliedItems(result: PieceFate): readonly MoveFate[] {
+function appliedItems(result: PieceFate) {
   return "status" in result && result.status === "applied" ? result.items : [];
 }
 
@@ -205,4 +207,66 @@ function reassembleAllocation(results: readonly PieceFate[]): WriteOutcome {
     return result.items[0] as (typeof result.items)[number];
   });
   return { status: "allocated", items, cursor };
+}
+
+export interface CommitterEvents {
+  /** A commit was acknowledged: told before its writers are, and of each lane in the order of its commits. */
+  onCommitted(changes: LaneChanges): void;
+  /** A write found its fence broken: another node owns the lane. */
+  onFenced(fence: Fence, write: LaneWrite["kind"]): void;
+  onHistoryChanged(error: HistoryChanged): void;
+  /** A write was not made, and will not be tried again: the database did not take it in time. */
+  onGivenUp(fence: Fence, write: LaneWrite["kind"]): void;
+}
+
+interface Told {
+  readonly entry: Entry;
+  readonly outcome: WriteOutcome;
+}
+
+/** What goes on behind so many moves keeps the event loop busy for a few milliseconds. */
+const TOLD_AT_ONCE = 16;
+
+/**
+ * Tells what became of writes. Lanes hear of it at once, in the order of their commits, and so do callers. What goes on behind
+ * a move takes its time on the event loop, and no caller waits for it: of many moves a few are told at a time.
+ */
+export class Telling {
+  private readonly clock: Pick<Clock, "soon">;
+  private readonly events: Pick<CommitterEvents, "onCommitted" | "onFenced">;
+  private moves: Promise<void> = Promise.resolve();
+
+  constructor(clock: Pick<Clock, "soon">, events: Pick<CommitterEvents, "onCommitted" | "onFenced">) {
+    this.clock = clock;
+    this.events = events;
+  }
+
+  /** Resolves when everybody was told, but for those whose write goes on. */
+  async tell(untold: readonly Untold[]): Promise<void> {
+    for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
+    const told = untold.flatMap(({ entries, outcomes }) =>
+      entries.flatMap((entry, index): Told[] => {
+        const outcome = outcomes[index] as WriteOutcome;
+        return outcome.status === "unfinished" ? [] : [{ entry, outcome }];
+      }),
+    );
+    for (const each of told) if (each.entry.sort !== "move") this.tellOne(each);
+    const moves = told.filter(({ entry }) => entry.sort === "move");
+    if (moves.length === 0) return;
+    const tellThese = () => this.tellInTurns(moves);
+    this.moves = this.moves.then(tellThese, tellThese);
+    await this.moves;
+  }
+
+  private async tellInTurns(moves: readonly Told[]) {
+    for (let from = 0; from < moves.length; from += TOLD_AT_ONCE) {
+      if (from > 0) await new Promise<void>((resolve) => this.clock.soon(resolve));
+      for (const each of moves.slice(from, from + TOLD_AT_ONCE)) this.tellOne(each);
+    }
+  }
+
+  private tellOne({ entry, outcome }: Told) {
+    if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
+    entry.resolve(outcome);
+  }
 }

@@ -29,17 +29,18 @@ import {
 import type { Ports } from "../../ports/ports.ts";
 import type { WriterSettings } from "../settings.ts";
 import {
+  type CommitterEvents,
   type Entry,
   entryOf,
   isWorthACommit,
   mergeAllocations,
   splitEntry,
+  Telling,
   type Untold,
   unfinishedOf,
   WORTH_A_COMMIT,
 } from "./batch.ts";
-import { type CommitterEvents, Telling } from "./telling.ts";
-import { createsOf, type Turn, Turns } from "./turn.ts";
+import { createsOf, Turns } from "./turn.ts";
 import { WaitingRooms } from "./waiting-room.ts";
 
 export interface CommitterPorts extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
@@ -147,11 +148,11 @@ export class Committer {
     await told;
   }
 
-  private queueAll(entries: readonly Entry[]): void {
+  private queueAll(entries: readonly Entry[]) {
     for (const entry of entries) this.queueUp(entry);
   }
 
-  private queueUp(entry: Entry): void {
+  private queueUp(entry: Entry) {
     entry.sinceMs = this.ports.clock.monotonicMs();
     this.queue.push(entry);
     this.queuedItems += entry.weight;
@@ -159,14 +160,14 @@ export class Committer {
   }
 
   /** Sends writes that have waited for company long enough. */
-  private leaveLater(): void {
+  private leaveLater() {
     const { clock } = this.ports;
     const atMs = this.rooms.nextLeaveMs;
     if (this.leaving !== null && atMs !== null && this.leaving.atMs <= atMs) return;
     this.leaving?.cancel();
     this.leaving = null;
     if (atMs === null) return;
-    const leave = (): void => {
+    const leave = () => {
       this.leaving = null;
       this.queueAll(this.rooms.leaveBefore(clock.monotonicMs()));
       this.leaveLater();
@@ -174,22 +175,21 @@ export class Committer {
     this.leaving = { atMs, cancel: clock.after(Math.max(0, atMs - clock.monotonicMs()), leave) };
   }
 
-  private tellIdle(): void {
+  private tellIdle() {
     const open = new Set<LaneKey>();
     for (const batch of [this.queue, ...this.underWay]) for (const { key } of batch) open.add(key);
-    const isOpen = (key: LaneKey | null): boolean =>
-      this.rooms.has(key) || (key === null ? open.size > 0 : open.has(key));
+    const isOpen = (key: LaneKey | null) => this.rooms.has(key) || (key === null ? open.size > 0 : open.has(key));
     const ready = this.idleWaiters.filter(({ key }) => !isOpen(key));
     this.idleWaiters = this.idleWaiters.filter(({ key }) => isOpen(key));
     for (const waiter of ready) waiter.resolve();
   }
 
   /** Two transactions are under way, and not of creates alone: nothing but creates may leave. */
-  private get isOnlyForCreates(): boolean {
+  private get isOnlyForCreates() {
     return this.inFlight - (this.creating ? 1 : 0) >= MAX_IN_FLIGHT;
   }
 
-  private schedule(entry: Entry): void {
+  private schedule(entry: Entry) {
     const { sort, shard } = entry;
     if (this.isOnlyForCreates && (this.creating || sort !== "create")) return;
     const isHeldUp = this.creating || (this.isHeldUp && this.busyShards.has(shard));
@@ -202,7 +202,7 @@ export class Committer {
     else this.flushLater(isHeldUp ? LOOK_AGAIN_MS : this.settings.batchTimeoutMs);
   }
 
-  private flushSoon(): void {
+  private flushSoon() {
     if (this.isFlushedSoon) return;
     this.isFlushedSoon = true;
     this.ports.clock.soon(() => {
@@ -211,7 +211,7 @@ export class Committer {
     });
   }
 
-  private flushLater(ms: number): void {
+  private flushLater(ms: number) {
     if (this.cancelTimer !== null) return;
     this.cancelTimer = this.ports.clock.after(ms, () => {
       this.cancelTimer = null;
@@ -220,7 +220,7 @@ export class Committer {
   }
 
   /** Now, or when the pace allows it. */
-  private flushInTurn(): void {
+  private flushInTurn() {
     const pace = this.creating ? this.movesPace : this.pace;
     const waitMs = pace.waitMs(this.ports.clock.monotonicMs());
     if (waitMs === 0 || (this.isFull && !this.creating)) this.flush();
@@ -228,14 +228,14 @@ export class Committer {
   }
 
   /** More would not fit, or the creates alone are worth a transaction. */
-  private get isFull(): boolean {
+  private get isFull() {
     if (this.queuedItems >= this.settings.batchSize) return true;
     let creates = 0;
     for (const { sort, weight } of this.queue) if (sort === "create") creates += weight;
     return creates >= WORTH_A_COMMIT;
   }
 
-  private flush(): void {
+  private flush() {
     if (this.isOnlyForCreates && this.creating) return;
     const { taken: batch, cargo } = this.take();
     this.isHeldUp = batch.length === 0;
@@ -264,13 +264,13 @@ export class Committer {
   }
 
   /** A few creates wait for the end of this turn of the event loop, which is often about to bring others. */
-  private goOn(): void {
+  private goOn() {
     const isFew = this.queuedItems < WORTH_A_COMMIT && this.queue.every(({ sort }) => sort === "create");
     if (isFew && this.inFlight === 0) this.flushSoon();
     else this.flushInTurn();
   }
 
-  private take(): Turn {
+  private take() {
     const { busyShards, completing, creating, ports } = this;
     const callersWait = ports.callersWait?.() ?? false;
     const isHurried = (shard: number) => this.idleWaiters.some((each) => each.shard === null || each.shard === shard);
@@ -284,7 +284,7 @@ export class Committer {
   }
 
   /** The next transaction is under way (`over`) before the callers of this one are answered: their work does not delay it. */
-  private async commit(batch: Entry[], over: () => void): Promise<void> {
+  private async commit(batch: Entry[], over: () => void) {
     const started = this.ports.clock.monotonicMs();
     const untold: Untold[] = [];
     this.underWay.add(batch);
@@ -312,7 +312,7 @@ export class Committer {
    * One poison item must not fail the others: halves are tried in order until it stands alone. A write that the ledger could
    * not judge for want of a row fails whole: none of its requests is called unstorable for that.
    */
-  private async commitOrBisect(batch: readonly Entry[], untold: Untold[], beforeRetry = nothing): Promise<void> {
+  private async commitOrBisect(batch: readonly Entry[], untold: Untold[], beforeRetry = nothing) {
     try {
       untold.push(await this.commitPatiently(batch, beforeRetry));
     } catch (error) {
@@ -351,7 +351,7 @@ export class Committer {
    * those behind it. They touch none of its rows, and alone they take one round trip to the database: on a machine so
    * crowded that the server ends every transaction that takes two, they still go through.
    */
-  private async letCreatesPass(batch: Entry[]): Promise<void> {
+  private async letCreatesPass(batch: Entry[]) {
     const moves = batch.filter(({ sort }) => sort === "move");
     const own = batch.filter(({ sort }) => sort === "create");
     if (moves.length === 0 || moves.length + own.length < batch.length) return;
@@ -369,7 +369,7 @@ export class Committer {
    * read again from the database. Where a refused batch was being taken apart, some of its pieces may be durable: their
    * writers get `OutcomeUnknown`, never that nothing happened.
    */
-  private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean): void {
+  private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean) {
     const lanes = new Set(batch.map(({ key }) => key));
     const queued = this.queue.filter(({ key }) => lanes.has(key));
     this.queue = this.queue.filter(({ key }) => !lanes.has(key));

@@ -91,14 +91,14 @@ export class Turns {
     return turn;
   }
 
-  private mustWait(entry: Entry, held: Held, underWay: UnderWay): boolean {
+  private mustWait(entry: Entry, held: Held, underWay: UnderWay) {
     const { shard, sort, completes } = entry;
     if (held.all.has(shard) || (underWay.completing && completes)) return true;
     if (held.creates.size > 0 && held.creates.has(shard) && sort !== "move") return true;
     return this.isBehind(entry, held.moves, underWay);
   }
 
-  private findPressed(queue: readonly Entry[], survey: Survey, { busyShards, callersWait }: UnderWay): void {
+  private findPressed(queue: readonly Entry[], survey: Survey, { busyShards, callersWait }: UnderWay) {
     const mayPress = callersWait || survey.creates >= this.batchSize;
     if (!mayPress && this.shares.size === 0) return;
     const creates = new Map<number, number>();
@@ -116,7 +116,7 @@ export class Turns {
   }
 
   /** Only where nothing strict waits: what has to keep its place must not stand behind what has none yet. */
-  private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay): boolean {
+  private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay) {
     const { shard, sort, sinceMs } = entry;
     if (sort === "create") return false;
     if (movesHeld.has(shard)) return true;
@@ -126,7 +126,7 @@ export class Turns {
     return !underWay.callersWait || underWay.nowMs - sinceMs < PATIENCE_MS;
   }
 
-  private charge({ shard, weight, sort }: Entry): void {
+  private charge({ shard, weight, sort }: Entry) {
     const share = this.shares.get(shard);
     if (share === undefined) return;
     this.shares.set(shard, share + (sort === "create" ? weight : -weight * CREATES_FOR_A_MOVE));
@@ -160,7 +160,7 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
 }
 
 /** Whether creates of so many lanes can leave now: those of shards that are not taken, and behind nothing that keeps its place. */
-function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]): boolean {
+function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]) {
   const lanes = new Set<LaneKey>();
   const strict = new Set<number>();
   for (const { sort, key, shard } of queue) {
@@ -171,7 +171,7 @@ function areThere(queue: readonly Entry[], least: number, taken: readonly Readon
   return false;
 }
 
-function cargoOf({ areAlone }: Survey, { creating, onlyCreates }: UnderWay): Cargo {
+function cargoOf({ areAlone }: Survey, { creating, onlyCreates }: UnderWay) {
   if (creating) return "moves";
   return areAlone || onlyCreates ? "creates" : "all";
 }
@@ -186,22 +186,22 @@ interface Held {
   readonly creates: Set<number>;
 }
 
-function hold({ all, moves, creates }: Held, { shard, sort }: Entry, cargo: Cargo): void {
+function hold({ all, moves, creates }: Held, { shard, sort }: Entry, cargo: Cargo) {
   const isForNext = cargo === "moves" && sort === "create";
   (sort === "move" ? moves : isForNext ? creates : all).add(shard);
 }
 
-function belongs(cargo: Cargo, { sort, shard }: Entry, { late }: Survey): boolean {
+function belongs(cargo: Cargo, { sort, shard }: Entry, { late }: Survey) {
   if (cargo === "all") return true;
   return cargo === "moves" ? sort !== "create" : sort === "create" && !late.has(shard);
 }
 
-function isLate({ passedBy }: Entry): boolean {
+function isLate({ passedBy }: Entry) {
   return passedBy >= PASSED_BY_AT_MOST;
 }
 
 /** In places of a batch. */
-function costOf({ weight, sort }: Entry): number {
+function costOf({ weight, sort }: Entry) {
   return sort === "create" ? weight / CREATES_PER_MOVE : weight;
 }
 

@@ -20,11 +20,6 @@ const ENDINGS_WAIT_MS = 10_000;
 /** Watches of a thousand lanes end with the same block: written all at once, they would hold up everything else. */
 const ENDINGS_APART_MS = 10;
 
-interface Guests {
-  readonly entries: Entry[];
-  readonly leaveAtMs: number;
-}
-
 const NOBODY: readonly Entry[] = [];
 
 /** Writes that are kept back for company: they leave with the next one of their lane, or after a while. */
@@ -34,7 +29,7 @@ class WaitingRoom {
   /** No lane leaves before. */
   private nextFreeMs = 0;
   /** In the order of their leaving: a lane's wait counts from its first, and no lane leaves before one that came earlier. */
-  private readonly lanes = new Map<LaneKey, Guests>();
+  private readonly lanes = new Map<LaneKey, { readonly entries: Entry[]; readonly leaveAtMs: number }>();
 
   constructor(waitMs: number, apartMs = 0) {
     this.waitMs = waitMs;
@@ -51,7 +46,7 @@ class WaitingRoom {
     else guests.entries.splice(-1, 1, joined);
   }
 
-  private nextPlace(nowMs: number): number {
+  private nextPlace(nowMs: number) {
     const leaveAtMs = Math.max(nowMs + this.waitMs, this.nextFreeMs);
     this.nextFreeMs = leaveAtMs + this.apartMs;
     return leaveAtMs;
@@ -131,7 +126,7 @@ export class WaitingRooms {
     return times.length === 0 ? null : Math.min(...times);
   }
 
-  private roomFor({ key, write }: Entry): WaitingRoom | null {
+  private roomFor({ key, write }: Entry) {
     if (write.kind === "unwatch") return this.endings;
     if (write.kind !== "transition") return null;
     if (write.items.every(isPlainReceipt)) return this.receipts;
@@ -141,12 +136,12 @@ export class WaitingRooms {
 }
 
 /** Not where a node that signed names the hash: that is written at once, because it is known nowhere else. */
-function isPlainAnswer({ event, identified }: TransitionItem): boolean {
+function isPlainAnswer({ event, identified }: TransitionItem) {
   return event === "broadcast" && identified === undefined;
 }
 
 /** Not where the transaction was reported as STUCK, nor where another program's transaction took our nonce. */
-function isPlainReceipt({ event, from, attempt }: TransitionItem): boolean {
+function isPlainReceipt({ event, from, attempt }: TransitionItem) {
   return event === "mine" && from === "TRACKING" && attempt === undefined;
 }
 

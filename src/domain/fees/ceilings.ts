@@ -85,7 +85,7 @@ export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Conten
 
 /**
  * Limit for a replacement that nobody asked for: without a configured ceiling it ends at five times the first price. If
- * the first price was almost zero, it waits there for an operator's action (change-price.ts).
+ * the first price was almost zero, it waits there for an operator's action (reprice.ts).
  */
 export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
   const limit = feeLimit(ceilings, content);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { Term } from "../../../src/application/lane/term.ts";
-import { nonceFloor } from "../../../src/application/stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../../../src/application/stages/2-allocate/allocate.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { ENDLESS } from "../../support/chain-bench.ts";
 import { type EvmBench, useEvmBench } from "../../support/evm-bench.ts";

@@ -125,7 +125,7 @@ it("costs besides gas that one of two endpoints reports count, and are marked un
   }
 });
 
-// protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+// protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
 it("a foreign transaction decides nothing while one of two endpoints shows other contents", async () => {
   const { chain, proxies, mine, sender, transfers, close } = await startLyingEndpoints(2);
   try {

@@ -290,7 +290,7 @@ describe("metrics", () => {
     }
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
   it("sees no drift in the first count of a new lane", async () => {
     const metrics = createMetrics({ processMetrics: false });
     metrics.sink({ type: "nonce.firstCount", lane, chainCount: 400 });

@@ -86,7 +86,7 @@ describe("a traced transaction", () => {
     expect(node.asked).toEqual([]);
   });
 
-  // protects [Signals] src/application/stages/1-create/trace.ts, src/adapters/telemetry/stage-spans.ts
+  // protects [Signals] src/application/stages/1-create/asked-create.ts, src/adapters/telemetry/stage-spans.ts
   it("continues in the same trace on the node that takes over its lane, from the stored context", async () => {
     const exporter = registerSdk();
     world = new World();
@@ -131,7 +131,7 @@ describe("a traced transaction", () => {
     expect(exporter.getFinishedSpans()[0]?.status).toMatchObject({ code: api.SpanStatusCode.ERROR });
   });
 
-  // protects [Signals] src/application/stages/1-create/trace.ts, src/adapters/telemetry/stage-spans.ts
+  // protects [Signals] src/application/stages/1-create/asked-create.ts, src/adapters/telemetry/stage-spans.ts
   it("leaves a caller's own context unchanged, and metadata that is full", async () => {
     registerSdk();
     world = new World();

@@ -308,7 +308,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
   };
   const usedByAnn = async ({ node }: WorldNode) => (await world.settle(node.api.policyUsage({ key: "ann" }))).keys[0];
 
-  // protects [Reservations] src/application/detours/placeholder.ts, src/application/detours/holes.ts
+  // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
   it("is charged to the key that reserved", async () => {
     const { entry, behind, nonce } = await silence({ keys: { ann: { maxCost: { perDay: `${10n ** 18n}` } } } });
     await world.allSettled(2);
@@ -377,7 +377,7 @@ describe("a placeholder at the nonce of an expired reservation", () => {
     expect(ops.outcome(behind)).toBe("CONFIRMED");
   });
 
-  // protects [Reservations] src/application/detours/placeholder.ts, src/application/detours/holes.ts
+  // protects [Reservations] src/application/detours/another-attempt.ts, src/application/detours/holes.ts
   it("is not signed where the signer's policy has no room for it: the head is STUCK, and says which rule", async () => {
     const signers = { [SIGNER]: { maxCost: { perDay: `${WORST}` } } };
     const { entry, behind, signed, nonce } = await silence({ signers });

@@ -40,7 +40,7 @@ async function batch({ node }: WorldNode, owner: string, count: number): Promise
 const isRefused = (fate: Fate): boolean => fate instanceof FencepostError;
 
 describe("a key that may fill a part of a lane's queue", () => {
-  // protects [Attacks] src/application/stages/1-create/queue-shares.ts
+  // protects [Attacks] src/application/stages/1-create/answer-existing.ts
   it("is refused beyond it, and every other key still gets in", async () => {
     const [node] = (await start()) as [WorldNode];
     const fates = await batch(node, "greedy", 6);
@@ -70,7 +70,7 @@ describe("a key that may fill a part of a lane's queue", () => {
     expect((await batch(node, "greedy", 5)).map(isRefused)).toEqual([false, false, false, false, true]);
   });
 
-  // protects [Attacks] src/application/stages/1-create/queue-shares.ts
+  // protects [Attacks] src/application/stages/1-create/answer-existing.ts
   it("fills it once, however many come at the same moment, alone or in batches", async () => {
     const [node] = (await start()) as [WorldNode];
     const alone = Array.from({ length: 10 }, () => create(node, "greedy"));

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type CountFact, Counts } from "../../../src/application/chain/counts.ts";
 import { happened } from "../../../src/application/lane/tracked.ts";
-import { nonceFloor } from "../../../src/application/stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../../../src/application/stages/2-allocate/allocate.ts";
 import type { Address } from "../../../src/domain/lane.ts";
 import { batchFailed } from "../../../src/domain/pace/count-events.ts";
 import { ChainUnavailable } from "../../../src/ports/chain.ts";
@@ -42,7 +42,7 @@ describe("a count", () => {
     expect(await counts.pending(ONE, ANEW)).toEqual(fact);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
   it("serves those for whom it is young enough, and is asked anew for the others", async () => {
     await counts.mined(ONE, ANEW);
     await clock.advance(99);
@@ -108,7 +108,7 @@ describe("those who wait for the next poll", () => {
 describe("what the next nonce is compared with", () => {
   const settings = { nonceStateTimeoutMs: 30_000 };
 
-  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/application/chain/answers.ts, src/application/stages/2-allocate/allocate.ts
   it("is also a count that another question brought meanwhile, but none from before a failed batch", async () => {
     const bench = createChainBench({ settings });
     const read: number[] = [];

@@ -62,7 +62,7 @@ it("does not begin in the same look what it has just put back, because the lane 
   expect(putBack).toEqual(["left-1"]);
 });
 
-// protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/dequeued-creates.ts
+// protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/asked-create.ts
 it("says of each whether it was begun before: a repeat is looked for first", async () => {
   const { received, look } = bench([aRequest(1), aRequest(2, true)]);
   await look();

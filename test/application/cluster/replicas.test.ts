@@ -312,7 +312,7 @@ describe("creates that a node of the release before left in the intake table", (
 });
 
 describe("a write into the table of waiting requests without an answer", () => {
-  // protects [Replicas that embed the library] src/application/requests/unanswered.ts
+  // protects [Replicas that embed the library] src/application/stages/1-create/answer-existing.ts
   it("is told as unknown, with the id, and the repeat of its request id is the same transaction", async () => {
     const { other, signer } = await pair();
     other.store.failNextLeave("unknown-committed");

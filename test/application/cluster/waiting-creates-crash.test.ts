@@ -43,7 +43,7 @@ const KINDS: readonly (readonly [string, Asking])[] = [
 ];
 
 describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
-  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/asked-create.ts
   it("dies between its commit and its answer: the next one answers for it, and it is made once", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
@@ -56,7 +56,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     checkInvariants(world);
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/asked-create.ts
   it("dies in between where it has no request id: it is known by its own", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
@@ -178,7 +178,7 @@ describe("a pool's request that was left on one lane and not answered", () => {
 });
 
 describe("what a caller may do", () => {
-  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   it.each(KINDS)("is judged where it is made, for the key that was shown elsewhere: %s", async (_, request) => {
     const policies = policiesOf({
       keys: { small: { maxValue: { perTransaction: "5" } }, large: { maxValue: { perDay: "50" } } },
@@ -213,7 +213,7 @@ describe("what a caller may do", () => {
     expect(refused).toMatchObject({ code: "FORBIDDEN" });
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   it("is bounded by the part of the owner's queue that its key may fill", async () => {
     const { other, signer } = await pair({ node: { queueLimit: 10 } });
     world.holdBlocks();
@@ -225,7 +225,7 @@ describe("what a caller may do", () => {
       expect(each).toMatchObject({ code: "QUOTA_EXCEEDED", extras: { rule: "queueShare" } });
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   it("is over when its time is: what was left too late is refused by the database's clock", async () => {
     const { other, owner, signer } = await pair();
     owner.store.pause();

@@ -105,7 +105,7 @@ const laneOf = ({ lane }: { readonly lane: { readonly signer: Address } }) => la
 
 describe("any walk through pools, named nonces, pauses and crashes", () => {
   it.each([1, 2, 3, 4, 5, 6])(
-    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/stages/1-create/dequeued-creates.ts
+    // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/stages/1-create/asked-create.ts
     "makes each request once, as it was told, and nothing that was refused (%i)",
     async (seed) => {
       const { told } = await walk(seed);

@@ -30,7 +30,7 @@ const noncesOf = (signer: Address) =>
     .map(({ nonce }) => nonce);
 
 describe("a send that names its nonce, at a replica that does not own the lane", () => {
-  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   it("gets that nonce, and is sent like any other", async () => {
     const { other, signer } = await pair({ hints: true });
     const startedMs = world.clock.monotonicMs();
@@ -46,7 +46,7 @@ describe("a send that names its nonce, at a replica that does not own the lane",
   it.each([
     ["low", 0],
     ["high", 7],
-    // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+    // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   ])("that is too %s is refused as the owner would, and none is taken", async (_, nonce) => {
     const { other, owner, signer } = await pair();
     await world.settle(send(owner, transfer({ signer })));
@@ -129,7 +129,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
     checkInvariants(world);
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   it("is one transaction under one request id, asked of both at once and afterwards", async () => {
     const { other, owner } = await pair();
     const ask = (index: number) =>
@@ -170,7 +170,7 @@ describe("a send to a pool, whose lanes are shared by replicas", () => {
   });
 });
 
-// protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+// protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
 it("from a node with a URL reaches an embedded owner as well", async () => {
   world = new World({ hints: true, node: { pools: POOLS } });
   const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });

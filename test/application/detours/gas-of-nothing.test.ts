@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gasOfNothing } from "../../../src/application/detours/change-payload.ts";
+import { gasOfNothing } from "../../../src/application/detours/another-attempt.ts";
 import { type ChainBench, createChainBench } from "../../support/chain-bench.ts";
 import { SIGNER } from "../../support/world.ts";
 
@@ -21,7 +21,7 @@ describe("the gas of a cancel or a placeholder", () => {
     expect(await gasOfNothing(bench.context, SIGNER)).toBe(54_000n);
   });
 
-  // protects [Holes] src/application/detours/change-payload.ts
+  // protects [Holes] src/application/detours/another-attempt.ts
   it("is a plain transfer's where one of two endpoints makes more of it up: that holds nothing up", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);
@@ -34,7 +34,7 @@ describe("the gas of a cancel or a placeholder", () => {
     expect(await gasOfNothing(bench.context, SIGNER)).toBeGreaterThan(LIE);
   });
 
-  // protects [Holes] src/application/detours/change-payload.ts
+  // protects [Holes] src/application/detours/another-attempt.ts
   it("is a plain transfer's where no price can be had, by which an estimate is judged", async () => {
     const bench = await ready(2);
     bench.faults.lieAboutGas(() => LIE);

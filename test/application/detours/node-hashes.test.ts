@@ -31,7 +31,7 @@ function misname(entry: WorldNode, { hash, does }: { readonly hash: Hash; readon
 const create = (entry: WorldNode) => world.settle(entry.node.api.create(transfer({ signer: SIGNER })));
 const rowOf = (txId: string) => world.rows().find((row) => row.txId === txId);
 
-// protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/external-use.ts
+// protects [Keys of the node, other chains, comparison] src/application/stages/5-receipt/receipt.ts
 it("a signing node that names a wrong hash: what it made at our nonce, saying what ours says, is ours", async () => {
   const entry = await open({ staleReceiptTimeoutMs: 5_000 });
   misname(entry, { hash: NOBODYS, does: true });
@@ -65,7 +65,7 @@ async function openBesideLiar(lie: Partial<ChainTransaction>): Promise<WorldNode
   return entry;
 }
 
-// protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+// protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
 it("one endpoint of two that lies about what was mined at our nonce makes nothing foreign that is ours", async () => {
   const entry = await openBesideLiar({ value: 999n });
   misname(entry, { hash: NOBODYS, does: true });
@@ -74,7 +74,7 @@ it("one endpoint of two that lies about what was mined at our nonce makes nothin
   expect(rowOf(txId)).toMatchObject({ state: "CONFIRMED", subState: null });
 });
 
-// protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+// protects [Another program at the key] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
 it("one endpoint of two that lies about what was mined at our nonce makes nothing ours that is foreign", async () => {
   const entry = await openBesideLiar({ to: TO, value: 1n, data: "0x" });
   misname(entry, { hash: NOBODYS, does: false });

@@ -122,7 +122,7 @@ describe("a lane that is compared with the chain", () => {
     expect(lies).toBeGreaterThan(3);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts, src/application/detours/reconcile.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
   it("reports foreign transactions that wait in the pool, and believes nothing", async () => {
     const entry = await settledLane();
     world.holdBlocks();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ChainContext } from "../../../src/application/chain/chain-context.ts";
 import { Counts } from "../../../src/application/chain/counts.ts";
-import { recoverLanes } from "../../../src/application/detours/recover.ts";
+import { recoverLanes } from "../../../src/application/detours/reconcile.ts";
 import { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { Term } from "../../../src/application/lane/term.ts";
 import type { CountAnswer } from "../../../src/domain/chain/counts.ts";
@@ -105,9 +105,9 @@ describe("a lane after the database's history changed", () => {
   it.each<[string, Script]>([
     ["a second look takes the count back", { latest: [8, 5] }],
     ["another endpoint has not seen it", { latest: [8], elsewhere: { kind: "says", count: 5 } }],
-    // protects [Keys of the node, other chains, comparison] src/application/detours/recover.ts
+    // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts
     ["another endpoint has not come so far", { latest: [8], elsewhere: { kind: "behind", count: 5 } }],
-    // protects [Keys of the node, other chains, comparison] src/application/detours/recover.ts
+    // protects [Keys of the node, other chains, comparison] src/application/detours/reconcile.ts
     ["another endpoint gives no answer", { latest: [8], elsewhere: { kind: "silent" } }],
     ["the chain does not answer", { latest: [new ChainUnavailable("away")] }],
     ["it stops answering in between", { latest: [8, new ChainUnavailable("away")] }],

@@ -68,7 +68,7 @@ async function scene(
   bench.lane.track(tx);
   const ports = { ...bench.ports, codec: createFakeCodec() };
   const { context, lane } = bench;
-  return { bench, tx, run: () => repriceIfBelow(ports, { context, lane, tx }) };
+  return { bench, tx, run: () => repriceIfBelow({ ports, context, lane, tx }) };
 }
 
 const alerts = ({ bench }: Scene) => bench.telemetry.of("alert").map(({ code }) => code);
@@ -166,7 +166,7 @@ describe("nothing is signed", () => {
       decodeTransaction: async () => ({ ...decoded, envelope: "eip4844" as const }),
     };
     const { bench, tx } = made;
-    const fate = await repriceIfBelow({ ...bench.ports, codec }, { context: bench.context, lane: bench.lane, tx });
+    const fate = await repriceIfBelow({ ...bench, ports: { ...bench.ports, codec }, tx });
     expect(fate).toBe("kept");
     expect(bench.writes).toEqual([]);
     expect(alerts(made)).toEqual(["CANNOT_RESIGN"]);

@@ -40,7 +40,7 @@ async function minedAtTheTip(entry: TwoEndpoints): Promise<string> {
 describe.each(["confirmations", "safe", "finalized"] as const)(
   "blocks that one endpoint invents, by %s",
   (finality) => {
-    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
     it.each(["first", "second"] as const)("make nothing final where the %s of two does", async (which) => {
       const entry = await open(finality);
       const txId = await minedAtTheTip(entry);

@@ -31,7 +31,7 @@ const disagreements = ({ events }: WorldNode) =>
 
 describe.each([1, 2] as const)("with %i endpoints, one that says", (endpoints) => {
   it.each(Object.entries(LIES))(
-    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
     "%s: decides nothing; the truth does once it is told, and nothing is revised",
     async (_, lie) => {
       const entry = await open(endpoints);
@@ -90,7 +90,7 @@ describe("with two endpoints", () => {
     await ops.settled(txId);
   });
 
-  // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/settle.ts
+  // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
   it("one that is up and gives no answer about blocks is told of after a minute, and explained", async () => {
     const entry = await open(2);
     const heal = entry.elsewhere.inject(

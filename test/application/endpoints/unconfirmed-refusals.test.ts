@@ -45,7 +45,7 @@ const alerts = ({ events }: WorldNode) =>
   events.filter((event) => event.type === "alert" && event.code === "RPC_DISAGREES");
 
 describe("what was accepted and one endpoint of two refuses", () => {
-  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
   it("is not ended by a balance of zero that one endpoint claims when it is approved", async () => {
     const entry = await twoEndpoints();
     const create = transfer({ payload: { to: TO, value: "500" } });
@@ -106,7 +106,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     expect(await statusOf(entry, (refused.at(-1) as Intent).txId)).toMatchObject({ state: "CONFIRMED" });
   });
 
-  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
   it("is not ended by a base fee, a price or a gas that one endpoint claims", async () => {
     const entry = await twoEndpoints();
     const [priced, bare] = [
@@ -131,7 +131,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
     expect(alerts(entry)).toEqual([]);
   });
 
-  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
   it("waits for an endpoint that is up and behind, and for one that gives no answer", async () => {
     const entry = await twoEndpoints();
     world.chain.revertCallsTo(CONTRACT, "0x");
@@ -164,7 +164,7 @@ describe("what was accepted and one endpoint of two refuses", () => {
 });
 
 describe("what was accepted and the only endpoint refuses", () => {
-  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/confirm-refusal.ts, src/application/stages/1-create/prepare.ts
+  // protects [Holes] src/domain/chain/unconfirmed-refusal.ts, src/application/detours/intake.ts, src/application/stages/1-create/prepare.ts
   it("ends when it is refused again at a later block, and not before one", async () => {
     const entry = await oneEndpoint();
     world.chain.revertCallsTo(CONTRACT, "0x");

@@ -191,7 +191,7 @@ describe("the chain's nonce", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
   it("told too high for good is not believed either while the other endpoint is always a block late", async () => {
     world = new World({ settings: { nonceStateTimeoutMs: 0 } });
     const late = new Faults();

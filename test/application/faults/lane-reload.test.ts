@@ -108,7 +108,7 @@ describe("a lane that is read again", () => {
 
   it("is not given holes by a look that began before: it would not know of them, and nothing would fill them", async () => {
     const bench = createStageBench({ cursor: 9, tracking: [trackedRecord(8)] });
-    const look = () => findSkipped(bench.ports, bench.context, bench.lane);
+    const look = () => findSkipped(bench);
     for (let looks = 0; looks < 2; looks++) {
       await look();
       await bench.clock.advance(60_000);

@@ -61,7 +61,7 @@ const DEAR = { baseFees: Array.from({ length: 101 }, () => 300n * GWEI), priorit
 describe("after a jump of the base fee", () => {
   const cases = JUMPS.flatMap(([from, to]) => TYPES.map((type) => ({ from, to, type })));
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/change-price.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
   it.each(cases)("from $from to $to, another price is one that blocks take now ($type)", async (jump) => {
     const { node, txId } = await jumped(jump);
     if (ops.row(txId).receipt === null) await ops.act(node, "reprice", { txId });
@@ -79,7 +79,7 @@ describe("after a jump of the base fee", () => {
   ] as const;
 
   it.each(OTHERS.flatMap(([action, request, outcome]) => TYPES.map((type) => ({ action, request, outcome, type }))))(
-    // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/change-price.ts
+    // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
     "so is what is ordered without a fee cap: $action of $type ($outcome)",
     async ({ action, request, outcome, type }) => {
       const { node, txId } = await jumped({ from: 7n, to: 30n * GWEI, type });
@@ -130,7 +130,7 @@ describe("after a jump of the base fee", () => {
 
 describe("a price that one answer alone asks for", () => {
   it.each(["reprice", "cancel"] as const)(
-    // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/change-price.ts
+    // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
     "is not paid by a %s: that is said at once, with the figures",
     async (action) => {
       const { node, txId } = await waiting();
@@ -154,7 +154,7 @@ describe("a price that one answer alone asks for", () => {
     },
   );
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/change-price.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
   it("is paid once a block had it, up to the ceiling; the tip stays under what the loop may offer", async () => {
     const { node, txId } = await waiting();
     world.chain.setBaseFee(200n * GWEI);
@@ -166,7 +166,7 @@ describe("a price that one answer alone asks for", () => {
     expect(fees).toEqual({ type: "eip1559", maxFeePerGas: 605_000_000_070n, maxPriorityFeePerGas: 5_000_000_070n });
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/change-price.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
   it("is refused for good on a chain whose blocks say nothing about prices", async () => {
     world = new World({ chain: { baseFee: null }, settings: { repricing: null } });
     ops = new OperatedWorld(world);

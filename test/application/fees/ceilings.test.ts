@@ -125,7 +125,7 @@ describe("a market that asks for a fortune", () => {
     expect(alerts(node)).toHaveLength(1);
   });
 
-  // protects [Sent again, priced again, stuck] src/application/detours/placeholder.ts, src/application/stages/3-sign/sign.ts
+  // protects [Sent again, priced again, stuck] src/application/detours/another-attempt.ts, src/application/stages/3-sign/sign.ts
   it("does not set the price of a placeholder, nor of a key that the node holds", async () => {
     const options = { settings: { holePolicy: "heal" }, nodeSigners: [SIGNERS[2] as `0x${string}`] } as const;
     const node = await startLying({ baseFee: 0n, price: FORTUNE }, options);

@@ -66,7 +66,7 @@ describe("what is not mined in time", () => {
 });
 
 describe("a head that does not get on", () => {
-  // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/detours/stuck.ts
+  // protects [Sent again, priced again, stuck] src/application/loops/tend.ts, src/application/detours/another-attempt.ts
   it("is STUCK with the reason, alone; said in the feed as not settled; and CONFIRMED when it is mined after all", async () => {
     world = patientWorld();
     const entry = await world.startNode();
@@ -179,7 +179,7 @@ describe("a head that does not get on", () => {
     checkInvariants(world);
   });
 
-  // protects [Explained, and said aloud] src/application/detours/stuck.ts
+  // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
   it("is not called stuck for being sent often where an operator has just sent it again", async () => {
     world = patientWorld({ settings: { stuckAfterMs: 10_000_000, stuckAfterResubmits: 3 } });
     const entry = await world.startNode();

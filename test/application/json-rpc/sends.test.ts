@@ -41,7 +41,7 @@ describe("eth_sendTransaction", () => {
     checkInvariants(world);
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/stages/1-create/asked-create.ts
   it("answers with the hash for a signer of an embedded process, also where that takes it up late", async () => {
     world = new World({ hints: true });
     const embedded = await world.startNode({ embedded: true, signers: [SIGNER] });

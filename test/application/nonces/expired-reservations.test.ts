@@ -43,7 +43,7 @@ const placeholders = () => world.rows().filter(({ attempts }) => attempts[0]?.ki
 const expires = (reservationId: string) => world.until(() => stateOf(reservationId) === "EXPIRED", 700_000);
 
 describe("a nonce whose reservation expired", () => {
-  // protects [Reservations] src/application/detours/expired-reservations.ts, src/application/detours/holes.ts
+  // protects [Reservations] src/application/detours/holes.ts, src/application/detours/holes.ts
   it("holds nobody up by default: a placeholder takes it, and those above are confirmed", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -73,7 +73,7 @@ describe("a nonce whose reservation expired", () => {
     expect(placeholders()).toHaveLength(1);
   });
 
-  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
   it("is left alone until its caller was looked for through as long again as it was kept", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -90,7 +90,7 @@ describe("a nonce whose reservation expired", () => {
     expect(world.clock.monotonicMs() - startedMs).toBeLessThan(70_000);
   });
 
-  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
   it("is looked at together with the others: many do not take many times as long", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -140,7 +140,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     return { reservationId, nonce, behind, rawTransaction };
   };
 
-  // protects [Reservations] src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/application/detours/holes.ts
   it.each(SOURCES)("is found by the %s alone, and nothing is signed against it", async (source) => {
     world = new World();
     const entry = await world.startNode();
@@ -152,7 +152,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     await world.until(() => placeholders().length === 1);
   });
 
-  // protects [Reservations] src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/application/detours/holes.ts
   it.each(SOURCES)("may be there while the %s does not answer: nothing is signed", async (source) => {
     world = new World();
     const entry = await world.startNode();
@@ -167,7 +167,7 @@ describe("what a caller had sent at a nonce whose reservation expired", () => {
     checkInvariants(world);
   });
 
-  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/expired-reservations.ts
+  // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
   it("is looked for anew, through all of the time, after it was seen and is gone", async () => {
     world = new World();
     const entry = await world.startNode();

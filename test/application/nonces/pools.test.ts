@@ -56,7 +56,7 @@ const noncesOf = (signer: Address) =>
     .map(({ nonce }) => nonce);
 
 describe("a request to a pool", () => {
-  // protects [Pools] src/application/stages/1-create/pool-members.ts
+  // protects [Pools] src/application/stages/1-create/pools.ts
   it("spreads over its lanes, also where all come at once; each answer names the signer", async () => {
     const entry = await start();
     const created = await world.settle(Promise.all(Array.from({ length: 30 }, () => entry.node.api.create(toPool()))));
@@ -107,7 +107,7 @@ describe("a request to a pool", () => {
     checkInvariants(world);
   });
 
-  // protects [Pools] src/application/stages/1-create/pool-members.ts
+  // protects [Pools] src/application/stages/1-create/pools.ts
   it("is counted as soon as it is chosen, before it has a nonce and before another node's queue is read again", async () => {
     const [first] = await startTwo();
     world.holdBlocks();

@@ -104,7 +104,7 @@ describe("a reserved nonce", () => {
     },
   );
 
-  // protects [Reservations] src/application/requests/reservation.ts
+  // protects [Reservations] src/application/requests/normalise.ts
   it("takes only what is signed by its signer, for its chain, at its nonce, and could run", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -154,7 +154,7 @@ describe("a reserved nonce", () => {
     expect(error).toMatchObject({ code: "INVALID_REQUEST", extras: { path } });
   });
 
-  // protects [Reservations] src/application/detours/bind.ts
+  // protects [Reservations] src/application/detours/another-attempt.ts
   it("is only followed where its caller sent it", async () => {
     world = new World();
     const entry = await world.startNode();
@@ -398,7 +398,7 @@ describe("a reservation that expires", () => {
     expect(world.rows()).toHaveLength(3);
   });
 
-  // protects [Holes] src/application/detours/resolve-stuck.ts
+  // protects [Holes] src/application/detours/change-payload.ts
   it("is repaired by one action: a placeholder takes the nonce below, and the head's own payload stays", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
@@ -420,7 +420,7 @@ describe("a reservation that expires", () => {
     checkInvariants(world);
   });
 
-  // protects [Explained, and said aloud] src/application/detours/resolve-stuck.ts
+  // protects [Explained, and said aloud] src/application/detours/change-payload.ts
   it("is not filled by an order that names it once it is filled: the head's own payload stays", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     const entry = await world.startNode();
@@ -488,7 +488,7 @@ describe("a reservation that expires", () => {
 });
 
 describe("a transaction that will never be signed", () => {
-  // protects [Holes] src/application/stages/3-sign/give-up.ts
+  // protects [Holes] src/application/stages/3-sign/sign.ts
   it("gives its nonce up, is final at once, and those above move down", async () => {
     world = new World();
     const entry = await world.startNode();

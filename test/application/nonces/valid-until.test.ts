@@ -424,7 +424,7 @@ describe("a transaction that is over after it was sent", () => {
     expect(ops.outcome(txId)).toBe("CONFIRMED/REPLACED");
   });
 
-  // protects [Times and holds] src/application/stages/6-finality/reorg.ts
+  // protects [Times and holds] src/application/stages/6-finality/finality.ts
   it("is cancelled where a reorg deeper than finality takes it back after its time, when nobody asks any more", async () => {
     const entry = await start({ settings: { confirmations: 20 } });
     const txId = await ops.create(entry, { validUntil: within(5_000) });

@@ -70,7 +70,7 @@ describe("an order under a key", () => {
     expect(audits).toMatchObject([{ idempotencyKey: "key-1" }]);
   });
 
-  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
   it("of two steps is carried out whole: signed anew, and reported as stuck", async () => {
     const { node, txId } = await withOneSent();
     const request = JSON.parse(`{"action":"REPLACE","then":"stuck"}`);
@@ -160,7 +160,7 @@ describe("an order under a key", () => {
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 
-  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
   it("that found done what it asks for keeps its key: it does nothing later either, and is refused with other words", async () => {
     const { node, txId } = await withOneSent();
     await give(node, txId, { key: "first" });
@@ -184,7 +184,7 @@ describe("an order under a key", () => {
 });
 
 describe("an order under a key to fill a hole below", () => {
-  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/resolve-stuck.ts
+  // protects [Operators] src/application/operations/transaction-actions.ts, src/application/detours/another-attempt.ts, src/application/detours/change-payload.ts
   it("is carried out once, repeated or given twice at once: the transaction above keeps its own payload", async () => {
     world = new World({ settings: { expiredReservations: "hole" } });
     ops = new OperatedWorld(world);
@@ -330,7 +330,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["replace", { payload: { to: TO, value: "2", gas: 21_000, maxFeePerGas: "90000000000" } }, "replace"],
     ["reprice", { maxFeePerGas: "90000000000", maxPriorityFeePerGas: "9000000000" }, "reprice"],
     ["reprice", { gasPrice: "90000000000" }, "reprice"],
-    // protects [Operators] src/application/detours/stands-already.ts
+    // protects [Operators] src/application/detours/change-payload.ts
   ] as const)("to %s with %j signs nothing and pays nothing", async (action, request, kind) => {
     const { node, txId } = await withOneSent();
     const { paid, newest, kinds } = await repeat(node, txId, action, request);
@@ -338,7 +338,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(newest).toBe(paid);
   });
 
-  // protects [Operators] src/application/detours/stands-already.ts
+  // protects [Operators] src/application/detours/change-payload.ts
   it("was carried out by a commit that nobody heard of: it signs nothing and pays nothing", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
@@ -357,7 +357,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "3", gas: 21_000 } }],
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, { payload: { to: TO, value: "2", gas: 30_000 } }],
     ["replace", { payload: { to: TO, value: "2" } }, { payload: { to: TO, value: "2", maxFeePerGas: "90000000000" } }],
-    // protects [Operators] src/application/detours/stands-already.ts
+    // protects [Operators] src/application/detours/change-payload.ts
   ] as const)("to %s with %j and then %j is another order, and is signed", async (action, first, second) => {
     const { node, txId } = await withOneSent();
     await ops.act(node, action, { txId, request: first });
@@ -373,7 +373,7 @@ describe("an order without a key, repeated because its answer was lost,", () => 
     expect(ops.kinds(txId)).toEqual(["initial", "cancel", "replace", "cancel"]);
   });
 
-  // protects [Operators] src/application/detours/stands-already.ts
+  // protects [Operators] src/application/detours/change-payload.ts
   it("is none where the transaction was stuck in the meantime", async () => {
     const { node, txId } = await withOneSent();
     await ops.act(node, "cancel", { txId });

@@ -128,7 +128,7 @@ describe("a head of line that has grown old", () => {
     expect(seen[0]?.submitAttempts).toBeGreaterThanOrEqual(4);
   });
 
-  // protects [The hook] src/application/detours/resolve-stuck.ts
+  // protects [The hook] src/application/detours/change-payload.ts
   it("is asked about again, but the same decision signs nothing twice, nor does the next owner's hook", async () => {
     const node = await start({ action: "CANCEL", reason: "too old" });
     world.holdBlocks();
@@ -192,7 +192,7 @@ describe("a head of line that has grown old", () => {
     expect({ signed, kinds: ops.kinds(txId) }).toEqual({ signed: 0, kinds: ["initial"] });
   });
 
-  // protects [The hook] src/application/detours/resolve-stuck.ts
+  // protects [The hook] src/application/detours/change-payload.ts
   it("REPLACE with another payload, once; REPLACE with nothing is a better price, while there is one to be had", async () => {
     const other = `0x${"c".repeat(40)}`;
     const node = await start({ action: "REPLACE", reason: "r", payload: { to: other, value: "5", gas: 21_000 } });
@@ -244,7 +244,7 @@ describe("a head of line that has grown old", () => {
     expect(ops.decisions(txId)).toEqual(["cancel by operator:ops: cancel"]);
   });
 
-  // protects [The hook] src/application/detours/resolve-stuck.ts
+  // protects [The hook] src/application/detours/change-payload.ts
   it("PLACEHOLDER uses the nonce up", async () => {
     const node = await start({ action: "PLACEHOLDER", reason: "nobody needs it" });
     world.holdBlocks();
@@ -466,7 +466,7 @@ describe("resolve", () => {
     checkInvariants(world);
   });
 
-  // protects [The hook] src/application/detours/resolve-stuck.ts
+  // protects [The hook] src/application/detours/change-payload.ts
   it("takes bytes signed elsewhere, if they belong to this very nonce", async () => {
     const node = await start({ action: "NOOP", reason: "r" });
     world.holdBlocks();

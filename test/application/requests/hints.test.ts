@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createCodec } from "../../../src/adapters/evm/codec/codec.ts";
 import type { TransactionAction } from "../../../src/application/api.ts";
-import { normalise } from "../../../src/application/requests/normalise.ts";
+import { normalise, parseReserve } from "../../../src/application/requests/normalise.ts";
 import { parseLaneOrder, parseOrder } from "../../../src/application/requests/order.ts";
-import { parseReserve } from "../../../src/application/requests/reservation.ts";
+
 import { FencepostError } from "../../../src/domain/errors.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";

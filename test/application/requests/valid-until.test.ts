@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseValidUntil } from "../../../src/application/requests/valid-until.ts";
+import { parseValidUntil } from "../../../src/application/requests/normalise.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 
 const clock = { now: () => new Date("2026-11-02T09:30:00Z") };

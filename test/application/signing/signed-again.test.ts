@@ -75,7 +75,7 @@ describe("what was signed and never committed", () => {
 });
 
 describe("a signer that refuses", () => {
-  // protects [Signers] src/application/detours/reprice.ts, src/application/detours/placeholder.ts, src/application/detours/holes.ts
+  // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
   it("keeps what stands on its way where another price is refused, and says so once", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
@@ -94,7 +94,7 @@ describe("a signer that refuses", () => {
     await ops.settled(txId);
   });
 
-  // protects [Signers] src/application/detours/reprice.ts, src/application/detours/placeholder.ts, src/application/detours/holes.ts
+  // protects [Signers] src/application/detours/reprice.ts, src/application/detours/another-attempt.ts, src/application/detours/holes.ts
   it("is said aloud where the signer signs no placeholder for it", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();

@@ -35,7 +35,7 @@ const codes = ({ events }: WorldNode) => events.flatMap((event) => (event.type =
 const reloads = ({ events }: WorldNode) => events.filter(({ type }) => type === "lane.stopped").length;
 
 describe("a signer that is away", () => {
-  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/domain/pace/lane-pace.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
   it("is asked a few times a minute, with growing pauses; its lane is not read again for it", async () => {
     const node = await start();
     const state = takeAway(node);
@@ -52,7 +52,7 @@ describe("a signer that is away", () => {
     expect(ops.row(txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
   });
 
-  // protects [Signers] src/application/stages/3-sign/ask-signer.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts
   it("is not back because a request was refused without the key being asked: it is announced once, and asked as seldom", async () => {
     const node = await start();
     let refuses = false;
@@ -86,7 +86,7 @@ describe("a signer that is away", () => {
     checkInvariants(world);
   });
 
-  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/application/queries/signers.ts, src/application/queries/readiness.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/application/queries/signers.ts, src/application/queries/readiness.ts
   it("is what a transaction that waits for it is explained by, and what readiness names", async () => {
     const node = await start();
     const state = takeAway(node);
@@ -134,7 +134,7 @@ describe("a signer that is away", () => {
     checkInvariants(world);
   });
 
-  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/domain/pace/lane-pace.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
   it("is asked by no loop while it is away: what stands is sent again as it is, and priced again when it is back", async () => {
     const node = await start({ settings: { resubmitIntervalMs: 2_000 } });
     world.holdBlocks();
@@ -172,7 +172,7 @@ describe("a signer that is away", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "cancel"]);
   });
 
-  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/domain/pace/lane-pace.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts, src/domain/pace/lane-pace.ts
   it("does not have a hole's lane read again, where a placeholder cannot be signed", async () => {
     const node = await start({ settings: { holePolicy: "heal" } });
     world.holdBlocks();
@@ -223,7 +223,7 @@ describe("a signer that is away when less gas would do", () => {
 });
 
 describe("a signer that lies", () => {
-  // protects [Signers] src/application/stages/3-sign/ask-signer.ts
+  // protects [Signers] src/application/stages/3-sign/sign.ts
   it("is told apart from one that is away, and nothing of its answer is kept", async () => {
     const node = await start();
     const state = takeAway(node, () => new SignerAway("it signed another receiver", { lies: true }));

@@ -180,7 +180,7 @@ describe("nothing is sent", () => {
 });
 
 describe("sending again", () => {
-  // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/resubmit.ts
+  // protects [Sent again, priced again, stuck] src/application/stages/4-broadcast/broadcast.ts
   it("claims first, with the bytes that the database holds", async () => {
     const bench = wired(paced(due(1), { claimed: false, rawTransaction: null }));
     bench.rows.raw = ({ txId, ordinal }) => `0x${txId.slice(3)}${ordinal}` as Hex;

@@ -38,7 +38,7 @@ async function losesNonces(entry: WorldNode, ours: number, foreign: number): Pro
 }
 
 describe("a nonce that another program used", () => {
-  // protects [Another program at the key] src/application/stages/5-receipt/external-use.ts
+  // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
   it("fails its transaction with the foreign hash once that is deep enough, and the rest goes on", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 3, 1);
@@ -158,7 +158,7 @@ describe("a nonce that another program used", () => {
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY" });
   });
 
-  // protects [Another program at the key] src/application/stages/5-receipt/external-use.ts
+  // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
   it("is noticed by its count where no answer says so: nothing is sent again, and no lane is compared", async () => {
     const entry = await knownLane({ settings: { resubmitIntervalMs: null, reconciliationIntervalMs: null } });
     const [foreign] = await losesNonces(entry, 1, 1);
@@ -229,7 +229,7 @@ describe("what only looks like it", () => {
     expect(world.rows()[1]).toMatchObject({ subState: "NONCE_CONSUMED_EXTERNALLY", receipt: { txHash: foreign } });
   });
 
-  // protects [Another program at the key] src/application/stages/5-receipt/external-use.ts
+  // protects [Another program at the key] src/application/stages/5-receipt/receipt.ts
   it("is not decided while the node shows a receipt for one of ours as well: it contradicts itself", async () => {
     const entry = await knownLane();
     const [foreign] = await losesNonces(entry, 1, 1);

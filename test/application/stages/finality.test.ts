@@ -211,7 +211,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(await decide(bench)).toEqual(["confirm tx 1"]);
   });
 
-  // protects [False receipts] src/application/stages/6-finality/settle.ts, src/adapters/evm/reads/agree.ts
+  // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
   it("is asked about once per block, whatever the lanes; what is not deep enough is not asked about", async () => {
     const bench = await at(20);
     const another = createOwnedLane({}, bench.context);
@@ -223,7 +223,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(questions.map((asked) => asked.map(({ txHash }) => txHash))).toEqual([[1, 2, 3].map(hashNumber)]);
   });
 
-  // protects [False receipts] src/application/stages/6-finality/settle.ts
+  // protects [False receipts] src/application/stages/6-finality/finality.ts
   it("of a hash that a caller named has to be at our nonce, from our signer", async () => {
     const bench = await at(20);
     for (const [index, more] of [{ foreign: true }, { nodeSigned: true }, { kind: "external" }, {}].entries()) {
@@ -253,7 +253,7 @@ describe("a receipt that the endpoints were asked about", () => {
       },
     ],
   ])(
-    // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/settle.ts
+    // protects [False receipts] src/application/chain/disputes.ts, src/application/stages/6-finality/finality.ts
     "is told of and explained where one that is up has been %s for a minute, and decides after that",
     async (_, answer) => {
       const bench = await at(20);
@@ -316,7 +316,7 @@ describe("a receipt that the endpoints were asked about", () => {
     expect(await decide(bench)).toEqual(["confirm tx 2", "confirm tx 1"]);
   });
 
-  // protects [False receipts] src/application/stages/6-finality/settle.ts, src/application/stages/7-complete/complete.ts
+  // protects [False receipts] src/application/stages/6-finality/finality.ts, src/application/stages/7-complete/complete.ts
   it("decides by what they agree on, which takes the place of the lie that was found first", async () => {
     const bench = await at(20);
     const tx = mined(bench, 1, 10);
@@ -331,7 +331,7 @@ describe("a receipt that the endpoints were asked about", () => {
     ["no endpoint tells it", { effectiveGasPrice: null }],
     ["both tell another one", { effectiveGasPrice: 7n }],
   ])(
-    // protects [False receipts] src/application/stages/6-finality/settle.ts
+    // protects [False receipts] src/application/stages/6-finality/finality.ts
     "is called false by no price that was paid, which decides nothing: where %s, it is corrected",
     async (_, price) => {
       const bench = await at(20);
@@ -483,7 +483,7 @@ describe("what left the chain", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  // protects [Short of time] src/application/stages/6-finality/reorg.ts, src/application/lane/outcomes.ts
+  // protects [Short of time] src/application/stages/6-finality/finality.ts, src/application/lane/outcomes.ts
   it("as its outcome is being written is found by that outcome: the row is looked for once it is settled", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);

@@ -122,7 +122,7 @@ describe("the gray zone", () => {
   it.each([
     ["in the pool", () => undefined],
     ["in the pool, by the node's own look-up", (faults: Faults) => faults.lookUpByNonce()],
-    // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/gray-zone.ts
+    // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
   ])("is left by a payload that is found %s", async (_, ability) => {
     const entry = await knownLane();
     ability(entry.faults);
@@ -162,7 +162,7 @@ describe("the gray zone", () => {
     ]);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/gray-zone.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
   it("ends for a foreign transaction at the nonce as external use, with its hash", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
@@ -175,7 +175,7 @@ describe("the gray zone", () => {
     expect(results(entry)).toEqual(["entered", "foreign"]);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/gray-zone.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
   it("ends by sending anew where the nonce stays free for the whole timeout, and not before", async () => {
     const entry = await knownLane({ grayZoneTimeoutMs: 120_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
@@ -192,7 +192,7 @@ describe("the gray zone", () => {
     expect(world.rows()[1]?.attempts).toHaveLength(1);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/gray-zone.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/note-answer.ts
   it("never ends by sending anew where the nonce is used up by what cannot be shown", async () => {
     const entry = await knownLane({ grayZoneLookback: 10, grayZoneTimeoutMs: 60_000, grayZoneIntervalMs: 10_000 });
     entry.faults.inject({ kind: "unavailable" }, { method: SEND, times: 1 });
@@ -220,7 +220,7 @@ describe("the gray zone", () => {
     await world.until(() => results(entry).includes("adopted"));
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/node-signed.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
   it("holds what stands behind it, so that one lost answer does not become many", async () => {
     const entry = await knownLane();
     const heal = entry.faults.inject({ kind: "unavailable" }, { method: SEND });
@@ -236,7 +236,7 @@ describe("the gray zone", () => {
     );
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/node-signed.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/4-broadcast/broadcast.ts
   it("is where a new owner begins with what an earlier one may have had sent", async () => {
     const entry = await knownLane();
     entry.faults.inject({ kind: "hang", executed: true }, { method: SEND, times: 1 });

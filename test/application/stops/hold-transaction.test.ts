@@ -43,7 +43,7 @@ function countSignatures({ signer }: WorldNode): () => number {
 }
 
 describe("a transaction that was sent and is held back", () => {
-  // protects [Times and holds] src/application/lane/tracked.ts, src/application/detours/stuck.ts, src/application/loops/stuck-watch.ts, src/application/loops/tend.ts
+  // protects [Times and holds] src/application/lane/tracked.ts, src/application/detours/another-attempt.ts, src/application/loops/stuck-watch.ts, src/application/loops/tend.ts
   it("is not sent again, repriced or called stuck, and goes on once it is resumed", async () => {
     const settings = { stuckAfterMs: 120_000, alertHeadAgeMs: 60_000, alertOldestAgeMs: 60_000 };
     const entry = await start({ settings });

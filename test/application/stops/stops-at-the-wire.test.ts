@@ -73,7 +73,7 @@ const STOPS: readonly (readonly [
 ];
 
 describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
-  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
   it("is answered at once, and nothing begins after the answer", async () => {
     const entry = await start();
     await threeOfTwenty(entry);
@@ -119,7 +119,7 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
 });
 
 describe("a transaction that is held back while it waits for the wire", () => {
-  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
   it("does not leave, and the others of its request do", async () => {
     const entry = await start();
     const created = await threeOfTwenty(entry);
@@ -209,7 +209,7 @@ describe("a send that waits for a connection", () => {
     return { txId, connect };
   }
 
-  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
   it("begins nothing, though its sends were claimed in time and no timer says so", async () => {
     const entry = await start();
     const { txId, connect } = await waiting(entry);
@@ -219,7 +219,7 @@ describe("a send that waits for a connection", () => {
     expect(begunFor(txId)).toBe(0);
   });
 
-  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
   it("begins nothing while others may take the end of the node's session for its own", async () => {
     const entry = await start({ sessionLocks: true });
     const { txId, connect } = await waiting(entry);
@@ -229,7 +229,7 @@ describe("a send that waits for a connection", () => {
     expect(begunFor(txId)).toBe(0);
   });
 
-  // protects [The kill switch] src/application/stages/4-broadcast/permission.ts
+  // protects [The kill switch] src/application/stages/4-broadcast/broadcast.ts
   it("begins nothing once the transaction was found mined", async () => {
     const entry = await start();
     const { txId, connect } = await waiting(entry);

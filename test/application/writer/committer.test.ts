@@ -70,7 +70,7 @@ describe("what callers wait for", () => {
     expect(store.inFlight, "creates share a transaction, and wait for the one under way").toBe(3);
   });
 
-  // protects [Short of time] src/application/writer/telling.ts
+  // protects [Short of time] src/application/writer/batch.ts
   it("is told at once; what goes on behind moves takes turns, and the lane is idle when all of it is told", async () => {
     const { committer, store, clock } = bench({ batchSize: 100, shards: 4_096 });
     const turn: string[] = [];

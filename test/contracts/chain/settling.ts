@@ -97,7 +97,7 @@ function honestyTests(start: Start): void {
 }
 
 function lieTests(endpoints: 1 | 2 | 3, start: Start): void {
-  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
   it.each(RECEIPT_LIES)("are not those of an endpoint that says %s, and are once it has stopped", async (kind) => {
     const { chain, block, receipts, asked, lie, mine } = await start();
     await mine();
@@ -134,7 +134,7 @@ function indexTests(start: Start): void {
 }
 
 function senderTests(start: Start): void {
-  // protects [False receipts] src/application/stages/6-finality/settle.ts
+  // protects [False receipts] src/application/stages/6-finality/finality.ts
   it("are absent where the transaction is another sender's, or of another nonce, than was said", async () => {
     const { chain, block, receipts, asked, sender } = await start();
     const [{ txHash }] = asked as [Settling];
@@ -161,7 +161,7 @@ function depthTests(start: Start): void {
     for (let endpoint = 1; endpoint < chain.endpoints; endpoint++) pin(endpoint, blockNumber);
   };
 
-  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
   it("are not there yet while the first endpoint alone has the blocks that are asked for on top", async () => {
     const harness = await start();
     const { chain, block, asked, mine } = harness;

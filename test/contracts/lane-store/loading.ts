@@ -218,7 +218,7 @@ export function loadingContract(context: LaneStoreContext): void {
     expect(await context.store.findByRequestIds([{ lane: one.lane, requestIds: [] }])).toEqual([]);
   });
 
-  // protects [Many lanes] src/application/stages/1-create/request-ids.ts, src/adapters/postgres/stores/loads.ts
+  // protects [Many lanes] src/application/stages/1-create/answer-existing.ts, src/adapters/postgres/stores/loads.ts
   it("finds request ids of many lanes in one look, each under its own lane", async () => {
     const [one, two, three] = [
       await holdLane(context.store),

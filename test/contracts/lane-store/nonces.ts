@@ -258,7 +258,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect((await snapshot(other)).holes).toEqual([]);
   });
 
-  // protects [Reservations] src/domain/ledger/reserve.ts, src/application/requests/reservation.ts
+  // protects [Reservations] src/domain/ledger/reserve.ts, src/application/requests/normalise.ts
   it("expires by the database's clock: the nonce is a hole that no transaction may take", async () => {
     const fence = await hold();
     const open = await reserved(fence, { floor: 3 });

@@ -23,7 +23,7 @@ describe("the claim that 43 transactions are mined, while 3 really are,", () => 
     ["the only endpoint has meanwhile fallen back behind the block of the claim", [behind(3)], open],
     ["both endpoints count as many", [says(43), says(44)], proved],
     ["the other one contradicts", [says(43), says(3)], open],
-    // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
+    // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
     ["the other one is a block late", [says(43), behind(3)], open],
     ["the other one gives no answer", [says(43), silent], open],
     ["the other one is late, and counts as many already", [says(43), behind(43)], proved],

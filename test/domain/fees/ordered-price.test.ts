@@ -112,7 +112,7 @@ describe("a base fee above the automatic limit", () => {
     expect(offered(made, { relative: 70n, absolute: 70n })).toEqual(dynamic(70n, 5n));
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/change-price.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
   it("raises neither the tip, which no block confirms, nor the price of a second request", () => {
     const greedy = { ...dear, priorityFees: [HIGH] };
     const seenBaseFees = [300n];
@@ -190,7 +190,7 @@ describe("for any answer of an endpoint,", () => {
     );
   });
 
-  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/change-price.ts
+  // protects [Sent again, priced again, stuck] src/domain/fees/ordered-price.ts, src/application/detours/reprice.ts
   it("a base fee of the newest block is always reached, if the ceiling allows it", () => {
     fc.assert(
       fc.property(fees, wei, fc.array(wei, { maxLength: 100 }), wei, (standing, baseFee, before, tip) => {

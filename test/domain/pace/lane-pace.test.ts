@@ -78,7 +78,7 @@ describe("the head of the lane", () => {
     expect(lane.headSeen(stuck, head(2, false, 0, 13), NOW).head).toMatchObject({ sentBefore: 13 });
   });
 
-  // protects [Explained, and said aloud] src/application/detours/stuck.ts
+  // protects [Explained, and said aloud] src/application/detours/another-attempt.ts
   it("gets patience anew also if it is repaired before the next look", () => {
     const seen = lane.headSeen(NEW, head(1, false, 400, 5), NOW);
     const stuck = lane.headStuck(seen, 1);

@@ -18,7 +18,7 @@ describe("the search for a silent caller's transaction", () => {
     ["something found in between", searched([0, false], [500, true], [1_100, false]), false],
     ["something found last", searched([0, false], [1_000, false], [1_100, true]), false],
     ["the whole time again after that", searched([0, true], [100, false], [1_099, false], [1_100, false]), true],
-    // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/expired-reservations.ts
+    // protects [Reservations] src/domain/pace/lane-pace.ts, src/application/detours/holes.ts
   ])("ends after looks that found nothing for as long as the reservation: %s", (_, search, through) => {
     expect(isThrough(search, TTL_MS)).toBe(through);
   });

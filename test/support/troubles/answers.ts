@@ -155,7 +155,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
+    // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
     name: "one of two endpoints counts forty too many for good, and the other is always a block late",
     setting: { spare: true },
     async strike(scene) {
@@ -173,7 +173,7 @@ export const LIES: readonly Trouble[] = [
     },
   },
   {
-    // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
+    // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
     name: "one of three endpoints counts forty too many for good: the two others, a block late, outvote it",
     setting: { spare: 2 },
     async strike(scene) {

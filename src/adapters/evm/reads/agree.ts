@@ -171,7 +171,7 @@ function wordOn(shown: ShownReceipt, { sentBy }: Settling, sender: ChainTransact
   const outcome = `says ${status}, ${gasUsed} gas, ${deploys ? "a contract, " : ""}${logs.length} logs ${digest.slice(0, 200)}`;
   const word = { key: `${status} ${gasUsed} ${deploys} ${digest}`, text: outcome, means: receipt };
   if (sentBy === undefined || sender === null) return word;
-  // The contents decide whose transaction this is (5-receipt/external-use.ts), so two endpoints must agree on them.
+  // The contents decide whose transaction this is (5-receipt/receipt.ts), so two endpoints must agree on them.
   const { to, value, data } = sender;
   const contents = `${value} wei to ${to} with ${data}`;
   const text = `${outcome}, ${contents.slice(0, 200)}`;

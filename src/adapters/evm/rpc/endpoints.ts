@@ -1,5 +1,5 @@
 import type { Hash } from "../../../domain/lane.ts";
-import { type BackoffRule, backoffMs } from "../../../domain/pace/backoff.ts";
+import { type BackoffRule, backoffMs } from "../../../domain/pace/when.ts";
 import type { AlertCode } from "../../../domain/troubles/table.ts";
 import {
   type BlockTag,

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
-import { readForwardedCreate, readOwner } from "../../../application/requests/forwarded-create.ts";
+import { readForwardedCreate, readOwner } from "../../../application/requests/normalise.ts";
 import * as wire from "../../../contract/peer-wire.ts";
 import { BATCH_ITEMS_LIMIT } from "../../../contract/schemas/create.ts";
 import type { Kill } from "../../../domain/cluster/kills.ts";

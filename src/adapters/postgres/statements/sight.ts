@@ -1,5 +1,5 @@
 import type { Lane } from "../../../domain/lane.ts";
-import type { TroubledLane, TroubledTransaction } from "../../../domain/troubles/facts.ts";
+import type { TroubledLane, TroubledTransaction } from "../../../domain/troubles/find.ts";
 import type { LaneNonces, OldestOpen, Pulse, Totals } from "../../../ports/sight-store.ts";
 import { type Flat, LANE_TOTALS } from "../rows/columns.ts";
 import { COUNT_OPEN } from "../rows/notice-parts.ts";

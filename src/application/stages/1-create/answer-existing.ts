@@ -1,16 +1,33 @@
 /**
- * Stage 1: answers creates that are repeats, by their request id or by the nonce that they name (I5).
- * Reads: request ids, transactions. Writes: nothing; a crash here leaves nothing behind.
+ * Stage 1: creates that are answered without a nonce. Repeats, by their request id or by the nonce that they name (I5); creates that
+ * failed; and creates of an API key that has filled its part of the lane's queue. The lane's owner alone judges the last, by the creates
+ * of the key that are under way, or have a nonce and are in no block.
+ *
+ * Reads: request ids, in rounds that creates of all lanes share; transactions; a key's open transactions, once under a term. Writes:
+ * nothing: the check that binds is stage 2's, under the lane's lock. A crash here leaves nothing behind.
  */
-import { FencepostError } from "../../../domain/errors.ts";
+import { DatabaseSilent, FencepostError, outcomeUnknown } from "../../../domain/errors.ts";
+import { grouped } from "../../../domain/grouped.ts";
 import { anothersRequestId, isAnothers, spentRequestId } from "../../../domain/keys/principal.ts";
+import { type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import { isSpent } from "../../../domain/ledger/index.ts";
+import { Departures, Flow } from "../../../domain/pace/departures.ts";
 import { fingerprint } from "../../../domain/transaction/fingerprint.ts";
 import type { Intent } from "../../../domain/transaction/transaction.ts";
-import type { ExistingTransaction, Spent } from "../../../ports/lane-store.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import {
+  type AskedRequests,
+  BatchRefused,
+  type ExistingTransaction,
+  type LaneStore,
+  OutcomeUnknown,
+  type Spent,
+  type SpentRequest,
+} from "../../../ports/lane-store.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { Created } from "../../api.ts";
-import type { RequestIds } from "./request-ids.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
+import type { QueueShare } from "../../lane/queue-shares.ts";
 
 export type Result = Created | FencepostError;
 
@@ -57,7 +74,7 @@ export function existingAs({ txId, lane, requestId, nonce, state }: Omit<Created
   return { outcome: "existing", txId, lane, requestId, nonce, state };
 }
 
-export function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" | "requestId">): FencepostError {
+function reusedRequestId({ txId, requestId }: Pick<ExistingTransaction, "txId" | "requestId">) {
   const detail = `request id ${requestId} belongs to ${txId}, whose payload differs`;
   return new FencepostError("REQUEST_ID_REUSED", detail, { txId });
 }
@@ -73,11 +90,201 @@ export async function answerHeldNonces(
   const refused = items.filter(
     ({ result }) => result instanceof FencepostError && result.extras.nextNonce !== undefined,
   );
-  const look = async (item: Item): Promise<void> => {
+  const look = async (item: Item) => {
     const { lane, exactNonce, owner } = item.intent;
     const found = exactNonce === undefined ? null : await store.transactionAt(lane, exactNonce);
     if (found === null || isAnothers(found.owner, owner)) return;
     if (fingerprint(found.payload, found) === item.intent.fingerprint) item.result = existingAs(found);
   };
   await Promise.all(refused.map(look));
+}
+
+type Owner = ExistingTransaction | SpentRequest;
+type Found = ReadonlyMap<string, Owner>;
+
+interface Round {
+  readonly asked: Map<LaneKey, { readonly lane: Lane; readonly ids: Set<string> }>;
+  /** How many ids were asked for, repeats included. */
+  size: number;
+  readonly found: Promise<ReadonlyMap<LaneKey, Found>>;
+}
+
+/** A query costs the database a transaction, whether it is about one create or a hundred. */
+const ROUND_EVERY_MS = 10;
+const ROUNDS_IN_RESERVE = 4;
+/** Ids a second; below, the database has a query to spare for each few of them. */
+const IDS_TO_GATHER = 850;
+/** One that hangs does not keep the next one waiting. */
+const ROUNDS_AT_ONCE = 2;
+/** Ids of one round: one that grew without end, behind a pause, would never be done. */
+const ENOUGH = 1_000;
+const NOTHING: Found = new Map();
+
+/**
+ * Looks request ids up in rounds: creates that ask while the next round waits for its turn share it, whatever the lane. A
+ * thousand lanes with a create each then cost a few reads, not a thousand.
+ */
+export class RequestIds {
+  private readonly store: Pick<LaneStore, "findByRequestIds">;
+  private readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  private readonly flow = new Flow(IDS_TO_GATHER);
+  private readonly pace = new Departures(ROUND_EVERY_MS, ROUNDS_IN_RESERVE, this.flow);
+  private readonly running = new Set<Promise<unknown>>();
+  /** The last question about each lane that is not answered yet: its creates share the answer, and go on in the same moment. */
+  private readonly asking = new Map<LaneKey, { readonly round: Round; readonly answer: Promise<Found> }>();
+  private next: Round | null = null;
+
+  constructor(store: Pick<LaneStore, "findByRequestIds">, clock: Pick<Clock, "monotonicMs" | "sleep">) {
+    this.store = store;
+    this.clock = clock;
+  }
+
+  /** Whether a query about this lane is under way or about to be. */
+  isAsking(lane: Lane): boolean {
+    return this.asking.has(laneKey(lane));
+  }
+
+  async find(lane: Lane, ids: readonly string[]): Promise<Found> {
+    if (ids.length === 0) return NOTHING;
+    const key = laneKey(lane);
+    this.flow.add(this.clock.monotonicMs(), ids.length);
+    if (this.next === null || this.next.size >= ENOUGH) this.next = this.open();
+    const round = this.next;
+    join(round, lane, ids);
+    const question = this.questionOn(key, round);
+    try {
+      return await question.answer;
+    } finally {
+      if (this.asking.get(key) === question) this.asking.delete(key);
+    }
+  }
+
+  private questionOn(key: LaneKey, round: Round) {
+    const before = this.asking.get(key);
+    if (before?.round === round) return before;
+    const question = { round, answer: this.inTurn(key, round, before?.answer) };
+    this.asking.set(key, question);
+    return question;
+  }
+
+  /** Of two rounds under way the later may be answered first; creates of one lane go on in the order they came. */
+  private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined) {
+    await before?.catch(() => undefined);
+    return (await found).get(key) ?? NOTHING;
+  }
+
+  private open(): Round {
+    const asked: Round["asked"] = new Map();
+    const found = this.take(asked);
+    found.catch(() => undefined);
+    return { asked, found, size: 0 };
+  }
+
+  private async take(asked: Round["asked"]) {
+    await Promise.resolve();
+    while (this.running.size >= ROUNDS_AT_ONCE) await Promise.race(this.running).catch(() => undefined);
+    const waitMs = this.pace.waitMs(this.clock.monotonicMs());
+    if (waitMs > 0) await this.clock.sleep(waitMs);
+    if (this.next?.asked === asked) this.next = null;
+    this.pace.left(this.clock.monotonicMs());
+    const query = this.store.findByRequestIds(
+      [...asked.values()].map(({ lane, ids }): AskedRequests => ({ lane, requestIds: [...ids] })),
+    );
+    this.running.add(query);
+    try {
+      return byLane(await query);
+    } finally {
+      this.running.delete(query);
+    }
+  }
+}
+
+function join(round: Round, lane: Lane, ids: readonly string[]) {
+  const { asked } = round;
+  round.size += ids.length;
+  const own = asked.get(laneKey(lane)) ?? { lane, ids: new Set() };
+  asked.set(laneKey(lane), own);
+  for (const id of ids) own.ids.add(id);
+}
+
+function byLane(rows: readonly Owner[]) {
+  const lanes = [...grouped(rows, ({ lane }) => laneKey(lane))];
+  return new Map(lanes.map(([key, own]) => [key, new Map(own.map((row) => [row.requestId as string, row]))]));
+}
+
+const UNANSWERED =
+  "the database did not say whether it accepted this; ask for the transaction, or repeat with the same request id";
+
+/** The result of a create that the database did not answer as it should. */
+export function failureOf(error: unknown, txId: string): FencepostError {
+  if (error instanceof FencepostError) return error;
+  if (error instanceof OutcomeUnknown) return outcomeUnknown(UNANSWERED, { txId, cause: error });
+  return error instanceof BatchRefused ? unstorable() : new DatabaseSilent("nothing was accepted", error);
+}
+
+/** The database's own message names its tables and constraints: it goes to the log alone (writer.failed). */
+export function unstorable(): FencepostError {
+  return new FencepostError("INVALID_REQUEST", "the database cannot store this request; the node's log says why");
+}
+
+/** A create at the lane's door. */
+export interface Entering {
+  readonly intent: Intent;
+  /** Part of the queue that its key may fill; null: all of it. */
+  readonly queueShare: number | null;
+}
+
+interface SharePorts {
+  readonly store: Pick<LaneStore, "openOf">;
+  /** How much a lane's queue holds. */
+  readonly admission: { readonly perLane: number };
+}
+
+/** Creates in their keys' parts of the queue. */
+interface Share<I> {
+  /** The key's part is full. */
+  readonly refused: readonly I[];
+  /** Takes creates out of the queue that got no nonce. */
+  leave(): void;
+}
+
+export const NO_SHARE = { refused: [], leave: () => undefined };
+
+/** In order, each key up to its part. Refuses those beyond it. */
+export async function enterShares<I extends Item & Entering>(
+  { store, admission }: SharePorts,
+  lane: OwnedLane,
+  items: readonly I[],
+): Promise<Share<I>> {
+  const owners = new Set(items.flatMap(({ queueShare, intent }) => (queueShare === null ? [] : (intent.owner ?? []))));
+  const read = async (owner: string): Promise<readonly [string, QueueShare]> => {
+    return [owner, await lane.queueShares.of(owner, () => store.openOf(lane.lane, owner))];
+  };
+  const shares = new Map(await Promise.all([...owners].map(read)));
+  // Nothing is awaited from here on: two creates that come at once cannot both take the last place.
+  const refused = items.filter((item) => {
+    const { intent, queueShare } = item;
+    const share = queueShare === null ? undefined : shares.get(intent.owner ?? "");
+    if (share === undefined || queueShare === null) return false;
+    const most = Math.max(1, Math.floor(queueShare * admission.perLane));
+    if (share.size >= most) item.result = shareFull(most);
+    else share.enter(intent.txId);
+    return item.result !== null;
+  });
+  const within = refused.length === 0 ? items : items.filter(({ result }) => result === null);
+  const leave = () => {
+    for (const { intent, result } of within)
+      if (!hasNonce(result, intent)) shares.get(intent.owner ?? "")?.leave(intent.txId);
+  };
+  return { refused, leave };
+}
+
+/** A create that waits for approval is in no queue: it enters one with its nonce. */
+function hasNonce(result: Result | null, { txId }: Intent) {
+  return result !== null && !(result instanceof FencepostError) && result.txId === txId && result.nonce !== null;
+}
+
+function shareFull(limit: number) {
+  const detail = `this API key has ${limit} transactions of this signer waiting, as many as it may; nothing was accepted`;
+  return new FencepostError("QUOTA_EXCEEDED", detail, { rule: "queueShare", limit, retryAfterSeconds: 1 });
 }

@@ -1,17 +1,31 @@
 /**
- * Stage 1, first step: parses one create.
- * Reads: the request. Writes: nothing. Invariant: a mistake is refused before anything is consumed. A crash here leaves nothing
- * behind.
+ * Stage 1, the request of one create: parses it, puts a span around it if traces are recorded, and names the error that a contract
+ * reverted with by the caller's ABI. The span's context is kept in the metadata: later stages, hours later and on other nodes, are
+ * recorded beneath it (docs/traces.md). An owner without a URL reads the creates that other processes enqueued for its lanes
+ * (cluster/pending-creates.ts) and makes them as if they had been forwarded.
+ *
+ * Reads: the request. Writes: nothing. Invariants: a mistake is refused before anything is consumed; I4, I5. A crash here leaves nothing
+ * behind; enqueued creates are made or not, and the lane's next owner looks for their ids before it makes anything.
  */
-import { FencepostError } from "../../../domain/errors.ts";
-import type { Address, Lane } from "../../../domain/lane.ts";
+import { FencepostError, invalid } from "../../../domain/errors.ts";
+import { type Address, type Hex, type Lane, laneKey } from "../../../domain/lane.ts";
 import type { PoolAsked } from "../../../domain/nonces/pool.ts";
+import { problemFrom } from "../../../domain/text/refusal.ts";
+import { traceparentIn } from "../../../domain/text/trace-context.ts";
 import type { Intent } from "../../../domain/transaction/transaction.ts";
+import type { Codec } from "../../../ports/codec.ts";
+import { noTracer, type Tracer } from "../../../ports/tracer.ts";
 import type { CreateRequest } from "../../api.ts";
-import { type Naming, type NormalisePorts, normalise } from "../../requests/normalise.ts";
-import { namesPool, parsePool } from "../../requests/pool.ts";
-import type { Item } from "./answer-existing.ts";
-import type { Entering } from "./queue-shares.ts";
+import type { OwnerAction } from "../../cluster/owner-actions.ts";
+import {
+  type Naming,
+  type NormalisePorts,
+  namesPool,
+  normalise,
+  parsePool,
+  readForwardedCreate,
+} from "../../requests/normalise.ts";
+import type { Entering, Item, Result } from "./answer-existing.ts";
 
 /** A create as it was asked for; `txId` if another node received it first. */
 export interface AskedCreate extends Naming {
@@ -30,7 +44,7 @@ export interface CreateItem extends Item, Entering {
   readonly pool: PoolRequest | null;
 }
 
-export interface PoolRequest {
+interface PoolRequest {
   readonly asked: PoolAsked;
   /** Lanes to choose from; none once the request was answered without one. */
   lanes: readonly Lane[];
@@ -69,4 +83,106 @@ export function isPooled(item: CreateItem): item is PoolItem {
 
 export function isItem(parsed: CreateItem | FencepostError): parsed is CreateItem {
   return !(parsed instanceof FencepostError);
+}
+
+/** With the context that is added, metadata of this size is still accepted: no request is refused because of its trace. */
+const ROOM_CHARACTERS = 7 * 1024;
+
+export async function traced<R>(
+  tracer: Tracer = noTracer,
+  asked: readonly AskedCreate[],
+  work: (asked: readonly AskedCreate[]) => Promise<readonly (R | FencepostError)[]>,
+): Promise<readonly (R | FencepostError)[]> {
+  const span = tracer.begin("fencepost.create", asked.length);
+  if (span === null) return work(asked);
+  try {
+    const results = await work(asked.map((each) => ({ ...each, request: withTrace(each.request, span.traceparent) })));
+    const failed = results.filter((each) => each instanceof FencepostError);
+    const [first] = failed;
+    span.end(first === undefined ? null : `${failed.length} of ${results.length} refused; the first: ${first.code}`);
+    return results;
+  } catch (error) {
+    span.end(error instanceof FencepostError ? error.code : "failed");
+    throw error;
+  }
+}
+
+/** A context that the caller gave stays: it knows where its work belongs. A request that is no object is refused later. */
+function withTrace(request: CreateRequest, traceparent: string) {
+  const { metadata = null } = Object(request) as Pick<CreateRequest, "metadata">;
+  if (typeof request !== "object" || !isPlain(metadata) || traceparentIn(metadata) !== null) return request;
+  return hasRoom(metadata) ? { ...request, metadata: { ...metadata, traceparent } } : request;
+}
+
+function isPlain(metadata: unknown): metadata is Readonly<Record<string, unknown>> | null {
+  return typeof metadata === "object" && !Array.isArray(metadata);
+}
+
+/** Inside a process metadata may be anything; the parser refuses what is not JSON. */
+function hasRoom(metadata: unknown) {
+  try {
+    return Buffer.byteLength(JSON.stringify(metadata) ?? "") < ROOM_CHARACTERS;
+  } catch {
+    return false;
+  }
+}
+
+const LONGEST_WORDS = 300;
+
+export function withNamedRevert(codec: Pick<Codec, "decodeError">, request: CreateRequest, result: Result): Result {
+  if (!(result instanceof FencepostError)) return result;
+  const { revert, ...extras } = result.extras;
+  const abi = abiOf(request.payload);
+  if (abi === null || revert === undefined || revert.name !== null) return result;
+  const decoded = codec.decodeError(abi, revert.data as Hex);
+  if (decoded === null) return result;
+  const { name, args } = decoded;
+  const words = `${name}(${args.map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(", ")})`;
+  const message = words.slice(0, LONGEST_WORDS);
+  const named = { ...extras, revert: { ...revert, name, args, message }, cause: result };
+  return new FencepostError(result.code, `the call would revert: ${message}`, named);
+}
+
+/** The ABI stands beside the name of a function or of a deployment, or in the place of the function. */
+function abiOf(payload: unknown): readonly unknown[] | null {
+  const { abi, function: callee } = (payload ?? {}) as { readonly abi?: unknown; readonly function?: unknown };
+  const given = abi ?? callee;
+  return Array.isArray(given) ? given : null;
+}
+
+interface Maker {
+  create(asked: readonly AskedCreate[], inlet: Inlet): Promise<readonly Result[]>;
+}
+
+export function dequeuedCreates(creates: Maker): OwnerAction {
+  return async ({ lane }, { body, again = false }) => {
+    const asked = readAll(lane, body.creates);
+    const results = await creates.create(asked, { repeat: again });
+    refuseLost(results);
+    return { results: results.map((each) => (each instanceof FencepostError ? problemFrom(each) : each)) };
+  };
+}
+
+function readAll(lane: Lane, creates: unknown) {
+  if (!Array.isArray(creates)) throw invalid("creates", "must be an array");
+  return creates.map((each: unknown, index) => {
+    const create = readForwardedCreate(each, `creates.${index}`);
+    const { chosen, request } = create;
+    const named = { chainId: Number(request.chainId), signer: String(chosen ?? request.signer).toLowerCase() };
+    if (laneKey(named as Lane) !== laneKey(lane)) throw invalid(`creates.${index}`, "is for another signer");
+    return create;
+  });
+}
+
+/** The lane was lost on the way: its next owner makes the rest, and recognises what was made. */
+function refuseLost(results: readonly Result[]) {
+  const lost = results.filter(
+    (each) => each instanceof FencepostError && each.code === "NOT_LEADER",
+  ) as FencepostError[];
+  const [first] = lost;
+  if (first === undefined) return;
+  const isNothingDone = lost.length === results.length && lost.every(({ extras }) => extras.outcome === undefined);
+  throw isNothingDone
+    ? first
+    : new FencepostError("NOT_LEADER", first.message, { ...first.extras, outcome: "unknown" });
 }

@@ -35,17 +35,34 @@ import { BetweenOwners, underNextTerm } from "../../lane/between-owners.ts";
 import type { LaneWriterPorts } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import type { NormalisePorts } from "../../requests/normalise.ts";
-import { failureOf, unstorable } from "../../requests/unanswered.ts";
 import { WORTH_A_COMMIT } from "../../writer/batch.ts";
 import { allocate } from "../2-allocate/allocate.ts";
-import { answerExisting, answerHeldNonces, answerWith, type Item, isOpen, type Result } from "./answer-existing.ts";
-import { type AskedCreate, type CreateItem, type Inlet, isItem, isPooled, parseCreate } from "./asked-create.ts";
-import { withNamedRevert } from "./named-revert.ts";
+import {
+  answerExisting,
+  answerHeldNonces,
+  answerWith,
+  type Entering,
+  enterShares,
+  failureOf,
+  type Item,
+  isOpen,
+  NO_SHARE,
+  type RequestIds,
+  type Result,
+  unstorable,
+} from "./answer-existing.ts";
+import {
+  type AskedCreate,
+  type CreateItem,
+  type Inlet,
+  isItem,
+  isPooled,
+  parseCreate,
+  traced,
+  withNamedRevert,
+} from "./asked-create.ts";
 import type { PoolChoice } from "./pools.ts";
 import { asksChain, isComplete, prepareAsking, prepareUnasked } from "./prepare.ts";
-import { type Entering, enterShares, NO_SHARE } from "./queue-shares.ts";
-import type { RequestIds } from "./request-ids.ts";
-import { traced } from "./trace.ts";
 
 export interface CreatePorts extends LaneWriterPorts {
   readonly intents: NormalisePorts;
@@ -99,7 +116,7 @@ export class Creates {
     return reception.counted(isTraced ? traced(tracer, asked, work) : work(asked));
   }
 
-  private async take(asked: readonly AskedCreate[], inlet: Inlet): Promise<readonly Result[]> {
+  private async take(asked: readonly AskedCreate[], inlet: Inlet) {
     const { ports, pools } = this;
     const startedMs = ports.clock.monotonicMs();
     const parsed = asked.map((each) => parseCreate(ports.intents, each, inlet));
@@ -108,7 +125,7 @@ export class Creates {
     await (items.some(isPooled) ? pools.choose(items, deliver) : deliver(items));
     if (inlet === "caller") await answerHeldNonces(ports, items);
     const results = parsed.map((each) => {
-      if (!isItem(each)) return each;
+      if (each instanceof FencepostError) return each;
       return withNamedRevert(ports.intents.codec, each.asked.request, each.result as Result);
     });
     if (inlet !== "caller") return results.map((each) => (each instanceof BetweenOwners ? each.toPeer() : each));
@@ -118,7 +135,7 @@ export class Creates {
   }
 
   /** A create that must ask the chain may wait long for it: it does not join others, which would wait with it. */
-  private async deliver(items: readonly CreateItem[], inlet: Inlet): Promise<void> {
+  private async deliver(items: readonly CreateItem[], inlet: Inlet) {
     const [single, ...others] = items;
     if (single === undefined) return;
     const isAlone = others.length === 0 && inlet === "caller" && isComplete(single.intent);
@@ -126,13 +143,9 @@ export class Creates {
   }
 
   /** `answered`: called for each as soon as its own lane has its result, so that a slow lane delays no other. */
-  private async deliverByLane(
-    items: readonly CreateItem[],
-    inlet: Inlet,
-    answered: (at: number) => void,
-  ): Promise<void> {
+  private async deliverByLane(items: readonly CreateItem[], inlet: Inlet, answered: (at: number) => void) {
     const places = items.map((item, at) => ({ item, at, key: laneKey(item.intent.lane) }));
-    const onOneLane = async (group: Readonly<typeof places>): Promise<void> => {
+    const onOneLane = async (group: Readonly<typeof places>) => {
       const own = group.map(({ item }) => item);
       const { ports } = this;
       const results = await (inlet === "caller" ? byOwner(ports, own) : createOnLane(ports, own, inlet.repeat));
@@ -146,7 +159,7 @@ export class Creates {
 }
 
 /** Here, by the node of the lane's owner, or through the table of waiting requests. */
-function byOwner(ports: CreatePorts, items: readonly CreateItem[]): Promise<readonly Result[]> {
+function byOwner(ports: CreatePorts, items: readonly CreateItem[]) {
   const itemAt = (at: number): CreateItem => items[at] as CreateItem;
   return ports.router.deliver<Created>({
     lane: itemAt(0).intent.lane,
@@ -171,7 +184,7 @@ function forwardedAs({ intent, asked: { request }, queueShare }: CreateItem): Fo
 }
 
 /** All of a lane in one table: in two, a create that names its nonce would overtake those before it. */
-async function enqueue(ports: CreatePorts, items: readonly CreateItem[]): Promise<readonly Result[]> {
+async function enqueue(ports: CreatePorts, items: readonly CreateItem[]) {
   const open = items.map((item) => ({ item, intent: item.intent, result: null as Result | null }));
   try {
     const unseen = await answerExisting(ports, open);
@@ -194,11 +207,7 @@ async function enqueue(ports: CreatePorts, items: readonly CreateItem[]): Promis
  * The owner's half of the stage, for creates of one lane. `repeat`: another node may have created them already without an
  * answer, so they are looked for by their ids first.
  */
-async function createOnLane(
-  ports: CreatePorts,
-  entering: readonly Entering[],
-  repeat: boolean,
-): Promise<readonly Result[]> {
+async function createOnLane(ports: CreatePorts, entering: readonly Entering[], repeat: boolean) {
   const { lanes, admission } = ports;
   const items = entering.map(
     ({ intent, queueShare }): LaneItem => ({ intent, queueShare, result: null, prepared: null }),
@@ -229,14 +238,14 @@ async function createOnLane(
 }
 
 /** Admits as many as the queues have room for; the rest is refused and may come back. */
-function admit(admission: Admission, lane: OwnedLane, items: readonly LaneItem[]): readonly LaneItem[] {
+function admit(admission: Admission, lane: OwnedLane, items: readonly LaneItem[]) {
   const room = Math.max(0, Math.min(admission.perLane - lane.creating, admission.perNode - admission.underWay));
   for (const item of items.slice(room)) item.result = queueFull();
   return items.slice(0, room);
 }
 
 /** Answers creates that were made when they were sent before, and returns the others. */
-async function answerMade(ports: CreatePorts, items: readonly LaneItem[]): Promise<readonly LaneItem[]> {
+async function answerMade(ports: CreatePorts, items: readonly LaneItem[]) {
   const found = await Promise.all(items.map(({ intent }) => ports.store.transaction(intent.txId)));
   items.forEach((item, at) => {
     const record = found[at] ?? null;
@@ -250,31 +259,23 @@ async function answerMade(ports: CreatePorts, items: readonly LaneItem[]): Promi
  * check spares nothing: the one that binds is stage 2's, under the lane's lock. But no create overtakes one of its lane that is
  * being checked.
  */
-async function answerSeen(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  items: readonly LaneItem[],
-): Promise<readonly LaneItem[]> {
+async function answerSeen(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[]) {
   const behindOthers = lane.hasUnminedBefore(items.length);
   const costly = items.some(({ intent }, at) => asksChain(intent, { behindPending: at > 0 || behindOthers }));
   return costly || ports.requestIds.isAsking(lane.lane) ? answerExisting(ports, items) : items;
 }
 
-async function prepareAll(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  items: readonly LaneItem[],
-): Promise<readonly LaneItem[]> {
+async function prepareAll(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const behindOthers = lane.hasUnminedBefore(items.length);
   const laneKnown = lane.cursor !== null;
   const asking: Promise<void>[] = [];
   items.forEach((item, position) => {
     const standing = { behindPending: position > 0 || behindOthers, laneKnown };
-    const refuse = (error: unknown): void => {
+    const refuse = (error: unknown) => {
       item.result = failureOf(error, item.intent.txId);
     };
-    const keep = (prepared: PreparedIntent): void => {
+    const keep = (prepared: PreparedIntent) => {
       item.prepared = prepared;
     };
     try {
@@ -292,12 +293,7 @@ async function prepareAll(
   return items.filter(({ prepared }) => prepared !== null);
 }
 
-async function allocateAll(
-  ports: CreatePorts,
-  lane: OwnedLane,
-  items: readonly LaneItem[],
-  mayExist: boolean,
-): Promise<void> {
+async function allocateAll(ports: CreatePorts, lane: OwnedLane, items: readonly LaneItem[], mayExist: boolean) {
   await ports.failpoint("create.prepared");
   const transactions = items.map(({ prepared }) => {
     const intent = prepared as PreparedIntent;
@@ -324,7 +320,7 @@ const HELD =
 
 const UNREADABLE = "this node cannot read the policy document in force, and gives no nonce by it; nothing was accepted";
 
-function answer(fate: AllocateFate, intent: Intent): Result {
+function answer(fate: AllocateFate, intent: Intent) {
   switch (fate.fate) {
     case "created":
       return createdAs(intent, { nonce: fate.nonce, state: "ALLOCATED" });
@@ -356,7 +352,7 @@ function createdAs({ txId, lane, requestId }: Intent, { nonce, state }: Pick<Cre
 }
 
 /** The owner may have created it: its caller finds it by asking for the transaction, or by repeating the request id. */
-function unanswered({ txId }: Intent): FencepostError {
+function unanswered({ txId }: Intent) {
   const detail = "the node that acts for this signer did not answer; ask for the transaction, or repeat the request id";
   return outcomeUnknown(detail, { txId });
 }
@@ -370,7 +366,7 @@ const LABELS: Partial<Record<FencepostError["code"], CreateResultLabel>> = {
   INVALID_REQUEST: "invalid",
 };
 
-function labelOf(result: Result): CreateResultLabel {
+function labelOf(result: Result) {
   if (!(result instanceof FencepostError)) return result.outcome === "created" ? "created" : "duplicate";
   return result.extras.outcome === "unknown" ? "unknown" : (LABELS[result.code] ?? "rejected");
 }

@@ -5,29 +5,44 @@
  * the same database transaction (domain/ledger/allocate.ts, adapters/postgres/commit/pool-rows.ts). A second request with the
  * same id, on another lane or another node, is answered with the first one's transaction.
  *
- * Reads: earlier choices of pools, queues, balances. Writes: nothing. Invariant: I5, for (chain, pool, request id). A crash here
- * leaves nothing behind.
+ * Reads: earlier choices of pools; queues, from memory for this node's lanes and from the database, once a second at most, for others;
+ * balances as the chain last answered. Writes: nothing. Invariant: I5, for (chain, pool, request id). Old facts make a worse choice,
+ * never a second transaction. A crash here leaves nothing behind.
  */
 import { DatabaseSilent, FencepostError, queueFull } from "../../../domain/errors.ts";
 import { intrinsicGas } from "../../../domain/fees/gas.ts";
 import { forbidden, isWithin, type Limits, refuseOutside } from "../../../domain/keys/principal.ts";
-import { type Address, type Lane, laneKey } from "../../../domain/lane.ts";
+import { type Address, type Lane, type LaneKey, laneKey } from "../../../domain/lane.ts";
 import { isSpent } from "../../../domain/ledger/index.ts";
-import { chooseMember, type MemberFacts, type Pools, poolKey, stickyMember } from "../../../domain/nonces/pool.ts";
+import {
+  chooseMember,
+  type MemberFacts,
+  type Passage,
+  type Pools,
+  poolKey,
+  stickyMember,
+} from "../../../domain/nonces/pool.ts";
 import type { Intent } from "../../../domain/transaction/transaction.ts";
-import type { AskedOfPool, ExistingTransaction, LaneStore, Spent } from "../../../ports/lane-store.ts";
+import { bounded, type Clock } from "../../../ports/clock.ts";
+import type { AskedOfPool, ExistingTransaction, LaneQueue, LaneStore, Spent } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { Gathering } from "../../cluster/gather.ts";
+import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { answerOwned, isOpen, type Result } from "./answer-existing.ts";
 import { type CreateItem, isPooled, type PoolItem } from "./asked-create.ts";
-import { type PoolMemberPorts, PoolMembers } from "./pool-members.ts";
 
-export interface PoolPorts extends PoolMemberPorts {
-  readonly store: PoolMemberPorts["store"] & EarlierStore;
+interface PoolPorts {
+  readonly clock: Clock;
+  readonly store: Pick<LaneStore, "queues" | "findPooled" | "findByRequestIds">;
+  readonly chains: ReadonlyMap<number, ChainContext>;
+  readonly lanes: { find(lane: Lane): OwnedLane | null };
+  readonly kills: { holds(signer: Address): boolean };
+  /** A node that this one can ask acts for the lane, or this one may. */
+  readonly reaches: (lane: Lane) => boolean;
+  readonly admission: { readonly perLane: number };
   readonly pools: Pools;
 }
 
-type EarlierStore = Pick<LaneStore, "findPooled" | "findByRequestIds">;
 type Earlier = ExistingTransaction | Spent;
 
 /** A request id with the lanes of the pool, whose callers may have used the same id without naming the pool. */
@@ -75,7 +90,7 @@ export class PoolChoice {
   }
 
   /** Answers a request that the pool was given before, or that none of its lanes may take. */
-  private async findEarlier(item: PoolItem): Promise<void> {
+  private async findEarlier(item: PoolItem) {
     const { intent, pool } = item;
     const { limits } = item.asked;
     const members = this.ports.pools.get(pool.asked.pool) ?? [];
@@ -91,9 +106,9 @@ export class PoolChoice {
     }
   }
 
-  private async chooseLanes(items: readonly PoolItem[]): Promise<void> {
+  private async chooseLanes(items: readonly PoolItem[]) {
     await this.members.look(items.flatMap(({ pool }) => pool.lanes));
-    const choose = async (item: PoolItem): Promise<void> => {
+    const choose = async (item: PoolItem) => {
       const signer = await this.chooseOne(item);
       item.result = signer instanceof FencepostError ? signer : null;
       if (signer instanceof FencepostError) return;
@@ -104,20 +119,20 @@ export class PoolChoice {
   }
 
   /** A repeat may have been accepted on another lane while this one was being refused: an existing transaction wins. */
-  private async findMeanwhile(item: PoolItem): Promise<void> {
+  private async findMeanwhile(item: PoolItem) {
     if (item.pool.lanes.length === 0 || !isLookedFor(item.result)) return;
     const found = await this.find(item, item.pool.lanes).catch(() => null);
     if (found !== null) item.result = repeated(found, item.intent, item.asked.limits);
   }
 
-  private async find({ intent, pool }: PoolItem, lanes: readonly Lane[]): Promise<Earlier | null> {
+  private async find({ intent, pool }: PoolItem, lanes: readonly Lane[]) {
     const { requestId, lane } = intent;
     if (requestId === null) return null;
     return this.earlier.add({ chainId: lane.chainId, pool: pool.asked.pool, requestId, lanes });
   }
 
   /** The choice is counted in the moment it is made: requests that choose at once do not see the same queues. */
-  private async chooseOne({ pool: { asked, lanes, tried }, intent }: PoolItem): Promise<Address | FencepostError> {
+  private async chooseOne({ pool: { asked, lanes, tried }, intent }: PoolItem) {
     const { members } = this;
     const { chainId } = intent.lane;
     if (asked.stickyKey !== null) {
@@ -147,7 +162,7 @@ export class PoolChoice {
  * Transactions of requests to pools, on whichever lane. An id that the pool has wins over one that its lanes have. The check
  * that binds is stage 2's, in the transaction that gives the nonce.
  */
-async function readEarlier(store: EarlierStore, asked: readonly AskedId[]) {
+async function readEarlier(store: PoolPorts["store"], asked: readonly AskedId[]) {
   const ofLanes = asked.flatMap(({ lanes, requestId }) => lanes.map((lane) => ({ lane, requestIds: [requestId] })));
   const [pooled, direct] = await Promise.all([store.findPooled(asked), store.findByRequestIds(ofLanes)]);
   const byPool = new Map(
@@ -166,7 +181,7 @@ async function readEarlier(store: EarlierStore, asked: readonly AskedId[]) {
 /** Refusals after which a request is looked for once more; most others are about the node, which may have little time. */
 const LOOKED_FOR: ReadonlySet<string> = new Set(["SUBMISSION_REJECTED", "FORBIDDEN", "UNKNOWN_SIGNER", "NOT_LEADER"]);
 
-function isLookedFor(result: Result | null): boolean {
+function isLookedFor(result: Result | null) {
   return result instanceof FencepostError && LOOKED_FOR.has(result.code) && result.extras.outcome !== "unknown";
 }
 
@@ -174,13 +189,13 @@ function isLookedFor(result: Result | null): boolean {
 const OF_ONE_MEMBER: ReadonlySet<string> = new Set(["UNKNOWN_SIGNER", "QUEUE_FULL", "QUOTA_EXCEEDED"]);
 
 /** Nothing was accepted, and another member may accept it. */
-function mayTryAnother({ pool: { asked, lanes, tried }, result }: PoolItem): boolean {
+function mayTryAnother({ pool: { asked, lanes, tried }, result }: PoolItem) {
   const isOver = asked.stickyKey !== null || tried.size === 0 || tried.size >= lanes.length;
   if (isOver || !(result instanceof FencepostError)) return false;
   return OF_ONE_MEMBER.has(result.code) || result.extras.reason === "INSUFFICIENT_FUNDS";
 }
 
-function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined): Result {
+function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined) {
   if (limits !== undefined && !isSpent(existing) && !isWithin(limits, existing.lane)) {
     return forbidden("signers", "this API key is not for the signer that the pool gave this request");
   }
@@ -188,13 +203,13 @@ function repeated(existing: Earlier, intent: Intent, limits: Limits | undefined)
 }
 
 /** A key that is limited to signers may use a pool if all of its members are among them: any may be chosen. */
-function refusePool(limits: Limits, pool: string, lanes: readonly Lane[]): void {
+function refusePool(limits: Limits, pool: string, lanes: readonly Lane[]) {
   const outside = lanes.some(({ signer }) => limits.signers?.has(signer) === false);
   if (outside) throw forbidden("signers", `this API key is not for every signer of the pool ${pool}`);
   for (const { chainId } of lanes.slice(0, 1)) refuseOutside(limits, { chainId });
 }
 
-function unknownPool(pool: string, pools: Pools, limits: Limits | undefined): FencepostError {
+function unknownPool(pool: string, pools: Pools, limits: Limits | undefined) {
   const isSeen = (members: readonly Address[]) => members.every((signer) => limits?.signers?.has(signer) !== false);
   const names = [...pools].filter(([, members]) => isSeen(members)).map(([name]) => name);
   const known = names.length === 0 ? "none is configured for this key" : `there are ${names.join(", ")}`;
@@ -202,15 +217,155 @@ function unknownPool(pool: string, pools: Pools, limits: Limits | undefined): Fe
 }
 
 /** A lower bound: its gas may have to be estimated yet, and its price to be found. */
-function leastCost({ payload }: Intent, context: ChainContext | undefined): bigint {
+function leastCost({ payload }: Intent, context: ChainContext | undefined) {
   const { value, gas = intrinsicGas(payload), maxFeePerGas, gasPrice } = payload;
   const price = maxFeePerGas ?? gasPrice ?? context?.leastBaseFee ?? 0n;
   return value + gas * price;
 }
 
-function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]): FencepostError {
+function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
   const dependsOnPending = facts.some(({ ahead }) => ahead > 0);
   const detail = `needs ${cost} wei at least (value + gas x fee cap), and no signer of the pool ${pool} has as much`;
   const reason = { reason: "INSUFFICIENT_FUNDS" as const };
   return new FencepostError("SUBMISSION_REJECTED", detail, dependsOnPending ? { ...reason, dependsOnPending } : reason);
+}
+
+/** What this node has chosen, and the database does not show. */
+interface Chosen {
+  /** Not answered yet. */
+  open: number;
+  /** Since the lane's queue was last read, or open then. */
+  recent: number;
+  /** The number of the last choice. */
+  last: number;
+}
+
+const QUEUES_KNOWN_FOR_MS = 1_000;
+const BALANCE_KNOWN_FOR_MS = 15_000;
+const FIRST_BALANCES_WITHIN_MS = 500;
+
+const NOT_ASKING = { answers: Promise.resolve(), untilMs: 0 };
+
+type Elsewhere = Pick<LaneQueue, "suspended" | "ahead" | "headAgeMs" | "isStuck">;
+
+/** No row: nothing was ever written for the lane. */
+const UNUSED: Elsewhere = { suspended: false, ahead: 0, headAgeMs: 0, isStuck: false };
+
+class PoolMembers {
+  private readonly ports: PoolPorts;
+  private readonly queues = new Map<LaneKey, { readonly queue: Elsewhere; readonly atMs: number }>();
+  private readonly balancesAskedAtMs = new Map<LaneKey, number>();
+  private readonly chosen = new Map<LaneKey, Chosen>();
+  private choices = 0;
+  private reading: Promise<void> | null = null;
+  private asking: { readonly answers: Promise<unknown>; readonly untilMs: number } = NOT_ASKING;
+
+  constructor(ports: PoolPorts) {
+    this.ports = ports;
+  }
+
+  /** Looks at those whose queues were not looked at for a while. What cannot be read stays as it was, or unknown. */
+  async look(lanes: readonly Lane[]): Promise<void> {
+    await this.askBalances(lanes);
+    while (this.reading !== null) await this.reading;
+    const nowMs = this.ports.clock.monotonicMs();
+    const old = lanes.filter((lane) => {
+      const known = this.queues.get(laneKey(lane));
+      return this.ports.lanes.find(lane) === null && (known === undefined || nowMs - known.atMs >= QUEUES_KNOWN_FOR_MS);
+    });
+    if (old.length === 0) return;
+    this.reading = this.read(old).finally(() => {
+      this.reading = null;
+    });
+    await this.reading;
+  }
+
+  /** As they stand at this very moment: no choice comes between. `balances`: asked anew. */
+  facts(lanes: readonly Lane[], balances: ReadonlyMap<Address, bigint> | null = null): readonly MemberFacts[] {
+    return lanes.map((lane) => {
+      const { open = 0, recent = 0, last = 0 } = this.chosen.get(laneKey(lane)) ?? {};
+      const held = this.ports.lanes.find(lane);
+      const known = balances ?? this.ports.chains.get(lane.chainId)?.knownBalances;
+      const common = { signer: lane.signer, balance: known?.get(lane.signer) ?? null, lastChosen: last };
+      if (held !== null) return { ...common, ...this.ofOwn(held, open) };
+      const queue = this.queues.get(laneKey(lane))?.queue ?? UNUSED;
+      const { ahead, headAgeMs } = queue;
+      return { ...common, passage: this.passage(lane, queue), ahead: ahead + recent, headAgeMs, isFull: false };
+    });
+  }
+
+  /** Of all that the chain answers for; those that it does not are unknown. */
+  async freshBalances(lanes: readonly Lane[]): Promise<ReadonlyMap<Address, bigint>> {
+    const asked = lanes.map(async ({ chainId, signer }) => {
+      const balance = await this.ports.chains
+        .get(chainId)
+        ?.balance(signer)
+        .catch(() => undefined);
+      return balance === undefined ? [] : [[signer, balance] as const];
+    });
+    return new Map((await Promise.all(asked)).flat());
+  }
+
+  choose(lane: Lane): void {
+    const { open, recent } = this.chosen.get(laneKey(lane)) ?? { open: 0, recent: 0 };
+    this.chosen.set(laneKey(lane), { open: open + 1, recent: recent + 1, last: ++this.choices });
+  }
+
+  /** What was chosen is answered. */
+  answered(lane: Lane): void {
+    const chosen = this.chosen.get(laneKey(lane));
+    if (chosen !== undefined) chosen.open--;
+  }
+
+  private async read(lanes: readonly Lane[]) {
+    const { store, clock } = this.ports;
+    const queues = await store.queues(lanes).catch(() => null);
+    if (queues === null) return;
+    const byLane = new Map(queues.map((queue) => [laneKey(queue.lane), queue]));
+    const atMs = clock.monotonicMs();
+    for (const lane of lanes) {
+      const key = laneKey(lane);
+      this.queues.set(key, { queue: byLane.get(key) ?? UNUSED, atMs });
+      const chosen = this.chosen.get(key);
+      if (chosen !== undefined) chosen.recent = chosen.open;
+    }
+  }
+
+  /** Waits a moment for those that are not known at all; a chain that does not answer by then keeps nobody waiting. */
+  private async askBalances(lanes: readonly Lane[]) {
+    const { clock, chains } = this.ports;
+    const nowMs = clock.monotonicMs();
+    const old = lanes.filter((lane) => {
+      const askedAtMs = this.balancesAskedAtMs.get(laneKey(lane));
+      return askedAtMs === undefined || nowMs - askedAtMs >= BALANCE_KNOWN_FOR_MS;
+    });
+    for (const lane of old) this.balancesAskedAtMs.set(laneKey(lane), nowMs);
+    if (old.length > 0) this.asking = { answers: this.freshBalances(old), untilMs: nowMs + FIRST_BALANCES_WITHIN_MS };
+    const isKnown = ({ chainId, signer }: Lane) => chains.get(chainId)?.knownBalances.has(signer) !== false;
+    if (!lanes.every(isKnown)) await bounded(clock, this.asking.answers, this.asking.untilMs);
+  }
+
+  private ofOwn(lane: OwnedLane, open: number) {
+    const { clock, admission } = this.ports;
+    const oldest = lane.oldestPendingAt();
+    return {
+      passage: ownPassage(lane),
+      ahead: lane.unminedDepth() + Math.max(lane.creating, open),
+      headAgeMs: oldest === null || !lane.hasUnmined() ? 0 : Math.max(0, clock.now().getTime() - oldest.getTime()),
+      isFull: lane.creating >= admission.perLane,
+    };
+  }
+
+  private passage(lane: Lane, { suspended, isStuck }: Elsewhere) {
+    if (!this.ports.reaches(lane)) return "outOfReach";
+    if (suspended || this.ports.kills.holds(lane.signer)) return "stopped";
+    return isStuck ? "blocked" : "open";
+  }
+}
+
+function ownPassage(lane: OwnedLane): Passage {
+  if (lane.heldByHistory) return "outOfReach";
+  if (lane.suspended) return "stopped";
+  const isStuck = lane.unmined.get(lane.headOfLine() ?? -1)?.status.state === "STUCK";
+  return isStuck || lane.pace.signer.kind === "away" ? "blocked" : "open";
 }

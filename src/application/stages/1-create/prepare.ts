@@ -13,7 +13,7 @@ import { defined } from "../../../domain/defined.ts";
 import { FencepostError, type RejectionReason, unavailable } from "../../../domain/errors.ts";
 import { type Content, overCeiling, refuseOverCeiling } from "../../../domain/fees/ceilings.ts";
 import { type GasLimit, gasOverLimit, intrinsicGas, lowerLimit, withMargin } from "../../../domain/fees/gas.ts";
-import { type FeeMarket, type Fees, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/transaction/fees.ts";
+import { type FeeMarket, feeCap, isFullyPriced, isHopelessCap } from "../../../domain/transaction/fees.ts";
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import { type Call, ChainUnavailable, type Prospect, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
@@ -76,10 +76,9 @@ export async function prepareAsking(
     return await askChain(context, intent, behindPending);
   } catch (error) {
     if (!(error instanceof ChainUnavailable)) throw error;
-    const { gas } = intent.payload;
-    const isComplete = gas !== undefined && isFullyPriced(intent.payload);
-    if (isComplete && laneKnown) return withGas(intent, gas, namedCap(intent.payload));
-    const hint = isComplete
+    const { payload } = intent;
+    if (isComplete(intent) && laneKnown) return withGas(intent, payload.gas as bigint, namedCap(payload));
+    const hint = isComplete(intent)
       ? "this signer's nonce is not known yet: wait for it"
       : "bring gas and fees to be accepted meanwhile";
     throw unavailable(`the chain does not answer; ${hint}, or try again`, error);
@@ -116,7 +115,7 @@ function limited(simulation: Simulation, { mostGas }: Shown): Simulation {
   return detail === null ? simulation : { outcome: "gasOverBlock", detail };
 }
 
-async function askChain(context: ChainContext, intent: Intent, behindPending: boolean): Promise<PreparedIntent> {
+async function askChain(context: ChainContext, intent: Intent, behindPending: boolean) {
   const { payload } = intent;
   const shown = shownTo(context);
   if (payload.gas !== undefined && behindPending) {
@@ -171,18 +170,13 @@ function shownTo({ follower: { head }, leastBaseFee, gasLimits }: ChainContext):
   return { number: head?.number ?? null, baseFeePerGas: leastBaseFee, mostGas: gasLimits.most };
 }
 
-function refuseUnasked(context: ChainContext, { payload }: Intent, { mostGas }: Shown): void {
+function refuseUnasked(context: ChainContext, { payload }: Intent, { mostGas }: Shown) {
   refuseImpossibleGas({ gasLimits: { most: mostGas } }, payload);
   const { value, gas = intrinsicGas(payload) } = payload;
   refuseOverCeiling(context.ceilings, { gas, value }, payload);
 }
 
-async function ranByCode(
-  context: ChainContext,
-  call: Call,
-  said: Simulation,
-  behindPending: boolean,
-): Promise<Simulation> {
+async function ranByCode(context: ChainContext, call: Call, said: Simulation, behindPending: boolean) {
   const simulation = await simulationWithCode(context, call, said);
   if (simulation === said) return said;
   if (simulation !== null) return withinLimits(context, call, simulation);
@@ -192,7 +186,7 @@ async function ranByCode(
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "NO_CODE" });
 }
 
-function notDeployedYet({ to }: Call): string {
+function notDeployedYet({ to }: Call) {
   return `${to} has no code yet, so the gas of this call cannot be estimated; where a transaction before it deploys the code, give gas, or send it once that is mined; where it is meant to have none, give allowNoCode: true`;
 }
 
@@ -200,7 +194,7 @@ function notDeployedYet({ to }: Call): string {
  * The price as it will be signed. A market above the ceiling of the fee is waited for: it falls again. But so much gas that
  * a ceiling of the cost leaves less for each unit than the base fee cannot be paid for, and is refused while it is free to.
  */
-function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced): Fees {
+function priced(context: ChainContext, payload: Payload, gas: bigint, { market, shown }: Priced) {
   const { ceilings } = context;
   const content: Content = { gas, value: payload.value };
   refuseOverCeiling(ceilings, content, payload);
@@ -220,20 +214,13 @@ function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
 }
 
 /** Of a payload that its caller priced. */
-function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload): bigint {
+function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload) {
   return maxFeePerGas > gasPrice ? maxFeePerGas : gasPrice;
 }
 
 function callOf({ lane, payload }: Intent): Call {
   const { to, data, value, gas, accessList } = payload;
-  return {
-    from: lane.signer,
-    to,
-    data,
-    value,
-    ...(gas === undefined ? {} : { gas }),
-    ...(accessList === undefined ? {} : { accessList }),
-  };
+  return { from: lane.signer, to, data, value, ...defined({ gas, accessList }) };
 }
 
 /** Known without asking: no chain runs a transaction below its intrinsic gas, above its block or above its own cap. */
@@ -260,7 +247,7 @@ export function refuseImpossible(context: ChainContext, payload: Payload): void 
 }
 
 /** The base fee falls by an eighth a block at most. What offers a little less than it may wait; this would be refused. */
-function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: Payload): void {
+function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: Payload) {
   const cap = payload.maxFeePerGas ?? payload.gasPrice;
   if (cap === undefined || baseFee === null || !isHopelessCap(cap, baseFee)) return;
   const field = payload.maxFeePerGas === undefined ? "gasPrice" : "maxFeePerGas";
@@ -268,7 +255,7 @@ function refuseHopelessFee({ number, baseFeePerGas: baseFee }: Shown, payload: P
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "FEE_TOO_LOW", baseFeePerGas: `${baseFee}` });
 }
 
-function refusal(why: Refusal, dependsOnPending: boolean): FencepostError {
+function refusal(why: Refusal, dependsOnPending: boolean) {
   const extras = { reason: REASONS[why.outcome], ...(dependsOnPending ? { dependsOnPending } : {}) };
   if (why.outcome !== "revert") return new FencepostError("SUBMISSION_REJECTED", why.detail, extras);
   const { name, message, data } = why.revert;

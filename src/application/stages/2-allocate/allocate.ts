@@ -1,15 +1,31 @@
 /**
- * Stage 2: a nonce is bound here, and nowhere else.
+ * Stage 2: binds nonces. Nothing else does.
  *
- * Reads: the chain's mined count where the last look is old (nonce-floor.ts). Writes, in one transaction under the
- * lane's lock: free holes taken, cursor advance, transaction, payload, history. Invariants: I3 (consecutive, never backwards), I5 (a repeat
- * of a request id consumes nothing), I4 (answered only once durable).
- * A crash before the commit leaves nothing; after it, an ALLOCATED row that the lane's owner signs in its turn.
+ * Reads: the chain's mined count if the last one is old, with no database transaction open. Writes, in one transaction under the
+ * lane's lock: free holes taken, cursor advance, transaction, payload, history. Invariants: I3 (consecutive, never backwards), I5 (a
+ * repeat of a request id consumes nothing), I4 (answered only once durable). A crash before the commit leaves nothing; after it, an
+ * ALLOCATED row that the lane's owner signs in its turn.
+ *
+ * next = max(chain count, cursor), and a max is a ratchet: one false count would leave a hole for good. A count above the cursor is
+ * therefore proved first: a poll interval later, more than half of the endpoints that are up must count as many
+ * (domain/chain/counts.ts). One endpoint suffices only if there is no other; one that is up but behind is waited for. Creates of the
+ * lane wait for the proof, at most three intervals, and then fail with 503. A new lane has no cursor: all endpoints are asked, and the
+ * highest count is the one to be proved.
  */
-import { DatabaseSilent } from "../../../domain/errors.ts";
-import { batchFailed } from "../../../domain/pace/count-events.ts";
+import { countNotExceeded, countReached, highestCount, judgeCount } from "../../../domain/chain/counts.ts";
+import { NO_DOUBT } from "../../../domain/chain/doubt.ts";
+import { DatabaseSilent, unavailable } from "../../../domain/errors.ts";
+import {
+  batchFailed,
+  claimJudged,
+  claimUnproved,
+  countClaimed,
+  countCompared,
+} from "../../../domain/pace/count-events.ts";
 import { isLimited, type Policies } from "../../../domain/policy/policy.ts";
 import { traceparentIn } from "../../../domain/text/trace-context.ts";
+import { ChainUnavailable } from "../../../ports/chain.ts";
+import { type Clock, within } from "../../../ports/clock.ts";
 import {
   type AllocatedRecord,
   type AllocateFate,
@@ -17,14 +33,15 @@ import {
   OutcomeUnknown,
   type Unfenced,
 } from "../../../ports/lane-store.ts";
+import type { Ports } from "../../../ports/ports.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { CountFact } from "../../chain/counts.ts";
 import { noteTime } from "../../lane/keep-time.ts";
 import { type LaneWriterPorts, reportMove } from "../../lane/lane-writer.ts";
 import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { happened } from "../../lane/tracked.ts";
-import { nonceFloor } from "./nonce-floor.ts";
 
 /** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
 export async function allocate(
@@ -52,7 +69,7 @@ export async function allocate(
   return outcome.items;
 }
 
-function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled: ReadonlySet<number>): void {
+function queueUp(lane: OwnedLane, records: readonly AllocatedRecord[], recycled: ReadonlySet<number>) {
   for (const record of records) if (recycled.has(record.nonce)) lane.slipIn(record);
   lane.backlog.enqueue(records.filter(({ nonce }) => !recycled.has(nonce)));
   lane.signing?.kick();
@@ -63,13 +80,13 @@ async function write(lane: OwnedLane, write: Unfenced<"allocate">) {
     return await lane.term.write(write);
   } catch (error) {
     happened(lane, batchFailed);
-    const isTold = error instanceof OutcomeUnknown || error instanceof TermOver;
-    throw isTold ? error : new DatabaseSilent("nothing was accepted", error);
+    if (error instanceof OutcomeUnknown || error instanceof TermOver) throw error;
+    throw new DatabaseSilent("nothing was accepted", error);
   }
 }
 
 /** The nonces that were holes and are none any more. */
-function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly AllocateFate[]): ReadonlySet<number> {
+function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly AllocateFate[]) {
   const recycled = fates.flatMap((fate) => (fate.fate === "created" && fate.recycled === true ? [fate.nonce] : []));
   if (recycled.length > 0) {
     ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: recycled.length });
@@ -78,11 +95,7 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly Alloca
 }
 
 /** Of those that were created. */
-function recordsOf(
-  fates: readonly AllocateFate[],
-  items: readonly NewTransaction[],
-  policies: Policies | null,
-): readonly AllocatedRecord[] {
+function recordsOf(fates: readonly AllocateFate[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
     if (fate.fate !== "created") return;
@@ -102,7 +115,7 @@ function report(
   lane: OwnedLane,
   records: readonly AllocatedRecord[],
   items: readonly NewTransaction[],
-): void {
+) {
   const traces = tracesOf(items);
   const first = records[0] as AllocatedRecord;
   ports.telemetry.emit({ type: "nonce.allocated", lane: lane.lane, first: first.nonce, count: records.length });
@@ -114,11 +127,192 @@ function report(
   }
 }
 
-function tracesOf(items: readonly NewTransaction[]): ReadonlyMap<string, string> {
+function tracesOf(items: readonly NewTransaction[]) {
   const traces = new Map<string, string>();
   for (const { intent } of items) {
     const traceparent = intent.metadata === null ? null : traceparentIn(intent.metadata);
     if (traceparent !== null) traces.set(intent.txId, traceparent);
   }
   return traces;
+}
+
+type NonceFloorPorts = Pick<Ports, "clock" | "telemetry">;
+
+interface Drift {
+  /** The nonce that would be given next. */
+  readonly cursor: number;
+  readonly chainCount: number;
+  readonly proved: boolean;
+  /** Who counted so many first, and where. */
+  readonly by: CountFact;
+}
+
+const PROOF_INTERVALS = 3;
+/** An answer takes its time, however short the poll interval is: a node with a thousand lanes asks for many at once. */
+const ANSWERED_WITHIN_MS = 1_000;
+/** What is looked for in the pool at once: a count is anybody's claim, and no pool keeps so many of one sender. */
+const POOLED_AT_ONCE = 1_000;
+
+/** The proven count while it is above the cursor, else null. Throws UNAVAILABLE where a new lane's count cannot be had. */
+export async function nonceFloor(
+  ports: NonceFloorPorts,
+  context: ChainContext,
+  lane: OwnedLane,
+): Promise<number | null> {
+  if (lane.pace.doubt !== NO_DOUBT) throw unavailable(`nothing is accepted for this signer: ${lane.pace.distrust}`);
+  if (context.settings.nonceChainQuery === "off") return lane.cursor === null ? 0 : null;
+  if (isFresh(ports.clock, context, lane)) return aboveCursor(lane);
+  const { comparing } = lane.nonces;
+  const after = lane.pace.counts.failures;
+  const underWay = comparing.get(after);
+  if (underWay !== undefined) return underWay;
+  const deadlineMs = ports.clock.monotonicMs() + PROOF_INTERVALS * context.settings.pollIntervalMs;
+  const begun = askAndProve({ ports, context, lane, deadlineMs }, after).finally(() => comparing.delete(after));
+  comparing.set(after, begun);
+  return begun;
+}
+
+function isFresh(clock: Clock, { settings }: ChainContext, { cursor, pace }: OwnedLane) {
+  const { comparedAtMs } = pace.counts;
+  return cursor !== null && comparedAtMs !== null && clock.monotonicMs() - comparedAtMs < settings.nonceStateTimeoutMs;
+}
+
+/** The create that brought the proof may still fail: the creates after it must not get a nonce below what was proved. */
+function aboveCursor({ cursor, pace }: OwnedLane) {
+  const { proven } = pace.counts;
+  return cursor === null || proven > cursor ? proven : null;
+}
+
+interface Proof {
+  readonly ports: NonceFloorPorts;
+  readonly context: ChainContext;
+  readonly lane: OwnedLane;
+  /** Monotonic: creates wait no longer. */
+  readonly deadlineMs: number;
+}
+
+/** `after`: how many batches had failed when this began. */
+async function askAndProve(work: Proof, after: number) {
+  const { ports, context, lane } = work;
+  const startedMs = ports.clock.monotonicMs();
+  try {
+    const first = lane.cursor === null ? null : await askMined(work);
+    const mined = first === null ? await firstCount(work) : await proveMined(work, first);
+    const proven = context.settings.nonceChainQuery === "pending" ? await provePending(work, mined) : mined;
+    happened(lane, countCompared, { proven, askedAtMs: first?.askedAtMs ?? startedMs, after });
+    if (lane.cursor === null) {
+      ports.telemetry.emit({ type: "nonce.firstCount", lane: lane.lane, chainCount: proven });
+    }
+    return aboveCursor(lane);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) {
+      happened(lane, claimUnproved, ports.clock.now());
+      throw error;
+    }
+    // The database has a cursor: a chain that is away stops no create. A new lane has nothing to go by.
+    if (lane.cursor !== null) return aboveCursor(lane);
+    throw unavailable("the chain does not answer, and this signer's nonce is not known yet", error);
+  }
+}
+
+/** What somebody else has asked since serves too, unless the cache was cleared: then nothing that is known counts. */
+function askMined({ context: { counts, settings }, lane }: Proof) {
+  const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
+  return counts.mined(lane.lane.signer, { atMostMs });
+}
+
+async function proveMined(work: Proof, first: CountFact) {
+  const { count } = first;
+  const cursor = work.lane.cursor ?? 0;
+  if (count <= cursor) return count;
+  reportDrift(work, { cursor, chainCount: count, proved: false, by: first });
+  const proven = await prove(work, count);
+  if (proven > cursor) reportDrift(work, { cursor, chainCount: proven, proved: true, by: first });
+  return proven;
+}
+
+/** An endpoint that counts too few would do as much harm here as one that counts too many: what it leaves out was used. */
+async function firstCount(work: Proof) {
+  for (;;) {
+    // At any height: a signer that somebody uses just now shows in the count that is proved next, or in a later look.
+    const answers = await everywhere(work, 0);
+    const highest = highestCount(answers);
+    if (highest === 0 && countNotExceeded(answers) !== 0) {
+      await again(work);
+      continue;
+    }
+    return highest === 0 ? 0 : prove(work, highest);
+  }
+}
+
+async function prove(work: Proof, first: number) {
+  const { context, lane } = work;
+  await context.counts.nextPoll();
+  for (let claim = first; ; ) {
+    happened(lane, countClaimed, claim, context.follower.head?.number ?? 0);
+    const { claim: met } = lane.pace.counts;
+    const verdict = judgeCount(claim, await everywhere(work, met?.atBlock ?? 0));
+    if (verdict.kind !== "open") happened(lane, claimJudged);
+    if (verdict.kind === "proved") return claim;
+    if (verdict.kind === "refuted") claim = verdict.count;
+    if (claim <= (lane.cursor ?? 0)) return claim;
+    await again(work);
+  }
+}
+
+/** An endpoint that hangs is waited for until the deadline, and one that is asked at the last moment a little longer. */
+async function everywhere({ ports: { clock }, context, lane, deadlineMs }: Proof, atBlock: number) {
+  const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
+  const ms = Math.max(ANSWERED_WITHIN_MS, leftMs + context.settings.pollIntervalMs);
+  const late = () => {
+    throw notProved();
+  };
+  return within(clock, context.counts.everywhere(lane.lane.signer, atBlock), { ms, late });
+}
+
+async function again({ ports, context, deadlineMs }: Proof) {
+  if (ports.clock.monotonicMs() >= deadlineMs) throw notProved();
+  await context.counts.nextPoll();
+}
+
+function notProved() {
+  return unavailable(
+    "the chain's nonce for this signer is above ours, and its endpoints do not agree on it yet; nothing was consumed",
+  );
+}
+
+/**
+ * For keys that other systems use too: what waits in the pool beyond our cursor is stepped over, once every one of those
+ * transactions has been found there and none is ours. What cannot be found is reported, and not believed. Pools differ,
+ * and an endpoint that makes transactions up would leave a hole for good: no more are believed than more than half of the
+ * endpoints count. What is not believed costs at most a nonce that somebody else is faster to use.
+ */
+async function provePending(work: Proof, mined: number) {
+  const { context, lane } = work;
+  const { chain, counts, hashes } = context;
+  const from = Math.max(mined, lane.cursor ?? 0);
+  const first = await counts.pending(lane.lane.signer, { atMostMs: 0 });
+  if (first.count <= from) return mined;
+  reportDrift(work, { cursor: from, chainCount: first.count, proved: false, by: first });
+  await counts.nextPoll();
+  const counted = countReached(await counts.everywhere(lane.lane.signer, 0, "pending"));
+  const again = Math.min(first.count, counted);
+  const claimed = Math.min(Math.max(0, again - from), POOLED_AT_ONCE);
+  const nonces = Array.from({ length: claimed }, (_, index) => from + index);
+  const pooled = await chain.pooled(lane.lane.signer, nonces);
+  const foreign = pooled?.findIndex((hash) => hash === null || hashes.has(hash)) ?? 0;
+  const proven = from + (foreign === -1 ? nonces.length : foreign);
+  if (proven === from) return mined;
+  reportDrift(work, { cursor: from, chainCount: proven, proved: true, by: first });
+  return proven;
+}
+
+function reportDrift({ ports: { telemetry }, lane: owned }: Proof, { cursor, chainCount, proved, by }: Drift) {
+  const { lane, cursor: given } = owned;
+  telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
+  // What others have in the pool when a lane begins is reported, without an alert.
+  if (given === null) return;
+  const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
+  const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "NONCE_DRIFT", message, lane });
 }

@@ -1,17 +1,19 @@
 /**
- * Stage 3: price, sign, and commit the attempt together with the claim to send it.
+ * Stage 3: prices and signs what waits in nonce order, and commits each attempt together with the claim to send it.
  *
- * Reads: ALLOCATED rows in nonce order, the fee market. Writes, in one fenced transaction: attempt with raw bytes and
- * hash, state TRACKING/PENDING, claim. Invariant I6: between signing and sending stands that commit; no byte leaves the
- * process before the database knows it and this term has claimed it.
- * A crash after signing leaves nothing: bytes that were neither stored nor sent have no effect, and others are signed in their
- * place, which may differ. A crash after the commit leaves a claimed attempt that the next owner claims again and sends.
+ * Reads: ALLOCATED rows, the lane's free nonces, the fee market. Writes, each in one fenced transaction: the attempt with its bytes
+ * and hash, TRACKING/PENDING and the claim; lower nonces for what moves down; FAILED_FINAL/REJECTED without a nonce for what can
+ * never be signed. Invariants: I6 (no byte leaves the process before the database knows it and this term has claimed it), I3 (only
+ * what was never claimed, and whose hash nobody knows, moves down), I7 (a silent signer decides nothing), I9 (no hole stays behind).
+ * A crash before a commit leaves everything as it was: bytes that were neither stored nor sent have no effect, and the next owner
+ * signs others, which may differ. A crash after it leaves a claimed attempt that the next owner claims again and sends.
  */
-
-import { type Bounded, bounded, type FeeLimit, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
-import { signerAwaited } from "../../../domain/pace/lane-pace.ts";
+import { type Bounded, bounded, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
+import { planShiftDown } from "../../../domain/nonces/holes.ts";
+import { signerAnswered, signerAwaited, signerFailed } from "../../../domain/pace/lane-pace.ts";
 import { isExpiryLookOwed } from "../../../domain/pace/lane-time.ts";
 import { committed, LOOK_DUE, lookedAt } from "../../../domain/pace/transaction-pace.ts";
+import { messageOf } from "../../../domain/text/thrown.ts";
 import { routed } from "../../../domain/transaction/attempts.ts";
 import { envelopeFor, type FeeMarket, isFullyPriced, under } from "../../../domain/transaction/fees.ts";
 import type { SignedAttempt } from "../../../domain/transaction/transaction.ts";
@@ -21,12 +23,10 @@ import { type DeclaredPayload, type SignedTransaction, SignerAway, SigningRefuse
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { holdAtCeiling } from "../../lane/hold.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
-import type { OwnedLane } from "../../lane/owned-lane.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
+import { type OwnedLane, queued } from "../../lane/owned-lane.ts";
+import { TermOver } from "../../lane/term.ts";
 import { happened, signed } from "../../lane/tracked.ts";
-import { askSigner } from "./ask-signer.ts";
-import { giveUp } from "./give-up.ts";
-import { shiftDown } from "./shift-down.ts";
 
 const AT_ONCE = 200;
 const PAGE = 512;
@@ -45,7 +45,7 @@ export async function sign(ports: LanePorts, context: ChainContext, lane: OwnedL
   }
 }
 
-async function refill(ports: LanePorts, lane: OwnedLane): Promise<void> {
+async function refill(ports: LanePorts, lane: OwnedLane) {
   for (let from = lane.backlog.missingFrom(); from !== null; ) {
     const page = await lane.term.during(ports.store.loadAllocated(lane.lane, from, PAGE));
     from = lane.backlog.refill(page, PAGE) ? null : lane.backlog.missingFrom();
@@ -58,13 +58,14 @@ async function signBatch(
   context: ChainContext,
   lane: OwnedLane,
   fitting: readonly AllocatedRecord[],
-): Promise<boolean> {
-  const beyond = fitting.findIndex((record) => isBeyond(context, record));
-  if (beyond === 0) {
-    const first = fitting[0] as AllocatedRecord;
-    await giveUp(ports, lane, first, whyBeyond(context, first));
+) {
+  const [first] = fitting as readonly [AllocatedRecord];
+  const why = whyBeyond(context, first);
+  if (why !== null) {
+    await giveUp(ports, lane, first, why);
     return true;
   }
+  const beyond = fitting.findIndex((record) => whyBeyond(context, record) !== null);
   const wanted = beyond === -1 ? fitting : fitting.slice(0, beyond);
   const priced = await priceAll(context, lane, wanted);
   if (priced === null) return false;
@@ -96,14 +97,11 @@ async function signBatch(
   return true;
 }
 
-/** Accepted under a ceiling that has been lowered since: what it moves is above it, and no price is low enough. */
-function isBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord): boolean {
-  return feeLimit(ceilings, { gas, value: payload.value }).most < 0n;
-}
-
-function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord): string {
+/** Accepted under a ceiling that has been lowered since: its value is above it, and no price is low enough. Null: it is not. */
+function whyBeyond({ ceilings }: ChainContext, { gas, payload }: AllocatedRecord) {
   const content = { gas, value: payload.value };
-  return overCeiling(ceilings, content, 0n, feeLimit(ceilings, content)).message;
+  const limit = feeLimit(ceilings, content);
+  return limit.most < 0n ? overCeiling(ceilings, content, 0n, limit).message : null;
 }
 
 /**
@@ -124,11 +122,8 @@ async function signAll(
     if (error instanceof SignerAway) return error.signed;
     const refused = error instanceof SigningRefused ? batch[error.index] : undefined;
     if (!(error instanceof SigningRefused) || refused === undefined) throw error;
-    if (error.undeclared) {
-      await declareAgain(ports, lane, batch);
-      return null;
-    }
-    await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
+    if (error.undeclared) await declareAgain(ports, lane, batch);
+    else await giveUp(ports, lane, refused, `the signer refused it: ${error.message}`);
     return null;
   }
 }
@@ -138,7 +133,7 @@ async function signAll(
  * since, or where the nonce was another transaction's that gave it up. The database says whether it is: what still waits
  * there has nothing committed at its nonce. Else memory is wrong, and is read again.
  */
-async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]): Promise<void> {
+async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   const [first] = batch as readonly [AllocatedRecord];
   const waiting = await lane.term.during(ports.store.loadAllocated(lane.lane, first.nonce, batch.length));
   const isHeld = batch.every(({ txId, nonce }, at) => waiting[at]?.txId === txId && waiting[at]?.nonce === nonce);
@@ -146,29 +141,15 @@ async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly A
   else lane.term.readAgain(`nonce ${first.nonce} was signed for with another payload`);
 }
 
-interface PricedPayload {
-  readonly unsigned: Bounded;
-  readonly reached: FeeLimit | null;
-}
-
 /** Null: the market cannot be asked. They stay ALLOCATED; the next head kicks this stage again. */
-async function priceAll(
-  context: ChainContext,
-  lane: OwnedLane,
-  batch: readonly AllocatedRecord[],
-): Promise<readonly PricedPayload[] | null> {
+async function priceAll(context: ChainContext, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   // What its caller priced costs the same on any market.
   const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
   const market = await lane.term.during(unlessSilent(context.marketFor(unpriced.payload), null));
   return market && batch.map((record) => priceOne(context, lane, record, market));
 }
 
-function priceOne(
-  context: ChainContext,
-  { lane }: OwnedLane,
-  record: AllocatedRecord,
-  market: FeeMarket,
-): PricedPayload {
+function priceOne(context: ChainContext, { lane }: OwnedLane, record: AllocatedRecord, market: FeeMarket) {
   const { nonce, gas, payload, mostCost } = record;
   const { to, data, value, accessList = [] } = payload;
   const { fees: wanted, reached } = context.priceOn(market, payload, { gas, value });
@@ -183,7 +164,7 @@ function planSigned(
   unsigned: Bounded,
   made: SignedTransaction | null,
   { now, privately }: { readonly now: Date; readonly privately: boolean },
-): Planned {
+) {
   const first: SignedAttempt = {
     ordinal: 1,
     kind: record.changedTo ?? "initial",
@@ -195,4 +176,83 @@ function planSigned(
   };
   const attempt = routed(first, privately);
   return plan(signed(record, attempt, now), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
+}
+
+/** All of them, signed. Throws `SignerAway`, also without asking where it is too early for that; or `SigningRefused`. */
+export async function askSigner(
+  ports: LanePorts,
+  lane: OwnedLane,
+  unsigned: readonly DeclaredPayload[],
+): Promise<readonly SignedTransaction[]> {
+  const why = signerAwaited(lane.pace, ports.clock.monotonicMs());
+  if (why !== null) throw new SignerAway(why);
+  try {
+    const signed = await lane.term.sign(() => ports.signer.sign(lane.lane.signer, unsigned, lane.fence.token));
+    noteBack(ports, lane);
+    return signed;
+  } catch (error) {
+    // Refused before the key was asked: that does not tell whether it would sign now.
+    if (error instanceof TermOver || error instanceof SigningRefused) throw error;
+    throw noteAway(ports, lane, error);
+  }
+}
+
+function noteAway(ports: LanePorts, lane: OwnedLane, error: unknown) {
+  const { clock, entropy, telemetry } = ports;
+  const reason = messageOf(error);
+  const away = error instanceof SignerAway ? error : new SignerAway(reason, { cause: error });
+  const { lies } = away;
+  const { signer: before } = lane.pace;
+  const isNews = before.kind === "there" || before.lies !== lies;
+  const moment = { nowMs: clock.monotonicMs(), now: clock.now(), random: entropy.random() };
+  happened(lane, signerFailed, { ...moment, reason, lies });
+  if (isNews) {
+    const [severity, code, what] = lies ? SIGNER_LIES : SIGNER_AWAY;
+    const message = `the signer of ${lane.lane.signer} ${what}: ${reason}`;
+    telemetry.emit({ type: "alert", severity, code, message, lane: lane.lane });
+  }
+  return away;
+}
+
+const SIGNER_LIES = ["CRITICAL", "SIGNER_LIES", "did not sign what it was asked to"] as const;
+const SIGNER_AWAY = ["ERROR", "SIGNER_AWAY", "cannot sign now, and is asked again"] as const;
+
+function noteBack({ telemetry }: LanePorts, lane: OwnedLane) {
+  if (lane.pace.signer.kind === "there") return;
+  happened(lane, signerAnswered);
+  const message = `the signer of ${lane.lane.signer} signs again`;
+  telemetry.emit({ type: "alert", severity: "WARNING", code: "SIGNER_BACK", message, lane: lane.lane });
+}
+
+/** Ends a transaction that can never be signed. Its nonce is free, and what waits above moves down; the history keeps which it was. */
+async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord, why: string) {
+  const { txId, nonce } = record;
+  const reason = `nonce ${nonce} is given up: ${why}`;
+  const planned = plan(queued(record), "giveUp", { reason, lastError: why });
+  await commitPlanned(ports, lane, [planned]);
+  await ports.failpoint("giveUp.committed");
+  lane.backlog.drop(record);
+  ports.feedGrew();
+  const message = `${txId} will never be signed and gave nonce ${nonce} of ${lane.lane.signer} up: ${why}`;
+  ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NONCE_GIVEN_UP", message, lane: lane.lane, txId });
+}
+
+/** Moves transactions down into free nonces below them, all together and in order. Their nonces are free in turn. */
+async function shiftDown(ports: LanePorts, lane: OwnedLane) {
+  const free = lane.freeNonces();
+  if (free.length === 0) return;
+  const moves = planShiftDown(free, lane.holders());
+  if (moves.length === 0) return;
+  const byId = new Map(lane.backlog.atHand.map((record) => [record.txId, record]));
+  const planned = moves.flatMap(({ txId, from, to }) => {
+    const record = byId.get(txId);
+    if (record === undefined) return [];
+    return [
+      plan(queued({ ...record, nonce: to }), "shiftDown", { nonce: to, reason: `moved from nonce ${from} to ${to}` }),
+    ];
+  });
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("shiftDown.committed");
+  lane.backlog.shifted(moves);
+  ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: free.length });
 }

@@ -1,111 +1,219 @@
 /**
- * Stage 4: sends bytes that are stored and claimed, in nonce order, and notes what the node said.
+ * Stage 4: sends payloads that are stored and claimed, in nonce order, and commits what the node answered. Where the chain node
+ * holds the key, it is given the payload and signs it as it sends it.
  *
- * Reads: the lane's tracked transactions. Writes: the answer (TRACKING/BROADCAST, or the error in the node's words).
- * Invariants: I6 (only claimed bytes), I7 (an unknown answer decides nothing; it is asked again, with back-off). A stop that
- * comes before bytes are handed to a socket keeps them here (permission.ts): no answer is noted for those.
- * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again, and sends again.
+ * Reads: the lane's tracked transactions, the bytes or payloads of their attempts. Writes: a claim of this term before an attempt is
+ * sent again; the answer (TRACKING/BROADCAST, or the error in the node's words); the hash that a signing node names. Invariants: I6
+ * (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the deadline or a hand-over), I7 (an unknown answer
+ * decides nothing; the send is repeated, with back-off).
+ * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node
+ * answers with "already known". What a node may have signed unseen is looked for first (note-answer.ts).
  */
-import { isStarted, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
-import type { Hex } from "../../../domain/lane.ts";
-import { laidDown, takenInHand } from "../../../domain/pace/transaction-pace.ts";
+import { isStarted, isTaken, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
+import type { Hash, Hex } from "../../../domain/lane.ts";
+import { bytesRead, claimed, laidDown, scheduled, takenInHand } from "../../../domain/pace/transaction-pace.ts";
+import { at, NEVER } from "../../../domain/pace/when.ts";
 import { isPrivate } from "../../../domain/transaction/attempts.ts";
+import type { Attempt, SignedAttempt } from "../../../domain/transaction/transaction.ts";
+import type { MayLeave, NodeSubmission } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
+import type { LaneWork } from "../../chain/work-ports.ts";
 import type { Working } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { commitPlanned, type Planned } from "../../lane/lane-writer.ts";
+import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 import { happened, isHeldBack, type Tracked } from "../../lane/tracked.ts";
-import { isNodeSigned, sendThroughNode } from "./node-signed.ts";
-import { note, planAnswer } from "./note-answer.ts";
-import { permission } from "./permission.ts";
-import { claimAgain } from "./resubmit.ts";
+import { type Answered, inWords, isOutOfSight, loseSight, note, planAnswer, toSend } from "./note-answer.ts";
 
 const AT_ONCE = 100;
 
 /** Sends what is due. Returns when nothing is, or nothing may be sent now. */
 export function broadcast(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
-  const due = dueNow(ports, lane);
-  return due.length === 0 ? null : sendDue(ports, context, lane, due);
+  const work = { ports, context, lane };
+  const due = dueNow(work);
+  return due.length === 0 ? null : sendDue(work, due);
 }
 
-function dueNow(ports: LanePorts, lane: OwnedLane): readonly Tracked[] {
+function dueNow({ ports, lane }: LaneWork) {
   return lane.unmined.size === 0 || lane.held ? [] : lane.toSend(ports.clock.monotonicMs(), AT_ONCE);
 }
 
-async function sendDue(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  first: readonly Tracked[],
-): Promise<void> {
-  for (let due = first; due.length > 0; due = dueNow(ports, lane)) {
+async function sendDue(work: LaneWork, first: readonly Tracked[]) {
+  for (let due = first; due.length > 0; due = dueNow(work)) {
     for (const tx of due) happened(tx, takenInHand);
     try {
       const atNode = due.filter(isNodeSigned);
       const local = atNode.length === 0 ? due : due.filter((tx) => !isNodeSigned(tx));
-      if (!local.every(({ pace }) => pace.claimed)) await claimAgain(ports, { lane, context }, local);
-      await sendLocal(ports, context, lane, local);
-      if (atNode.length > 0) await sendThroughNode(ports, context, lane, atNode);
+      if (!local.every(({ pace }) => pace.claimed)) await claimAgain(work, local);
+      // Private transactions go to private endpoints alone: they never share a request with the others.
+      const hidden = local.filter(({ attempts }) => isPrivate(attempts));
+      await sendAll(work, hidden.length === 0 ? local : local.filter(({ attempts }) => !isPrivate(attempts)));
+      if (hidden.length > 0) await sendAll(work, hidden);
+      for (const tx of atNode) {
+        if (tx.receipt === null && !isHeldBack(tx) && !work.lane.held) await sendThroughNode(work, tx);
+      }
     } finally {
       for (const tx of due) happened(tx, laidDown);
     }
   }
 }
 
-/** Private transactions go to private endpoints alone: they never share a request with the others. */
-async function sendLocal(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly Tracked[],
-): Promise<void> {
-  const hidden = due.filter(({ attempts }) => isPrivate(attempts));
-  const open = hidden.length === 0 ? due : due.filter(({ attempts }) => !isPrivate(attempts));
-  if (open.length > 0) await sendAll(ports, context, lane, open);
-  if (hidden.length > 0) await sendAll(ports, context, lane, hidden);
-}
-
-async function sendAll(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly Tracked[],
-): Promise<void> {
+async function sendAll(work: LaneWork, due: readonly Tracked[]) {
   // Mined, withdrawn or held back while the claim was committed: what is left is sent, in the order it was due.
   const sendable = due.filter((tx) => tx.receipt === null && tx.pace.rawTransaction !== null && !isHeldBack(tx));
   if (sendable.length === 0) return;
+  const { ports, context, lane } = work;
   const everywhere = context.settings.broadcastToAll || sendable.some(wasTaken);
   const results = await lane.term.send((mayLeave) => {
-    const sends = sendable.map((tx) => ({
-      raw: tx.pace.rawTransaction as Hex,
-      mayLeave: permission(lane, tx, mayLeave),
-    }));
-    return context.chain.submit(sends, {
-      everywhere,
-      privately: sendable.every(({ attempts }) => isPrivate(attempts)),
+    const sends = sendable.map((tx) => {
+      return { raw: tx.pace.rawTransaction as Hex, mayLeave: permission(lane, tx, mayLeave) };
     });
+    const privately = sendable.every(({ attempts }) => isPrivate(attempts));
+    return context.chain.submit(sends, { everywhere, privately });
   });
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
     const result = results[index] as SubmitResult | NotStarted;
     // Its claim stays, unused: it is due as before, as soon as it may leave.
     if (!isStarted(result)) return [];
-    const answered = { lane, tx, result };
-    note(ports, context, answered);
+    const answered = { ports, context, lane, tx, result };
+    note(answered);
     return planAnswer(answered);
   });
-  if (planned.length > 0) void quietly(commitAnswers(ports, lane, planned));
+  if (planned.length > 0) void quietly(commitAnswers(work, planned));
 }
 
 /** A node said that it took these very bytes, and they are due again: it may have dropped them, and would once more. */
-function wasTaken({ acceptedOrdinal, pace }: Tracked): boolean {
+function wasTaken({ acceptedOrdinal, pace }: Tracked) {
   return acceptedOrdinal !== null && acceptedOrdinal === pace.sendOrdinal;
 }
 
 /** The next send need not wait for this: order within the lane is the writer's, and a failure reloads the lane. */
-async function commitAnswers(ports: LanePorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
-  await commitPlanned(ports, lane, planned);
+async function commitAnswers({ ports, lane }: LaneWork, planned: readonly Planned[]) {
+  if (planned.length > 0) await commitPlanned(ports, lane, planned);
   await ports.failpoint("broadcast.committed");
+}
+
+/**
+ * Whether the bytes of one attempt may leave, asked when they are handed to a connected socket: kill, suspend, hold, hand-over, the
+ * deadline and a lost session stop the send there, however long it has waited for a connection. `term`: the term's part of the question.
+ */
+function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
+  const { sendOrdinal } = tx.pace;
+  const isWanted = () =>
+    lane.unmined.get(tx.nonce) === tx && tx.receipt === null && tx.pace.sendOrdinal === sendOrdinal;
+  return () => term() && !lane.held && !isHeldBack(tx) && isWanted();
+}
+
+/** Afterwards every one of them may be sent, with its bytes at hand, but for what was held back meanwhile. */
+async function claimAgain(work: LaneWork, transactions: readonly Tracked[]) {
+  const { ports, lane } = work;
+  const unclaimed = transactions.filter((tx) => !tx.pace.claimed);
+  if (unclaimed.length === 0) return;
+  await lane.term.during(fetchBytes(ports, unclaimed));
+  const wanted = unclaimed.filter((tx) => !isHeldBack(tx));
+  const planned = wanted.map((tx) => {
+    const claim = { ordinal: tx.pace.sendOrdinal as number };
+    const due = disclosesNow(work, tx) ? DISCLOSED : {};
+    return plan(tx, "resubmit", tx.held ? { claim, ordered: true, ...due } : { claim, ...due });
+  });
+  await commitPlanned(ports, lane, planned);
+  for (const tx of wanted) happened(tx, claimed);
+  await ports.failpoint("resubmit.claimed");
+}
+
+const DISCLOSED = { disclosed: true, reason: "publicAfter is over: public endpoints are given it too" } as const;
+
+/** The private endpoints have had it for as long as the settings leave it to them alone. */
+function disclosesNow({ ports, context }: LaneWork, { attempts, firstSentAt }: Tracked) {
+  const { publicAfterMs } = context.settings;
+  if (publicAfterMs === null || firstSentAt === null || !isPrivate(attempts)) return false;
+  return ports.clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
+}
+
+/** What a node signs itself is stored as a payload, and read when it is sent. */
+async function fetchBytes({ store }: LanePorts, transactions: readonly Tracked[]) {
+  const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && !isNodeSigned(tx));
+  if (missing.length === 0) return;
+  const found = await store.loadRawTransactions(
+    missing.map(({ txId, pace }) => ({ txId, ordinal: pace.sendOrdinal as number })),
+  );
+  for (const [index, tx] of missing.entries()) happened(tx, bytesRead, found[index] ?? null);
+}
+
+/** What waits behind a payload that is out of sight looks again after this. */
+const BEHIND_MS = 1_000;
+
+function isNodeSigned(tx: Tracked) {
+  return toSend(tx)?.nodeSigned === true;
+}
+
+/**
+ * The chain node holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: an answer that is lost leaves no hash
+ * to look for, and then everything behind it waits.
+ */
+async function sendThroughNode(work: LaneWork, tx: Tracked) {
+  const { ports, context, lane } = work;
+  if (isOutOfSight(tx) && tx.pace.answer === null) {
+    happened(tx, scheduled, NEVER);
+    return;
+  }
+  if (mayHaveBeenSent(tx)) {
+    return loseSight(work, tx, "an earlier owner may have had it sent, and knew no hash");
+  }
+  if (isBehind(lane, tx)) {
+    happened(tx, scheduled, at(ports.clock.monotonicMs() + BEHIND_MS));
+    return;
+  }
+  await claimAgain(work, [tx]);
+  const [stored] = await lane.term.during(ports.store.loadPayloads([tx.txId]));
+  if (stored === undefined || tx.receipt !== null || isHeldBack(tx)) return;
+  const { signer, chainId } = lane.lane;
+  const { gas, fees } = toSend(tx) as Attempt;
+  const { to, data, value, accessList = [] } = stored.payload;
+  const unsigned = { chainId, nonce: tx.nonce, to, data, value, gas, fees, accessList };
+  const privately = isPrivate(tx.attempts);
+  const result = await lane.term.send((mayLeave) =>
+    context.chain.sendUnsigned(signer, unsigned, permission(lane, tx, mayLeave), { privately }),
+  );
+  await ports.failpoint("broadcast.sent");
+  // The node was asked for nothing. The claim stays: this term sends under it later, another one looks for it first.
+  if (isStarted(result)) await conclude(work, tx, result);
+}
+
+/** Claimed in an earlier term, and never named: whether the node heard of it is not known here. */
+function mayHaveBeenSent(tx: Tracked) {
+  return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
+}
+
+function isBehind(lane: OwnedLane, { nonce }: Tracked) {
+  return [...lane.unmined.values()].some((other) => other.nonce < nonce && isOutOfSight(other));
+}
+
+async function conclude(work: LaneWork, tx: Tracked, { txHash, ...result }: NodeSubmission) {
+  const sent = toSend(tx) as Attempt;
+  const answered = { ...work, tx, result };
+  note(answered);
+  const { answer } = result;
+  const unnamed = sent.txHash === null && txHash === null;
+  if (unnamed && (isTaken(answer) || answer === "nonceConsumed" || answer === "unknown")) {
+    return loseSight(work, tx, `the node said no hash: ${inWords(result)}`);
+  }
+  await commitAnswers(work, planNamed(answered, sent, txHash));
+}
+
+/** A node that signed the same payload in other bytes than before has made another attempt of it. */
+function planNamed(answered: Answered, sent: Attempt, txHash: Hash | null) {
+  const { lane, tx } = answered;
+  if (txHash === null || txHash === sent.txHash || tx.receipt !== null) return planAnswer(answered);
+  const planned = [...planAnswer(answered, sent.txHash === null ? { ordinal: sent.ordinal, txHash } : undefined)];
+  if (sent.txHash !== null) {
+    const again: SignedAttempt = { ...sent, ordinal: tx.attempts.length + 1, txHash, rawTransaction: null };
+    // It was sent: that it is known here does not depend on who holds it back by now.
+    const claim = { ordinal: again.ordinal };
+    planned.push(plan(tx, "resubmit", { attempt: again, claim, ...(tx.held && { ordered: true }) }));
+  }
+  lane.follow(tx);
+  return planned;
 }

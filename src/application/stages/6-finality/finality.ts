@@ -1,20 +1,38 @@
 /**
- * Stage 6: decides, on one frozen view of the chain, what every mined transaction is: withdrawn, waiting or final.
+ * Stage 6: decides, on one frozen view of the chain, what every mined transaction is: withdrawn, waiting or final. Every outcome rests
+ * on a receipt that one endpoint gave, and that endpoint may have lied: before anything is final the endpoints are asked once more,
+ * together (ports/chain.ts, settleReceipts), one question per block for all lanes.
  *
- * Reads: the hash-linked window, the chain's tags where finality is a tag, every endpoint before anything final (settle.ts).
- * Writes: nothing itself; withdrawals (reorg.ts) and outcomes (stage 7) are committed by those. Invariants: I7, I8.
- * A crash leaves TRACKING/MINED; the next owner derives the same decision from the chain again.
+ * Reads: the hash-linked window, the chain's tags if finality is a tag, the endpoints. Writes: withdrawals (TRACKING/PENDING without a
+ * receipt, for settled outcomes with a second completion), the end of a watch, and the canonical blocks above mined transactions, which
+ * operators look at and no decision reads. Outcomes are stage 7's. Invariants: I7, I8. A crash before a commit leaves TRACKING/MINED,
+ * from which the next owner derives the same decision; after a withdrawal it leaves TRACKING/PENDING, which every owner looks for by
+ * hash and sends again.
  */
-import { type FinalityView, isFinal, watchedThrough } from "../../../domain/chain/finality.ts";
+import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
+import { depthNeeded, type FinalityView, isFinal, watchedThrough } from "../../../domain/chain/finality.ts";
 import type { Hash } from "../../../domain/lane.ts";
-import { ChainUnavailable, unlessSilent } from "../../../ports/chain.ts";
+import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
+import { attemptToSend } from "../../../domain/transaction/attempts.ts";
+import type { Receipt } from "../../../domain/transaction/transaction.ts";
+import {
+  type BlockPlace,
+  ChainUnavailable,
+  type ReceiptVerdict,
+  type Settling,
+  unlessSilent,
+} from "../../../ports/chain.ts";
 import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
-import { inTurn, type Working } from "../../lane/activity.ts";
+import type { LaneWork } from "../../chain/work-ports.ts";
+import { inTurn, sideBySide, type Working } from "../../lane/activity.ts";
+import { noteTime } from "../../lane/keep-time.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
-import { complete } from "../7-complete/complete.ts";
-import { reviseWatched, withdraw } from "./reorg.ts";
-import { applyVerdicts, foreignByContents, type MinedOn, settleReceipts, type Verdicts } from "./settle.ts";
+import { commitPlanned, plan } from "../../lane/lane-writer.ts";
+import { withOwnContract } from "../../lane/own-contract.ts";
+import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
+import { happened } from "../../lane/tracked.ts";
+import { saysTheSame } from "../5-receipt/receipt.ts";
+import { type Correction, complete } from "../7-complete/complete.ts";
 
 /** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
 export interface FinalityPass {
@@ -40,11 +58,7 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
 }
 
 /** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would never be reported. */
-async function endOfWatch(
-  { chain, settings }: ChainContext,
-  view: FinalityView,
-  lanes: readonly OwnedLane[],
-): Promise<number> {
+async function endOfWatch({ chain, settings }: ChainContext, view: FinalityView, lanes: readonly OwnedLane[]) {
   const claimed = watchedThrough(settings.confirmations, view);
   if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
   const head = await unlessSilent(chain.heightReached(view.head), -1);
@@ -57,10 +71,7 @@ export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolea
   return false;
 }
 
-function deepEnough(
-  { context, view }: Pick<FinalityPass, "context" | "view">,
-  lanes: readonly OwnedLane[],
-): readonly MinedOn[] {
+function deepEnough({ context, view }: Pick<FinalityPass, "context" | "view">, lanes: readonly OwnedLane[]) {
   const { window } = context.follower;
   const deep: MinedOn[] = [];
   for (const lane of lanes) {
@@ -75,7 +86,7 @@ function deepEnough(
   return deep;
 }
 
-function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[]): void {
+function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[]) {
   if (disputes.size === 0) return;
   const minedIn = (lane: OwnedLane) => [...lane.mined.values()].flatMap(({ receipt }) => receipt?.blockHash ?? []);
   const blocks = new Set(lanes.flatMap((lane) => [...lane.watched.keys(), ...minedIn(lane)]));
@@ -87,7 +98,7 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
  * the tagged block is not part of, nothing is final until the follower has caught up. Below the window, hashes are asked
  * of the chain itself, after the tag. Null: nothing is final by it now.
  */
-async function taggedHeight(context: ChainContext, tag: "safe" | "finalized"): Promise<number | null> {
+async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
   try {
     const block = await context.chain.head(tag);
     const height = block !== null && context.follower.window.mayStandOn(block) ? block.number : null;
@@ -114,10 +125,7 @@ export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, 
 }
 
 /** An outcome that was reported is taken back on no one endpoint's word: where two are up, two show another block. */
-async function goneForAll(
-  context: ChainContext,
-  differing: readonly (readonly [Hash, number])[],
-): Promise<readonly Hash[]> {
+async function goneForAll(context: ChainContext, differing: readonly (readonly [Hash, number])[]) {
   const gone: Hash[] = [];
   for (const [hash, number] of differing) {
     const opinion = await context.secondOpinion(number);
@@ -145,10 +153,10 @@ async function decideAsked(
   { context, verdicts }: FinalityPass,
   lane: OwnedLane,
   asked: readonly Tracked[],
-): Promise<void> {
+) {
   const hashAt = await lane.term.during(canonicalHashes(context, asked.map(blockNumberOf)), "finality");
   const candidates = asked.filter((tx) => hashAt.get(blockNumberOf(tx)) === tx.receipt?.blockHash);
-  const { settled, corrected, absent } = applyVerdicts(ports, lane, candidates, verdicts);
+  const { settled, corrected, absent } = applyVerdicts({ ports, lane }, candidates, verdicts);
   if (absent.length > 0) await withdraw(ports, lane, absent, "does not hold it");
   if (settled.length > 0) {
     await ports.failpoint("finality.decided");
@@ -158,7 +166,7 @@ async function decideAsked(
 }
 
 /** Nothing waits for the rows: they are let go with those of the blocks to come. What could not be written is watched on. */
-function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane): null {
+function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: OwnedLane) {
   if (!hasWatched(lane, throughBlock)) return null;
   for (const hash of lane.watched.keys()) if (context.disputes.about(hash) !== null) return null;
   const past = [...lane.watched].filter(([, number]) => number <= throughBlock);
@@ -170,11 +178,218 @@ function endWatch({ context, watchEnds: throughBlock }: FinalityPass, lane: Owne
   return null;
 }
 
-function blockNumberOf(tx: Tracked): number {
+function blockNumberOf(tx: Tracked) {
   return tx.receipt?.blockNumber ?? -1;
 }
 
 /** Unknown is not different: a height that the chain could not tell us about withdraws nothing. */
-function differs(canonical: Hash | undefined, stored: Hash | undefined): boolean {
+function differs(canonical: Hash | undefined, stored: Hash | undefined) {
   return canonical !== undefined && canonical !== stored;
+}
+
+/** `because`: what speaks against the block that their receipts name. */
+async function withdraw(
+  ports: LanePorts,
+  lane: OwnedLane,
+  transactions: readonly Tracked[],
+  because: "left the canonical chain" | "does not hold it",
+) {
+  const nowMs = ports.clock.monotonicMs();
+  const planned = transactions.map((tx) => {
+    const reason = `block ${tx.receipt?.blockNumber} ${tx.receipt?.blockHash} ${because}`;
+    sendAgain(tx, nowMs);
+    const withdrawal = plan(tx, "withdraw", { receipt: null, reason });
+    lane.unmine(tx);
+    return withdrawal;
+  });
+  await commitPlanned(ports, lane, planned);
+  await ports.failpoint("withdraw.committed");
+}
+
+/** Outcomes that were final and watched: a reorg deeper than finality. */
+async function reviseWatched(ports: LanePorts, lane: OwnedLane, gone: readonly Hash[]) {
+  await lane.term.during(lane.outcomes.written());
+  const records = await lane.term.during(ports.store.loadWatched(lane.lane, gone));
+  for (const hash of gone) lane.watched.delete(hash);
+  const nowMs = ports.clock.monotonicMs();
+  const planned = records.map((record) => {
+    const tx = resumed(record);
+    sendAgain(tx, nowMs);
+    const reason = `block ${record.receipt?.blockHash} left the canonical chain`;
+    return plan(tx, "reorg", { receipt: null, reason });
+  });
+  const message = `${records.length} settled transactions were reorganised away; each is tracked and sent again`;
+  ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code: "DEEP_REORG", message, lane: lane.lane });
+  await commitPlanned(ports, lane, planned);
+  for (const { tx } of planned) {
+    lane.track(tx);
+    noteTime(lane, tx, ports.clock);
+  }
+  ports.feedGrew();
+  await ports.failpoint("withdraw.committed");
+}
+
+function sendAgain(tx: Tracked, nowMs: number) {
+  const attempt = attemptToSend(tx.attempts, tx.receipt?.txHash);
+  happened(tx, withdrawn, attempt?.ordinal ?? null, nowMs);
+}
+
+/**
+ * Stores the canonical blocks above mined transactions, once per chain and under the fence of a lane that this node decides for. A
+ * list whose beginning changed is replaced from the fork up. A crash leaves an older list, which the next pass extends.
+ */
+export async function recordConfirmations(
+  { telemetry }: LanePorts,
+  context: ChainContext,
+  lanes: readonly OwnedLane[],
+): Promise<void> {
+  const deciding = lanes.find((lane) => lane.mined.size > 0);
+  const lowest = lowestMined(lanes);
+  const { window } = context.follower;
+  if (deciding === undefined || lowest === null || window.oldest === null) return;
+  const observed = window.above(lowest).map(({ number, hash }): Confirmation => ({ number, hash }));
+  const change = reviseConfirmations(context.storedConfirmations, observed);
+  if (change.kind === "same") return;
+  const pruneBelow = window.oldest.number;
+  const outcome = await deciding.term.write({ kind: "confirmations", blocks: change.blocks, pruneBelow });
+  context.storedConfirmations = observed;
+  if (outcome.newFork) {
+    const fromBlock = (change.blocks[0] as Confirmation).number;
+    telemetry.emit({ type: "confirmations.newFork", chainId: context.chain.chainId, fromBlock });
+  }
+}
+
+function lowestMined(lanes: readonly OwnedLane[]) {
+  let lowest: number | null = null;
+  for (const lane of lanes) {
+    for (const { receipt } of lane.mined.values()) {
+      if (receipt !== null && (lowest === null || receipt.blockNumber < lowest)) lowest = receipt.blockNumber;
+    }
+  }
+  return lowest;
+}
+
+/** By the hash of what was mined. What has none is decided in no way. */
+type Verdicts = ReadonlyMap<Hash, ReceiptVerdict>;
+
+interface MinedOn {
+  readonly lane: OwnedLane;
+  readonly tx: Tracked;
+  readonly receipt: Receipt;
+}
+
+/** Blocks asked about at once: after a long absence there are many, and each may be proved whole. */
+const BLOCKS_AT_ONCE = 4;
+
+/** What the endpoints say together of everything that is about to be decided. */
+async function settleReceipts(context: ChainContext, mined: readonly MinedOn[]) {
+  const verdicts = new Map<Hash, ReceiptVerdict>();
+  const blocks = blocksOf(mined).filter(({ block }) => context.disputes.mayAsk(block.hash));
+  await sideBySide(blocks, BLOCKS_AT_ONCE, (asked) => settleBlock(context, asked, verdicts));
+  return verdicts;
+}
+
+interface AskedBlock {
+  readonly block: BlockPlace;
+  readonly transactions: Settling[];
+}
+
+function blocksOf(mined: readonly MinedOn[]) {
+  const blocks = new Map<Hash, AskedBlock>();
+  for (const each of mined) {
+    const { blockNumber: number, blockHash: hash } = each.receipt;
+    const asked = blocks.get(hash) ?? { block: { number, hash }, transactions: [] };
+    blocks.set(hash, asked);
+    asked.transactions.push(settlingOf(each));
+  }
+  return [...blocks.values()];
+}
+
+/** A hash that a caller, a signing node or an endpoint named is not by itself the hash of something at our nonce. */
+function settlingOf({ lane, tx, receipt: { txHash } }: MinedOn): Settling {
+  const attempt = tx.attempts.find((each) => each.txHash === txHash);
+  const isNamed = attempt?.kind === "external" || attempt?.foreign === true || attempt?.nodeSigned === true;
+  return isNamed ? { txHash, sentBy: { signer: lane.lane.signer, nonce: tx.nonce } } : { txHash };
+}
+
+/** A block that no endpoint answers for keeps no other block waiting. */
+async function settleBlock(
+  { chain, disputes, settings }: ChainContext,
+  { block, transactions }: AskedBlock,
+  verdicts: Map<Hash, ReceiptVerdict>,
+) {
+  try {
+    const answers = await chain.settleReceipts(block, transactions, depthNeeded(settings));
+    for (const [index, { txHash }] of transactions.entries()) {
+      const verdict = answers[index];
+      if (verdict !== undefined) verdicts.set(txHash, verdict);
+    }
+    const disputed = answers.find((verdict) => verdict.kind === "disagree");
+    const late = answers.find((verdict) => verdict.kind === "behind");
+    if (disputed?.kind === "disagree") disputes.note(block, disputed.answers);
+    else if (late?.kind === "behind") disputes.wait(block, late.detail);
+    else disputes.end(block.hash);
+  } catch (error) {
+    if (!(error instanceof ChainUnavailable)) throw error;
+    disputes.wait(block, error.message);
+  }
+}
+
+/**
+ * Of transactions that a chain node signed: whether what was mined is another program's, by the contents that are settled.
+ * One endpoint said so when it was found, and that one may have lied in either direction.
+ */
+async function foreignByContents({ store }: LanePorts, candidates: readonly Tracked[], verdicts: Verdicts) {
+  const shown = candidates.flatMap((tx) => {
+    const verdict = tx.receipt === null ? undefined : verdicts.get(tx.receipt.txHash);
+    const isNodeSigned = tx.attempts.some(({ nodeSigned }) => nodeSigned === true);
+    return isNodeSigned && verdict?.kind === "agreed" && verdict.sent !== undefined
+      ? [[tx, verdict.sent] as const]
+      : [];
+  });
+  if (shown.length === 0) return new Map();
+  const payloads = await store.loadPayloads(shown.map(([{ txId }]) => txId));
+  const foreign = shown.flatMap(([tx, sent], index) => {
+    const payload = payloads[index];
+    return payload === undefined ? [] : [[tx, !saysTheSame(payload, sent)] as const];
+  });
+  return new Map(foreign);
+}
+
+/** What follows from the verdicts for transactions of one lane. */
+function applyVerdicts(
+  { ports, lane }: Pick<LaneWork, "ports" | "lane">,
+  candidates: readonly Tracked[],
+  verdicts: Verdicts,
+) {
+  const settled: Tracked[] = [];
+  const corrected = new Map<Tracked, Correction>();
+  const absent: Tracked[] = [];
+  for (const tx of candidates) {
+    const verdict = tx.receipt === null ? undefined : verdicts.get(tx.receipt.txHash);
+    if (verdict?.kind === "absent") absent.push(tx);
+    if (verdict?.kind === "unproven" || verdict?.kind === "agreed") settled.push(tx);
+    if (verdict?.kind !== "agreed") continue;
+    const receipt = withOwnContract(ports, lane, tx, verdict.receipt);
+    const stored = difference(tx.receipt, receipt);
+    if (stored !== null) corrected.set(tx, { receipt, stored });
+  }
+  return { settled, corrected, absent };
+}
+
+/**
+ * But for its place in the block, by which nothing is decided, and which nodes count each in their own way. Not every node
+ * tells the price that was paid: who told none, or told another one than is known now, has not lied about the outcome.
+ */
+function difference(stored: Receipt | null, agreed: Receipt) {
+  const isTrue =
+    stored?.status === agreed.status &&
+    stored.gasUsed === agreed.gasUsed &&
+    stored.contractAddress === agreed.contractAddress;
+  if (!isTrue) return "false";
+  const isPaid =
+    stored.effectiveGasPrice === agreed.effectiveGasPrice &&
+    stored.besideGas === agreed.besideGas &&
+    stored.besideGasUnsure === agreed.besideGasUnsure;
+  return isPaid ? null : "imprecise";
 }

@@ -58,7 +58,7 @@ export function complete(
     const told = reason === "" ? { paid } : { reason, paid };
     return plan(tx, outcome, correction === undefined ? told : { receipt: correction.receipt, ...told });
   });
-  const tell = (): void | Promise<void> => {
+  const tell = () => {
     ports.feedGrew();
     return ports.failpoint("complete.committed");
   };
@@ -84,7 +84,7 @@ function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {
 }
 
 /** What became of the cancel that its `validUntil` asked for. */
-function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent): string | null {
+function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent) {
   if (!expired) return null;
   const over = `its validUntil, ${validUntil?.toISOString()}, was over`;
   if (outcome === "confirmExpiry") return `${over}: a transaction without effect was mined at its nonce`;

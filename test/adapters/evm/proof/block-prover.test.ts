@@ -242,7 +242,7 @@ describe("two endpoints", () => {
   it.each<[string, (receipt: Json) => Json]>([
     ["other logs", (receipt) => ({ ...receipt, logs: [] })],
     ["no contract", (receipt) => ({ ...receipt, contractAddress: null })],
-    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+    // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
   ])("decide nothing if one shows %s", async (_, lie) => {
     const { proxy, deployment, settle } = await open(2);
     const rule = lieAboutReceipts(proxy, deployment, lie);
@@ -267,7 +267,7 @@ describe("two endpoints", () => {
     expect(receipts[hashes.indexOf(deployment)]?.contractAddress).not.toBeNull();
   });
 
-  // protects [False receipts] src/application/stages/6-finality/settle.ts, src/adapters/evm/reads/agree.ts
+  // protects [False receipts] src/application/stages/6-finality/finality.ts, src/adapters/evm/reads/agree.ts
   it("get one request each, heights included, and a second only for what an index lacks", async () => {
     const { hashes, settle } = await open(2);
     const [first, second] = harness.proxies as readonly [RpcProxy, RpcProxy];
@@ -297,7 +297,7 @@ describe("two endpoints", () => {
     down.lift();
   });
 
-  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/settle.ts
+  // protects [False receipts] src/adapters/evm/reads/agree.ts, src/application/stages/6-finality/finality.ts
   it("do not make a block deep by the height of an endpoint that is down: the other must have reached it", async () => {
     const { proxy, settle } = await open(2, 1);
     await harness.node.mine();

@@ -4,8 +4,8 @@ import type { CreateRequest } from "../../../../src/application/api.ts";
 import { BetweenOwners, LeaseLapsed } from "../../../../src/application/lane/between-owners.ts";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
 import { happened } from "../../../../src/application/lane/tracked.ts";
+import { RequestIds } from "../../../../src/application/stages/1-create/answer-existing.ts";
 import { type CreatePorts, Creates } from "../../../../src/application/stages/1-create/create.ts";
-import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
 import { countCompared } from "../../../../src/domain/pace/count-events.ts";
 import {

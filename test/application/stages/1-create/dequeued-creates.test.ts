@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
 import type { Result } from "../../../../src/application/stages/1-create/answer-existing.ts";
-import type { AskedCreate, Inlet } from "../../../../src/application/stages/1-create/asked-create.ts";
-import { dequeuedCreates } from "../../../../src/application/stages/1-create/dequeued-creates.ts";
+import {
+  type AskedCreate,
+  dequeuedCreates,
+  type Inlet,
+} from "../../../../src/application/stages/1-create/asked-create.ts";
+
 import { type FencepostError, notLeader, otherNonce } from "../../../../src/domain/errors.ts";
 import { aLane } from "../../../support/lane-samples.ts";
 
@@ -45,14 +49,14 @@ describe("creates that were left for a lane's owner", () => {
     expect(received).toMatchObject([{ inlet: { repeat: true } }]);
   });
 
-  // protects [Replicas that embed the library] src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/stages/1-create/asked-create.ts
   it("are put back where the lane was lost before any was made", async () => {
     const { answer } = await take([notLeader("lost"), notLeader("lost")], two);
     expect(answer).toMatchObject({ code: "NOT_LEADER" });
     expect((answer as FencepostError).extras.outcome).toBeUndefined();
   });
 
-  // protects [Replicas that embed the library] src/application/stages/1-create/dequeued-creates.ts
+  // protects [Replicas that embed the library] src/application/stages/1-create/asked-create.ts
   it("are in doubt where it was lost in their midst: the next owner finds what was made", async () => {
     for (const results of [
       [MADE, notLeader("lost")],
@@ -73,7 +77,7 @@ describe("creates that were left for a lane's owner", () => {
     ],
     ["another chain", { creates: [{ txId: FIRST, request: { ...request, chainId: LANE.chainId + 1 } }] }],
     ["a key without a name", { creates: [{ txId: FIRST, owner: "", request }] }],
-    // protects [Replicas that embed the library] src/application/stages/1-create/dequeued-creates.ts
+    // protects [Replicas that embed the library] src/application/stages/1-create/asked-create.ts
   ])("are refused whole, and none is made, where they have %s", async (_, body) => {
     const { received, answer } = await take([MADE], body);
     expect([received, answer]).toMatchObject([[], { code: "INVALID_REQUEST" }]);

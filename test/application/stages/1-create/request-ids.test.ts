@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { RequestIds } from "../../../../src/application/stages/1-create/request-ids.ts";
+import { RequestIds } from "../../../../src/application/stages/1-create/answer-existing.ts";
 import type { Lane } from "../../../../src/domain/lane.ts";
 import type { AskedRequests, ExistingTransaction } from "../../../../src/ports/lane-store.ts";
 import { createManualClock } from "../../../doubles/manual-clock.ts";
@@ -48,7 +48,7 @@ it("asks nothing where there is nothing to ask", async () => {
   expect(queries).toEqual([]);
 });
 
-// protects [Many lanes] src/application/stages/1-create/request-ids.ts, src/adapters/postgres/stores/loads.ts
+// protects [Many lanes] src/application/stages/1-create/answer-existing.ts, src/adapters/postgres/stores/loads.ts
 it("a thousand lanes at once cost one query, and each hears of its own", async () => {
   const { requestIds, queries } = scripted();
   const lanes = Array.from({ length: 1_000 }, (_, n): Lane => ({ chainId: n, signer: SIGNER }));
@@ -61,7 +61,7 @@ it("a thousand lanes at once cost one query, and each hears of its own", async (
   expect(found.map((map) => map.size)).toEqual([1, ...Array.from({ length: 999 }, () => 0)]);
 });
 
-// protects [Many lanes] src/application/stages/1-create/request-ids.ts, src/adapters/postgres/stores/loads.ts
+// protects [Many lanes] src/application/stages/1-create/answer-existing.ts, src/adapters/postgres/stores/loads.ts
 it("creates that keep coming, one a millisecond, cost a query every ten", async () => {
   const { requestIds, queries, clock } = scripted();
   let before = 0;
@@ -99,7 +99,7 @@ it("never joins a query that has left already: its answer may be older than the 
   expect((await late).has("a")).toBe(true);
 });
 
-// protects [Many lanes] src/application/stages/1-create/request-ids.ts
+// protects [Many lanes] src/application/stages/1-create/answer-existing.ts
 it("a query that hangs keeps no other lane waiting", async () => {
   const { requestIds, queries } = scripted();
   void requestIds.find(LANE, ["a"]);
@@ -110,7 +110,7 @@ it("a query that hangs keeps no other lane waiting", async () => {
   expect((await other).has("b")).toBe(true);
 });
 
-// protects [Many lanes] src/application/stages/1-create/request-ids.ts
+// protects [Many lanes] src/application/stages/1-create/answer-existing.ts
 it("creates of one lane go on in the order they came, whichever query is answered first", async () => {
   const { requestIds, queries } = scripted();
   const order: string[] = [];

@@ -147,7 +147,7 @@ describe("a write that fails", () => {
     expect(bench.reloads).toEqual([]);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts, src/application/chain/counts.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
   it("while the count is being compared has it asked again: that answer is from before the failure", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000 } });
     await run(bench);
@@ -174,7 +174,7 @@ describe("a write that fails", () => {
     expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts, src/application/chain/counts.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/chain/counts.ts
   it("after which only a comparison from before it ended leaves nothing that is fresh", async () => {
     const bench = createStageBench({ cursor: 5 }, { settings: { nonceStateTimeoutMs: 1_000_000 } });
     const { rpc, release } = hangCounts(bench);

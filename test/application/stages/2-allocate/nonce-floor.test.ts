@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../../src/application/lane/owned-lane.ts";
-import { nonceFloor } from "../../../../src/application/stages/2-allocate/nonce-floor.ts";
+import { nonceFloor } from "../../../../src/application/stages/2-allocate/allocate.ts";
 import { type ChainBench, createChainBench, createOwnedLane } from "../../../support/chain-bench.ts";
 import { hashNumber } from "../../../support/naive-chain.ts";
 import { POLL_MS, SIGNER } from "../../../support/world.ts";
@@ -52,7 +52,7 @@ describe("a count that is not above the cursor", () => {
 });
 
 describe("a count above the cursor", () => {
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts, src/application/detours/reconcile.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts, src/application/detours/reconcile.ts
   it("waits for a second look a poll interval later", async () => {
     const bench = createChainBench({ settings: ALWAYS });
     bench.simulated.setNonce(SIGNER, 10);
@@ -104,7 +104,7 @@ describe("a count above the cursor", () => {
     expect([lane.cursor, lane.pace.counts.comparedAtMs]).toEqual([5, null]);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
   it("of a new lane is proved the same way, without an alarm", async () => {
     const bench = createChainBench();
     bench.simulated.setNonce(SIGNER, 41);
@@ -149,7 +149,7 @@ describe("another endpoint", () => {
     expect((await proveAgainst(() => 9)).error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
   it("that is behind is waited for, three intervals at most; then 503, and nothing is consumed", async () => {
     const { bench, lane } = await claimed();
     const asked = ask(bench, lane);
@@ -178,7 +178,7 @@ describe("another endpoint", () => {
     expect(asked.floor).toBe(10);
   });
 
-  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
   it("that gives no answer has proved nothing, whether the lane is new or not", async () => {
     for (const cursor of [5, null]) {
       const { bench } = await claimed();
@@ -209,7 +209,7 @@ describe("another endpoint", () => {
     expect(asked.error).toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
   it("that counts fewer stops a new lane, whichever of the two is asked first", async () => {
     for (const liar of ["faults", "elsewhere"] as const) {
       const bench = createChainBench({ endpoints: 2 });
@@ -233,7 +233,7 @@ describe("another endpoint", () => {
 });
 
 describe("two other endpoints", () => {
-  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/domain/chain/counts.ts, src/application/stages/2-allocate/allocate.ts
   it("outvote one that lies for good, as soon as they have come to the block at which it was first met lying", async () => {
     const bench = createChainBench({ settings: ALWAYS, endpoints: 2 });
     bench.simulated.mine(3);
@@ -401,7 +401,7 @@ describe("the pending count, where it is asked for", () => {
   });
 
   it.each(["faults", "elsewhere"] as const)(
-    // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts
+    // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
     "is believed as far as both of two endpoints count, whatever one of them shows in its pool (%s)",
     async (liar) => {
       const bench = createChainBench({ settings, endpoints: 2 });
@@ -414,7 +414,7 @@ describe("the pending count, where it is asked for", () => {
     },
   );
 
-  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/nonce-floor.ts
+  // protects [Keys of the node, other chains, comparison] src/application/stages/2-allocate/allocate.ts
   it("is not believed while one of two endpoints is silent, and holds no create up", async () => {
     const bench = createChainBench({ settings, endpoints: 2 });
     bench.simulated.injectForeign(SIGNER);
