@@ -112,7 +112,7 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
   return Object.fromEntries(calls) as FencepostApi;
 }
 
-function everybody<C>(call: C): C {
+function everybody<C>(call: C) {
   return call;
 }
 
@@ -223,13 +223,13 @@ function listedLeases(call: Call<"leases">, { principal }: Key): Call<"leases"> 
 }
 
 /** A key that is limited to signers sees the policies of those signers and its own: others' limits would tell it what they do. */
-function ownPolicies(call: Call<"policies">, { principal, limited }: Key): Call<"policies"> {
+function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   return async () => {
     const inForce = await call();
     if (!limited || inForce.policies === null) return inForce;
     const { signers, keys, ...rest } = inForce.policies;
-    const isVisible = (signer: string): boolean => principal.signers?.has(signer.toLowerCase() as Address) !== false;
-    const isMine = (key: string): boolean => key === principal.name;
+    const isVisible = (signer: string) => principal.signers?.has(signer.toLowerCase() as Address) !== false;
+    const isMine = (key: string) => key === principal.name;
     const narrow = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
     return { ...inForce, policies: { ...rest, ...narrow } };
   };
@@ -312,7 +312,7 @@ function ownReservation<Given extends readonly unknown[], Done>(
 
 function unlimited(does: string) {
   return <Given extends readonly unknown[], Done>(call: (...given: Given) => Promise<Done>, { principal }: Key) =>
-    async (...given: Given): Promise<Done> => {
+    async (...given: Given) => {
       refuseLimited(principal, `a key that is limited to signers or chains ${does}`);
       return call(...given);
     };
@@ -330,11 +330,11 @@ function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill">
   };
 }
 
-function countOne(principal: Principal, rates: KeyRates, rule?: RateRule): void {
+function countOne(principal: Principal, rates: KeyRates, rule?: RateRule) {
   if (rates.take(principal, 1, rule) === 0) throw tooFast(principal, rule);
 }
 
-function refuseOthersUse(principal: Principal, key: string | null | undefined): void {
+function refuseOthersUse(principal: Principal, key: string | null | undefined) {
   if (key !== undefined && key !== principal.name)
     refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
 }
@@ -351,20 +351,20 @@ function only(policies: unknown, isVisible: (name: string) => boolean, kind: str
 }
 
 /** `own`: the scope that is enough for what is one's own; null: none is. */
-function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned): void {
+function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned) {
   if (principal.scopes.has("operate")) return;
   if (own === null || !principal.scopes.has(own)) throw forbidden("scope:operate", "this takes a key with operate");
   if (isOwn(principal, owner)) return;
   throw forbidden("owner", "this belongs to another API key, or to none: acting on it takes a key with operate");
 }
 
-function mayApprove(principal: Principal, { owner }: Owned): void {
+function mayApprove(principal: Principal, { owner }: Owned) {
   if (!principal.scopes.has("approve")) throw forbidden("scope:approve", "this takes a key with approve");
   if (isOwn(principal, owner))
     throw forbidden("owner", "this API key made the transaction: another one has to approve it");
 }
 
-function shown<T extends OnLane>(principal: Principal, found: T, what: string): T {
+function shown<T extends OnLane>(principal: Principal, found: T, what: string) {
   if (isWithin(principal, found.lane)) return found;
   throw new FencepostError("NOT_FOUND", `there is no ${what}`);
 }
@@ -375,7 +375,7 @@ interface Names {
 }
 
 /** As it was written: what is no address is in no list of signers. */
-function refuseNamed(principal: Principal, named: Names): void {
+function refuseNamed(principal: Principal, named: Names) {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
 }

@@ -52,7 +52,7 @@ export class KeyRates {
 }
 
 /** Keys come and go; at most as many stay as created or asked something within the last second. */
-function forget(buckets: Map<string, number>, nowMs: number): void {
+function forget(buckets: Map<string, number>, nowMs: number) {
   for (const [name, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(name);
 }
 

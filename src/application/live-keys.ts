@@ -49,7 +49,7 @@ export class LiveKeys {
     throw unavailable("the database does not answer, so this API key cannot be checked");
   }
 
-  private async read(store: Pick<KeyStore, "apiKeys">): Promise<void> {
+  private async read(store: Pick<KeyStore, "apiKeys">) {
     const { clock } = this.ports;
     while (!this.stopping.signal.aborted) {
       const beganMs = clock.monotonicMs();
@@ -68,7 +68,7 @@ export class LiveKeys {
   }
 
   /** The one that is known already, where nothing about it changed: what was made for it is kept. */
-  private same(digest: string, read: Principal): Principal {
+  private same(digest: string, read: Principal) {
     const known = this.principals.get(digest);
     return known !== undefined && textOf(known) === textOf(read) ? known : read;
   }
@@ -83,6 +83,6 @@ function principalOf({ name, scopes, signers, chains, ...own }: Omit<KeyRecord, 
   };
 }
 
-function textOf({ scopes, signers, chains, ...rest }: Principal): string {
+function textOf({ scopes, signers, chains, ...rest }: Principal) {
   return JSON.stringify([[...scopes], signers && [...signers], chains && [...chains], rest]);
 }

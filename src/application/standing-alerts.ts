@@ -61,6 +61,6 @@ export class StandingAlerts {
   }
 }
 
-function standingKey({ txId: _, ...subject }: AlertSubject): string {
+function standingKey({ txId: _, ...subject }: AlertSubject) {
   return alertKey(subject);
 }

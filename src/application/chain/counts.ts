@@ -87,7 +87,7 @@ export class Counts {
     return this.waiting.over;
   }
 
-  private ask(signer: Address, tag: Tag, atMostMs: number): Promise<CountFact> {
+  private ask(signer: Address, tag: Tag, atMostMs: number) {
     return this.asked[tag].about(signer, atMostMs, async (askedAtMs) => {
       const atBlock = this.context.follower.head?.number ?? 0;
       const { count, endpoint } = await this.context.chain.transactionCount(signer, tag);

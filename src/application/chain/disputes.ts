@@ -112,16 +112,16 @@ export class Disputes {
     return { code, block, answers: [], since: clock.now(), sinceMs: clock.monotonicMs(), times: 0, nextAskMs: 0 };
   }
 
-  private keep(dispute: Dispute): void {
+  private keep(dispute: Dispute) {
     this.open.set(dispute.block.hash, dispute);
     if (this.isOfNote(dispute)) this.alertOf(dispute);
   }
 
-  private isOfNote({ code, sinceMs }: Dispute): boolean {
+  private isOfNote({ code, sinceMs }: Dispute) {
     return code === "RPC_DISAGREES" || this.ports.clock.monotonicMs() - sinceMs >= PATIENCE_MS;
   }
 
-  private alertOf({ code, block: { number, hash }, answers }: Dispute): void {
+  private alertOf({ code, block: { number, hash }, answers }: Dispute) {
     const others = [...this.open.values()].filter((each) => each.code === code).length - 1;
     const which = `block ${number} ${hash} of chain ${this.ports.chainId}${others > 0 ? ` (and ${others} more blocks)` : ""}`;
     const said = answers.join("; ");
@@ -132,7 +132,7 @@ export class Disputes {
     this.alert(code, message);
   }
 
-  private alert(code: Dispute["code"], message: string): void {
+  private alert(code: Dispute["code"], message: string) {
     const { chainId, clock, telemetry } = this.ports;
     const nowMs = clock.monotonicMs();
     const toldAtMs = this.toldAtMs.get(code);

@@ -45,7 +45,7 @@ export class GasLimits {
     this.learned = { cap, untilMs: this.options.clock.monotonicMs() + LEARNED_FOR_MS };
   }
 
-  private fresh(): bigint | null {
+  private fresh() {
     if (this.learned !== null && this.options.clock.monotonicMs() >= this.learned.untilMs) this.learned = null;
     return this.learned?.cap ?? null;
   }

@@ -46,11 +46,11 @@ export async function confirmEstimate(context: ChainContext, call: Call, estimat
   throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; bring gas, or try again`);
 }
 
-function isAsMuch(heard: Heard<Simulation>, gas: bigint): boolean {
+function isAsMuch(heard: Heard<Simulation>, gas: bigint) {
   return heard.kind === "says" && heard.answer.outcome === "ok" && heard.answer.gas * SAME_WITHIN >= gas;
 }
 
-function inWords(heard: Heard<Simulation>): string {
+function inWords(heard: Heard<Simulation>) {
   if (heard.kind === "silent") return "gives no answer";
   const { answer: simulation } = heard;
   return simulation.outcome === "ok" ? `${simulation.gas}` : simulation.outcome;
@@ -64,12 +64,12 @@ export interface Estimated {
 }
 
 /** At the price that is wanted, this much gas costs more than a transaction may: then its price would have to give way. */
-function isDear(context: ChainContext, { gas, market, wishes }: Estimated): boolean {
+function isDear(context: ChainContext, { gas, market, wishes }: Estimated) {
   const { reached } = context.priceOn(market, wishes, { gas, value: 0n });
   return reached !== null && reached.variable !== "FENCEPOST_MAX_FEE_GWEI";
 }
 
-function withKnownCost({ chain }: ChainContext, call: Call): Call {
+function withKnownCost({ chain }: ChainContext, call: Call) {
   const gasWithoutCode = call.gas === undefined ? plainTransferGas(chain.chainId, call) : null;
   return gasWithoutCode === null ? call : { ...call, gasWithoutCode };
 }

@@ -176,7 +176,7 @@ export class HeadFollower {
   }
 
   /** First sight, or continuity lost: the window is filled anew, and everyone is told that blocks may have been missed. */
-  private async begin(head: Block): Promise<boolean> {
+  private async begin(head: Block) {
     const first = this.current.tip === null;
     const below = await blocksBetween(this.chain, Math.max(0, head.number - this.depth + 1), head.number - 1);
     if (!isLinked([...below, head])) throw new ChainUnavailable("the chain moved while it was read");
@@ -206,14 +206,14 @@ export class HeadFollower {
     return true;
   }
 
-  private noteBaseFees(before: readonly bigint[], added: readonly Block[]): void {
+  private noteBaseFees(before: readonly bigint[], added: readonly Block[]) {
     // Once a header hashed to its hash, those of this chain can be recomputed: one that does not was changed by an endpoint.
     this.recomputes ||= added.some(({ headerHolds }) => headerHolds === true);
     const held = this.recomputes ? added.filter(({ headerHolds }) => headerHolds !== false) : added;
     this.baseFees = [...before, ...held.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);
   }
 
-  private reportHead(head: Block): void {
+  private reportHead(head: Block) {
     this.telemetry.emit({ type: "chain.head", chainId: this.chain.chainId, number: head.number, hash: head.hash });
   }
 }

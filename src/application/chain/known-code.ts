@@ -28,7 +28,7 @@ export class KnownCode {
     if (!this.addresses.has(address)) this.keep(address, "deployed");
   }
 
-  private keep(address: Address, how: "seen" | "deployed"): void {
+  private keep(address: Address, how: "seen" | "deployed") {
     if (this.addresses.get(address) === how) return;
     this.addresses.delete(address);
     const [oldest] = this.addresses.keys();

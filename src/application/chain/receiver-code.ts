@@ -43,7 +43,7 @@ export async function simulationWithCode(
 }
 
 /** It ran, and there was no code to run. */
-function isBlind(simulation: Simulation): boolean {
+function isBlind(simulation: Simulation) {
   return simulation.outcome === "ok" && simulation.hasCode === false;
 }
 

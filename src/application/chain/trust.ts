@@ -54,14 +54,14 @@ export async function trustedOnSight(
   return new Set(lanes.filter((lane) => !owesLook(lane)));
 }
 
-function owesLook(lane: OwnedLane): boolean {
+function owesLook(lane: OwnedLane) {
   return isUnsure(lane.pace);
 }
 
-async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const failures: unknown[] = [];
   /** True for a failure of ours: not of the chain, nor the end of a term. */
-  const note = (error: unknown): boolean => {
+  const note = (error: unknown) => {
     const isOurs = !(error instanceof ChainUnavailable || error instanceof TermOver);
     if (isOurs) failures.push(error);
     return isOurs;
@@ -103,7 +103,7 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
 }
 
 /** More than half of the endpoints contradict, or none can be asked besides. Throws where a silent one could decide. */
-async function isShownByMost(context: ChainContext): Promise<boolean> {
+async function isShownByMost(context: ChainContext) {
   const answers = await context.chain.identityEverywhere();
   const said = answers.flatMap((heard) => (heard.kind === "says" ? contradiction(context, heard.answer) : []));
   const against = said.filter((each) => each !== null).length;
@@ -133,7 +133,7 @@ async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: O
   return `the chain counts ${count} transactions of ${signer}, and ${settled} are settled beyond any reorg`;
 }
 
-function judge(ports: LanePorts, context: ChainContext, lane: OwnedLane, evidence: string | null): void {
+function judge(ports: LanePorts, context: ChainContext, lane: OwnedLane, evidence: string | null) {
   const before = lane.pace;
   happened(lane, chainJudged, evidence, ports.clock.monotonicMs() + context.settings.pollIntervalMs);
   const { doubt } = lane.pace;
@@ -141,12 +141,12 @@ function judge(ports: LanePorts, context: ChainContext, lane: OwnedLane, evidenc
   if (doubt === NO_DOUBT && before.doubt !== NO_DOUBT) goOn(ports, lane, before);
 }
 
-function reportStop({ telemetry }: LanePorts, { lane, pace }: OwnedLane): void {
+function reportStop({ telemetry }: LanePorts, { lane, pace }: OwnedLane) {
   const message = `${pace.distrust}: nothing is sent, allocated or decided for ${lane.signer} until that is over`;
   telemetry.emit({ type: "alert", severity: "CRITICAL", code: "CHAIN_DISTRUSTED", message, lane });
 }
 
-function goOn(ports: LanePorts, lane: OwnedLane, before: LanePace): void {
+function goOn(ports: LanePorts, lane: OwnedLane, before: LanePace) {
   oweReceipts(lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
@@ -155,12 +155,12 @@ function goOn(ports: LanePorts, lane: OwnedLane, before: LanePace): void {
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "CHAIN_TRUSTED_AGAIN", message, lane: lane.lane });
 }
 
-function oweReceipts(lane: OwnedLane): void {
+function oweReceipts(lane: OwnedLane) {
   for (const tx of lane.unmined.values()) happened(tx, lookOwed);
 }
 
 /** The first owner of any lane on the chain notes its first block; every later owner compares. */
-async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const [lane] = lanes;
   const genesisHash: Hash | null = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;

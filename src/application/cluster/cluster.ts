@@ -235,7 +235,7 @@ export class Cluster {
   }
 
   /** What an order to stop held back. */
-  private goOn(): void {
+  private goOn() {
     for (const { signing, broadcasting } of this.ports.lanes().all()) {
       signing?.kick();
       broadcasting?.kick();
@@ -246,19 +246,19 @@ export class Cluster {
     return { chains: this.reachableChains(), standsBack: this.standsBack, keysAway: this.keys.list() };
   }
 
-  private async give(lane: OwnedLane): Promise<void> {
+  private async give(lane: OwnedLane) {
     if (!(await this.ports.lanes().handOver(lane, "placed on another node"))) return;
     const taker = this.membership.favourite(lane.lane);
     if (taker === null) return;
     this.given.set(lane.key, { taker: taker.instanceId, atMs: this.ports.clock.monotonicMs() });
   }
 
-  private get standsBack(): boolean {
+  private get standsBack() {
     return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
   }
 
   /** The one it belongs to did not take it: not after it was given there, or not while this node stands back. */
-  private isLeftHere(lane: Lane): boolean {
+  private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);
     // Every member finds the key away, or this one alone reaches the chain: the lane would move in vain.
@@ -266,29 +266,29 @@ export class Cluster {
     return this.standsBack && favourite !== null && this.leftBy.get(laneKey(lane)) === favourite.instanceId;
   }
 
-  private isLeftToAnother(lane: Lane): boolean {
+  private isLeftToAnother(lane: Lane) {
     if (this.isWithTaker(lane, LEFT_TO_TAKER_MS)) return true;
     const favourite = this.membership.favourite(lane);
     return this.standsBack && favourite !== null && isReachable(favourite) && !this.isOurs(lane);
   }
 
   /** Given to the node that it still belongs to, and not longer ago than that. */
-  private isWithTaker(lane: Lane, withinMs: number): boolean {
+  private isWithTaker(lane: Lane, withinMs: number) {
     const favourite = this.membership.favourite(lane);
     const given = this.given.get(laneKey(lane));
     if (favourite === null || given?.taker !== favourite.instanceId || !isReachable(favourite)) return false;
     return this.ports.clock.monotonicMs() - given.atMs < withinMs;
   }
 
-  private async lookAgain(): Promise<void> {
+  private async lookAgain() {
     await this.learn(await this.ports.store.instances());
   }
 
-  private canServe(lane: Lane): boolean {
+  private canServe(lane: Lane) {
     return !this.draining && this.hasKey(lane);
   }
 
-  private hasKey(lane: Lane): boolean {
+  private hasKey(lane: Lane) {
     return this.ports.chains.has(lane.chainId) && this.signers.has(lane.signer);
   }
 
@@ -298,7 +298,7 @@ export class Cluster {
       if (reachable) this.awaySince.delete(chainId);
       else if (!this.awaySince.has(chainId)) this.awaySince.set(chainId, nowMs);
     }
-    const away = (chainId: number): boolean => {
+    const away = (chainId: number) => {
       const sinceMs = this.awaySince.get(chainId);
       return sinceMs !== undefined && nowMs - sinceMs >= this.ports.leaseDurationMs;
     };

@@ -118,7 +118,7 @@ export class Delivery<T> {
   }
 
   /** A node that accepted nothing answers for itself alone: the node that was asked before it may have acted. */
-  private isInDoubt(result: unknown): boolean {
+  private isInDoubt(result: unknown) {
     return this.repeated && result instanceof FencepostError && ABOUT_THE_NODE.has(result.code);
   }
 

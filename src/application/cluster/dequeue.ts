@@ -54,7 +54,7 @@ export class Dequeue {
     await Promise.all(this.underWay.values());
   }
 
-  private async carryOut(request: BegunRequest): Promise<void> {
+  private async carryOut(request: BegunRequest) {
     const { store, instanceId, onAnswered } = this.ports;
     const by = instanceId();
     try {

@@ -51,7 +51,7 @@ export class Gathering<Item, Result> {
     });
   }
 
-  private async leave(): Promise<void> {
+  private async leave() {
     const leaving = this.gathered;
     if (leaving.length === 0) return;
     this.gathered = [];

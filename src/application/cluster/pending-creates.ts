@@ -77,7 +77,7 @@ export class PendingCreates {
     }
   }
 
-  private count(key: LaneKey, creates: number): void {
+  private count(key: LaneKey, creates: number) {
     const left = (this.underWay.get(key) ?? 0) + creates;
     if (left === 0) this.underWay.delete(key);
     else this.underWay.set(key, left);
@@ -118,7 +118,7 @@ export class PendingCreates {
   }
 
   /** One row at a time, which keeps the order of the calls; creates that come meanwhile may share the next row. */
-  private async send(lane: Lane, unsent: Unit[]): Promise<void> {
+  private async send(lane: Lane, unsent: Unit[]) {
     this.unsent.set(laneKey(lane), unsent);
     await Promise.resolve();
     while (unsent.length > 0) await this.write(lane, unsent.splice(0, sharing(unsent)));
@@ -146,12 +146,12 @@ export class PendingCreates {
   }
 }
 
-function isAcceptable({ intent: { pool, exactNonce } }: PendingCreate): boolean {
+function isAcceptable({ intent: { pool, exactNonce } }: PendingCreate) {
   return pool === undefined && exactNonce === undefined;
 }
 
 /** Null: it has no form that another process could read. */
-function bytesOf(create: ForwardedCreate): number | null {
+function bytesOf(create: ForwardedCreate) {
   try {
     return Buffer.byteLength(jsonText(create));
   } catch {
@@ -160,7 +160,7 @@ function bytesOf(create: ForwardedCreate): number | null {
 }
 
 /** How many of these, in order, one row holds: one at least. */
-function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[]): number {
+function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[]) {
   let [bytes, count] = [0, 0];
   const end = all.findIndex((each, at) => {
     for (const create of createsOf(each)) bytes += create.bytes;
@@ -174,7 +174,7 @@ function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[])
  * Units of the next row. A unit that waits for the chain has a row of its own, and so delays no other caller; units that can be
  * accepted without a nonce share no row with others.
  */
-function sharing(unsent: readonly Unit[]): number {
+function sharing(unsent: readonly Unit[]) {
   const isLike = (unit: Unit) =>
     unit.mayShare && unit.creates.every(isAcceptable) === unsent[0]?.creates.every(isAcceptable);
   const end = unsent.findIndex((unit) => !isLike(unit));
@@ -201,11 +201,11 @@ function resultOf(answer: Answer, txId: string, at: number): CreateResult {
   return read === null || typeof read === "string" ? outcomeUnknown(UNANSWERED, { txId }) : read;
 }
 
-function unreadable(): FencepostError {
+function unreadable() {
   return invalid("", "must be JSON: it is passed to another process, which acts for this signer");
 }
 
-function tooLarge(): FencepostError {
+function tooLarge() {
   const detail = `another process acts for this signer, and takes at most ${MOST_BYTES / 1024} KiB from outside; nothing was accepted`;
   return new FencepostError("PAYLOAD_TOO_LARGE", detail);
 }

@@ -75,7 +75,7 @@ export class Router {
    * for owners without one alone: while a lane changes hands among nodes with URLs, its caller does better to ask again. A
    * request that may have been done is never enqueued.
    */
-  private isUnasked(result: unknown): boolean {
+  private isUnasked(result: unknown) {
     if (!(result instanceof FencepostError) || result.extras.outcome === "unknown") return false;
     if (result instanceof OutOfReach) return true;
     const isBetween = result.code === "NOT_LEADER" || result instanceof BetweenOwners || result instanceof NobodyActs;
@@ -119,14 +119,14 @@ export class Router {
   }
 
   /** Trying for a lane locks its row, and its owner's commits wait for that: this node does not try with each create. */
-  private isDenied(lane: Lane): boolean {
+  private isDenied(lane: Lane) {
     const atMs = this.deniedAtMs.get(laneKey(lane));
     if (atMs === undefined || this.ports.clock.monotonicMs() - atMs >= TRY_AGAIN_MS) return false;
     return this.ownerOutOfReach(lane) !== null;
   }
 
   /** A node may have joined since the last look: its signers must not be answered with UNKNOWN_SIGNER. */
-  private async lookOnceMore(lane: Lane): Promise<string | FencepostError> {
+  private async lookOnceMore(lane: Lane) {
     try {
       if (!this.ports.membership.isKnown(lane)) await this.ports.lookAgain();
     } catch (error) {
@@ -136,18 +136,18 @@ export class Router {
   }
 
   /** URL of a member; null: it has none. */
-  private stopAt(member: Member): string | null {
+  private stopAt(member: Member) {
     if (member.instanceId === this.ports.selfId()) return this.ports.selfUrl;
     return isReachable(member) ? member.url : null;
   }
 
   /** The node that should own the lane, if it has no URL: waiting for it does not help. */
-  private ownerOutOfReach(lane: Lane): Member | null {
+  private ownerOutOfReach(lane: Lane) {
     const favourite = this.ports.membership.favourite(lane);
     return favourite !== null && this.stopAt(favourite) === null ? favourite : null;
   }
 
-  private hasOthers(): boolean {
+  private hasOthers() {
     const { membership, selfId } = this.ports;
     return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
@@ -161,7 +161,7 @@ export class Router {
     return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
   }
 
-  private async visit<T>(delivery: Delivery<T>, stop: string): Promise<void> {
+  private async visit<T>(delivery: Delivery<T>, stop: string) {
     delivery.stops++;
     const { request, open, repeated } = delivery;
     const { clock, selfUrl, membership, onUnreachable } = this.ports;
@@ -193,7 +193,7 @@ export class Router {
     return all.find((url) => !visited.has(url)) ?? null;
   }
 
-  private settle<T>(delivery: Delivery<T>, stop: string, results: readonly Result<T>[]): void {
+  private settle<T>(delivery: Delivery<T>, stop: string, results: readonly Result<T>[]) {
     const key = laneKey(delivery.request.lane);
     const owner = delivery.note(results);
     if (delivery.open.length === 0) {
@@ -204,7 +204,7 @@ export class Router {
     delivery.goTo(owner ?? this.otherStop(delivery));
   }
 
-  private report<T>({ stops, stop, open, request }: Delivery<T>): void {
+  private report<T>({ stops, stop, open, request }: Delivery<T>) {
     if (stops === 1 && stop === this.ports.selfUrl) return;
     const result = open.length > 0 ? "failed" : stops === 1 ? "hit" : "miss";
     this.ports.telemetry.emit({ type: "forward", lane: request.lane, result, stops });

@@ -21,7 +21,7 @@ export async function sideBySide<T>(
   const all = [...items];
   // One iterator for all workers: each takes what no other has taken.
   const left = all.values();
-  const worker = async (): Promise<void> => {
+  const worker = async () => {
     for (const item of left) await work(item);
   };
   await Promise.all(Array.from({ length: Math.max(0, Math.min(most, all.length)) }, worker));
@@ -64,7 +64,7 @@ export class Activity {
     while (this.state !== "at rest") await this.running;
   }
 
-  private async run(first: Promise<void>): Promise<void> {
+  private async run(first: Promise<void>) {
     for (let working: Working = first; working !== null; working = this.next()) {
       try {
         await working;
@@ -76,7 +76,7 @@ export class Activity {
   }
 
   /** Works for as long as it was kicked and nothing has to be waited for. */
-  private next(): Working {
+  private next() {
     while (this.state === "kicked") {
       this.turn("busy");
       try {
@@ -89,11 +89,11 @@ export class Activity {
     return null;
   }
 
-  private turn(state: Activity["state"]): void {
+  private turn(state: Activity["state"]) {
     this.state = state;
   }
 
-  private failed(error: unknown): void {
+  private failed(error: unknown) {
     this.turn("busy");
     if (!(error instanceof TermOver)) this.onError(error);
   }

@@ -23,6 +23,6 @@ export async function askAgain<T>(work: () => Promise<T>, clock: Clock, patience
   }
 }
 
-function isSilent(error: unknown): boolean {
+function isSilent(error: unknown) {
   return error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
 }

@@ -2,8 +2,8 @@ import type { OwnedLane } from "./owned-lane.ts";
 
 /** What metrics say of the lanes that this node holds. */
 export function laneGauges(lanes: readonly OwnedLane[], now: Date) {
-  const sumOf = (of: (lane: OwnedLane) => number): number => lanes.reduce((sum, lane) => sum + of(lane), 0);
-  const ageMs = (lane: OwnedLane): number => now.getTime() - (lane.oldestPendingAt() ?? now).getTime();
+  const sumOf = (of: (lane: OwnedLane) => number) => lanes.reduce((sum, lane) => sum + of(lane), 0);
+  const ageMs = (lane: OwnedLane) => now.getTime() - (lane.oldestPendingAt() ?? now).getTime();
   return {
     lanesHeld: lanes.length,
     pendingDepth: sumOf((lane) => lane.pendingDepth()),

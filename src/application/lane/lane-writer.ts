@@ -1,4 +1,3 @@
-import type { Hash } from "../../domain/lane.ts";
 import { stepPlanned } from "../../domain/ledger/index.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
 import {
@@ -44,7 +43,7 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
 }
 
 /** Of what was mined, or else of its newest payload. */
-function hashOf({ receipt, attempts }: Tracked): Hash | null {
+function hashOf({ receipt, attempts }: Tracked) {
   return receipt?.txHash ?? attempts.at(-1)?.txHash ?? null;
 }
 
@@ -58,7 +57,7 @@ export function commitPlanned(ports: LaneWriterPorts, lane: OwnedLane, planned: 
   );
 }
 
-async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
   const writes: Promise<void>[] = [];
   for (let from = 0; from < planned.length; from += MOVES_AT_ONCE) {
     writes.push(commitSome(ports, lane, planned.slice(from, from + MOVES_AT_ONCE)));
@@ -70,7 +69,7 @@ async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: reado
  * No async function: a thousand lanes wait here with a move each, and what an async function keeps while it waits is what
  * the garbage collector copies.
  */
-function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
   if (planned.length === 0) return Promise.resolve();
   for (const { tx, item } of planned) lane.awaitStep(tx, item);
   return lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) }).then(
@@ -98,7 +97,7 @@ function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never 
   throw error instanceof TermOver ? error : new TermOver();
 }
 
-function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
+function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned) {
   const { event, from, to: state, subState } = item;
   const txHash = hashOf(tx);
   const ageMs = isSettled(state) ? { ageMs: Math.max(0, ports.clock.now().getTime() - tx.createdAt.getTime()) } : {};

@@ -245,7 +245,7 @@ export class Lanes {
     });
   }
 
-  private async retry(key: LaneKey, lane: Lane): Promise<void> {
+  private async retry(key: LaneKey, lane: Lane) {
     try {
       await this.own(lane);
       this.wanted.delete(key);
@@ -258,11 +258,11 @@ export class Lanes {
    * A node that gave a lane away is still asked for it by nodes that have not heard of it. Taking it back at once would
    * only move it twice. A lane that is wanted back may be ours in the database, where no other node can take it.
    */
-  private async isForAnother(lane: Lane): Promise<boolean> {
+  private async isForAnother(lane: Lane) {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
   }
 
-  private async refusal(lane: Lane): Promise<FencepostError> {
+  private async refusal(lane: Lane) {
     try {
       return await this.ports.placement.refusal(lane);
     } catch (error) {
@@ -270,11 +270,11 @@ export class Lanes {
     }
   }
 
-  private serves(lane: Lane): boolean {
+  private serves(lane: Lane) {
     return this.addresses.has(lane.signer) && this.ports.chains.has(lane.chainId);
   }
 
-  private isFree(lane: Lane): boolean {
+  private isFree(lane: Lane) {
     const key = laneKey(lane);
     return !this.held.has(key) && !this.acquiring.has(key) && !this.leaving.has(key);
   }
@@ -295,7 +295,7 @@ export class Lanes {
     return attempt;
   }
 
-  private async resume(lane: Lane, obtain: () => Promise<Acquisition>): Promise<OwnedLane> {
+  private async resume(lane: Lane, obtain: () => Promise<Acquisition>) {
     try {
       // Writes of an earlier reading of this lane must be over before it is read again.
       await this.ports.writer.idle(lane);
@@ -313,7 +313,7 @@ export class Lanes {
   }
 
   /** A lock, idle or statement timeout has changed nothing: worth another try before a caller hears of it. */
-  private patiently<T>(work: () => Promise<T>): Promise<T> {
+  private patiently<T>(work: () => Promise<T>) {
     return askAgain(work, this.ports.clock, BUSY);
   }
 
@@ -344,7 +344,7 @@ export class Lanes {
     return lane;
   }
 
-  private keepPace(lane: OwnedLane, { settings }: ServedChain): void {
+  private keepPace(lane: OwnedLane, { settings }: ServedChain) {
     const { clock } = this.ports;
     const moment = { nowMs: clock.monotonicMs(), now: clock.now() };
     for (const tx of lane.unmined.values()) {
@@ -352,31 +352,31 @@ export class Lanes {
     }
   }
 
-  private drop(lane: OwnedLane, reason: string, how: Ending = "putOff"): void {
+  private drop(lane: OwnedLane, reason: string, how: Ending = "putOff") {
     lane.stop(how);
     if (this.held.get(lane.key) === lane) this.held.delete(lane.key);
     this.forgetLists();
     this.ports.telemetry.emit({ type: "lane.stopped", lane: lane.lane, reason });
   }
 
-  private forgetLists(): void {
+  private forgetLists() {
     this.listed = null;
     this.listedByChain.clear();
   }
 
   /** One line for people, however many lanes it were. */
-  private summarise(results: readonly Acquisition["result"][]): void {
+  private summarise(results: readonly Acquisition["result"][]) {
     const acquired = results.filter((result) => result === "acquired").length;
     const takenOver = results.filter((result) => result === "takenOver").length;
     if (acquired + takenOver > 0) this.ports.telemetry.emit({ type: "lanes.taken", acquired, takenOver });
   }
 
-  private report(lane: Lane, acquisition: Acquisition): void {
+  private report(lane: Lane, acquisition: Acquisition) {
     const token = acquisition.result === "notLeader" ? null : acquisition.fence.token;
     this.ports.telemetry.emit({ type: "lease.acquire", lane, result: acquisition.result, token });
   }
 }
 
-function ownedBy(ownerUrl: string | null): FencepostError {
+function ownedBy(ownerUrl: string | null) {
   return notLeader(`${ownerUrl === null ? "another node" : `the node at ${ownerUrl}`} acts for this signer`, ownerUrl);
 }

@@ -153,7 +153,7 @@ export class Lease {
   }
 
   /** Returns when it began: what the deadline counts from. */
-  private async register(): Promise<number> {
+  private async register() {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
     const replaces = this.current === null ? this.unheard : [this.current, ...this.unheard];
@@ -182,17 +182,17 @@ export class Lease {
     return startedMs;
   }
 
-  private extendFrom(startedMs: number): void {
+  private extendFrom(startedMs: number) {
     this.deadlineMs = startedMs + this.settings.lease.durationMs - this.settings.lease.clockSkewMs;
     this.wasHeard(startedMs);
   }
 
   /** The database took a sign of life that began then: a node that took us for dead before has not declared it. */
-  private wasHeard(startedMs: number): void {
+  private wasHeard(startedMs: number) {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
   }
 
-  private async renewing(): Promise<void> {
+  private async renewing() {
     const { renewIntervalMs } = this.settings.lease;
     let waitMs = renewIntervalMs;
     while (await this.pause(waitMs, this.hurry.signal)) {
@@ -202,12 +202,12 @@ export class Lease {
   }
 
   /** Nodes that lost the database together do not come back to it in step. */
-  private retryMs(): number {
+  private retryMs() {
     return RETRY_MS * (0.5 + this.ports.entropy.random() / 2);
   }
 
   /** Often enough that a dead node's lanes are free half a second after its lease has run out. */
-  private async sweeping(): Promise<void> {
+  private async sweeping() {
     const sweepMs = () =>
       Math.min(this.others.areNone ? SWEEP_ALONE_MS : SWEEP_MS, this.settings.lease.renewIntervalMs);
     while (await this.pause(sweepMs())) {
@@ -227,14 +227,14 @@ export class Lease {
     if (lookedAtMs === null || this.ports.clock.monotonicMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();
   }
 
-  private async pause(ms: number, hurry?: AbortSignal): Promise<boolean> {
+  private async pause(ms: number, hurry?: AbortSignal) {
     const { signal } = this.stopping;
     await this.ports.clock.sleep(ms, hurry === undefined ? signal : AbortSignal.any([signal, hurry])).catch(() => null);
     return !signal.aborted;
   }
 
   /** False: the database did not answer; nothing is known, so only the deadline runs on. */
-  private async renew(): Promise<boolean> {
+  private async renew() {
     const startedMs = this.ports.clock.monotonicMs();
     try {
       if (
@@ -255,12 +255,12 @@ export class Lease {
   }
 
   /** Tried again for as long as the process lives, told once: only an upgrade ends it, or another database. */
-  private leftBehind({ message }: SchemaTooNew): void {
+  private leftBehind({ message }: SchemaTooNew) {
     if (!this.isLeftBehind) this.alert("SCHEMA_TOO_NEW", message);
     this.isLeftBehind = true;
   }
 
-  private async replaceInstance(): Promise<void> {
+  private async replaceInstance() {
     this.deadlineMs = null;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
     // Once for each, however often it takes to register the next.
@@ -276,11 +276,11 @@ export class Lease {
     this.extendFrom(startedMs);
   }
 
-  private alert(code: AlertCode, message: string): void {
+  private alert(code: AlertCode, message: string) {
     this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code, message });
   }
 
-  private async lookAround(): Promise<void> {
+  private async lookAround() {
     const wasAcquainted = this.others.acquainted;
     this.lookedAtMs = this.ports.clock.monotonicMs();
     const { again, self } = await this.others.look({ instanceId: this.current, session: this.session });
@@ -295,14 +295,14 @@ export class Lease {
   }
 
   /** What the others were told of is not there, and we were not told that our session has ended. */
-  private missOwnLock(): void {
+  private missOwnLock() {
     const { sessionLock } = this.ports;
     const { told } = this;
     if (told === null || told.lock === null || told.instanceId !== this.current) return;
     if (told.lock === sessionLock.held && told.atMs < (this.lookedAtMs ?? told.atMs)) sessionLock.startOver();
   }
 
-  private lockChanged(held: LockSession | null): void {
+  private lockChanged(held: LockSession | null) {
     const sinceMs = this.ports.clock.monotonicMs();
     this.session = held === null ? null : { ...held, sinceMs };
     if (held === null) this.unsureSinceMs ??= sinceMs;
@@ -311,7 +311,7 @@ export class Lease {
   }
 
   /** Of the lock that is held now, or of none: as soon as it changes, and once for each instance. */
-  private async tellLock(): Promise<void> {
+  private async tellLock() {
     const { sessionLock, store, clock } = this.ports;
     const { current: instanceId, told } = this;
     const lock = sessionLock.held;
@@ -328,13 +328,13 @@ export class Lease {
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });
   }
 
-  private tellLater(error: unknown): void {
+  private tellLater(error: unknown) {
     if (error instanceof HistoryChanged) this.historyChanged(error);
     if (!this.stopping.signal.aborted) this.ports.clock.after(this.retryMs(), () => this.telling.kick());
   }
 }
 
 /** The store said so. Any other error leaves open what became of a registration. */
-function provesNothingMade(error: unknown): boolean {
+function provesNothingMade(error: unknown) {
   return [StoreUnavailable, BatchRefused, HistoryChanged, SchemaTooNew].some((known) => error instanceof known);
 }

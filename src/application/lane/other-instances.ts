@@ -123,7 +123,7 @@ export class OtherInstances {
   }
 
   /** Its notice was written with the declaration, which only one node makes: so this is said once. */
-  private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord): void {
+  private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord) {
     if (!isVanished({ draining, lanes })) return;
     const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${lanes} lanes)`;
     this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NODE_VANISHED", message });
@@ -147,7 +147,7 @@ export class OtherInstances {
   }
 
   /** What was seen while our own session lasted says nothing once that has ended: all of them may have ended with it. */
-  private startSighting(session: OwnSession | null): void {
+  private startSighting(session: OwnSession | null) {
     if (session === this.sightedBy) return;
     this.sightings.clear();
     for (const missed of session?.missed ?? []) this.sightings.set(missed.instanceId, missedBefore(missed));
@@ -155,7 +155,7 @@ export class OtherInstances {
   }
 
   /** A graceful end, or one that another node declared: its lanes are free too, and no other node may be there to take them. */
-  private noticeEnded(instances: readonly InstanceRecord[]): void {
+  private noticeEnded(instances: readonly InstanceRecord[]) {
     const alive = new Set(instances.filter(({ dead }) => !dead).map(({ instanceId }) => instanceId));
     const dead = instances.filter((instance) => instance.dead).map(({ instanceId }) => instanceId);
     const gone = [...this.watched.keys()].filter((instanceId) => !alive.has(instanceId));
@@ -175,6 +175,6 @@ export class OtherInstances {
  * with a longer lease would be declared dead between two of its renewals. Both times are of one statement, so that a
  * database clock that jumps does not change their difference.
  */
-function leaseOf({ heartbeatAt, expiresAt }: InstanceRecord): number {
+function leaseOf({ heartbeatAt, expiresAt }: InstanceRecord) {
   return expiresAt.getTime() - heartbeatAt.getTime();
 }

@@ -111,7 +111,7 @@ export class OwnedLane {
     this.underWay.set(item, tx);
   }
 
-  private acknowledge(change: Moved): void {
+  private acknowledge(change: Moved) {
     this.underWay.get(change.item)?.stands(stepAcknowledged, change);
     this.underWay.delete(change.item);
   }
@@ -349,7 +349,7 @@ export class OwnedLane {
     return !this.backlog.isEmpty || this.isTended;
   }
 
-  private get isTended(): boolean {
+  private get isTended() {
     const hasHead = this.pace.head.kind === "at";
     return this.unmined.size > 0 || hasHead || !this.nonces.isWhole || this.nonces.reserved > 0;
   }
@@ -383,7 +383,7 @@ export class OwnedLane {
   }
 
   /** A newer reading of the lane keeps its own. */
-  private unfollow(tx: Tracked): void {
+  private unfollow(tx: Tracked) {
     for (const hash of hashesOf(tx.attempts))
       if (this.index.hashes.get(hash)?.lane === this) this.index.hashes.delete(hash);
   }

@@ -155,17 +155,17 @@ export class Term {
     throw error instanceof StoreUnavailable && this.isLate ? this.over() : error;
   };
 
-  private get isLate(): boolean {
+  private get isLate() {
     return this.ending === "lost" || !this.ports.lease.mayAct();
   }
 
   /** A term that was put off has its work done later. One that was lost, or is past the deadline, has come too late. */
-  private tooLate(write: string): TermOver {
+  private tooLate(write: string) {
     if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, write, "deadline");
     return this.over();
   }
 
-  private over(): TermOver {
+  private over() {
     return new TermOver(this.ending ?? "lapsed");
   }
 }

@@ -181,7 +181,7 @@ export function rowOf(record: TrackedRecord): TransactionRow {
 }
 
 /** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */
-function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null): boolean {
+function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null) {
   const { state, subState, acceptedOrdinal, lastError } = record;
   const waits = state === "STUCK" || subState === "BROADCAST" || subState === "STALE";
   return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;

@@ -18,7 +18,7 @@ export interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
 
 export function followPolicies({ store, telemetry, signer, policies: own = null }: FollowPorts): void {
   const alerts = new StandingAlerts(telemetry);
-  const judge = (code: AlertCode, message: string | null): void =>
+  const judge = (code: AlertCode, message: string | null) =>
     alerts.judge({ code, message: message ?? "the node works by the policy document in force" }, message !== null);
   store.knownPolicy.onChange((policy) => {
     signer.adoptPolicies?.(policy.policies?.signers ?? new Map());
@@ -34,7 +34,7 @@ function unreadable({ version, policies }: PolicyInForce): string | null {
 }
 
 /** Before the first document there is nothing to differ from: this node's own seeds it. */
-function differing({ version, policies }: PolicyInForce, own: Policies | null): string | null {
+function differing({ version, policies }: PolicyInForce, own: Policies | null) {
   if (version === 0 || own === null || policies?.hash === own.hash) return null;
   return `the policies of this node's file or configuration are not used: version ${version} of the document in the database is in force, and says something else`;
 }

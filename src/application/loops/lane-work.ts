@@ -9,8 +9,8 @@ import { tendLane } from "./tend.ts";
 
 /** Gives a resumed lane its activities, all at rest. */
 export function beginWork(ports: LanePorts, context: ChainContext, lane: OwnedLane): void {
-  const failed = (error: unknown): void => lane.term.readAgain(String(error));
-  const working = (work: () => Working): Activity => new Activity(() => lane.term.work(work), failed);
+  const failed = (error: unknown) => lane.term.readAgain(String(error));
+  const working = (work: () => Working) => new Activity(() => lane.term.work(work), failed);
   lane.activities = {
     signing: working(() => sign(ports, context, lane)),
     broadcasting: working(() => broadcast(ports, context, lane)),

@@ -42,7 +42,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     onHistoryChanged: (error) => lease.historyChanged(error),
     onGivenUp: (fence, write) => lanes.giveUp(fence, write),
   });
-  const intakeWritten = (): void => {
+  const intakeWritten = () => {
     events.onIntake();
     wakeUps.tell("intake");
   };

@@ -64,25 +64,25 @@ export class NodeWatch {
     }
   }
 
-  private count(event: TelemetryEvent): void {
+  private count(event: TelemetryEvent) {
     if (event.type === "lease.fenced") this.fenced.add(this.clock.monotonicMs());
     if (event.type !== "submit.answered") return;
     this.sent.add(this.clock.monotonicMs());
     if (!event.first) this.repeated.add(this.clock.monotonicMs());
   }
 
-  private lookAtFenced(count: number): void {
+  private lookAtFenced(count: number) {
     const message = `${count} writes of this node came too late for their term in five minutes`;
     this.standing.judge({ code: "FENCED_SURGE", message }, count >= FENCED_SURGE, count < FENCED_SURGE / 2);
   }
 
-  private lookAtRepeats(repeats: number, sends: number): void {
+  private lookAtRepeats(repeats: number, sends: number) {
     const message = `${repeats} of ${sends} submissions in five minutes were repeats`;
     const isSurge = repeats >= RESUBMIT_SURGE && repeats >= RESUBMIT_SHARE * sends;
     this.standing.judge({ code: "RESUBMIT_SURGE", message }, isSurge, repeats < RESUBMIT_SURGE / 2);
   }
 
-  private lookAtBacklog(): void {
+  private lookAtBacklog() {
     const { grown, stopped } = this.backlog;
     const isGrown = grown !== null && grown.to >= BACKLOG_OF_NOTE;
     const message = isGrown
@@ -91,7 +91,7 @@ export class NodeWatch {
     this.standing.judge({ code: "RECEIPT_BACKLOG_GROWING", message }, isGrown, stopped);
   }
 
-  private lookAtBlocks(context: ChainContext, owned: readonly OwnedLane[]): void {
+  private lookAtBlocks(context: ChainContext, owned: readonly OwnedLane[]) {
     const { chainId } = context.chain;
     const isStalled = context.isStalled(owned);
     const message = isStalled
@@ -100,7 +100,7 @@ export class NodeWatch {
     this.standing.judge({ code: "CHAIN_STALLED", message, chainId }, isStalled);
   }
 
-  private lookAtChain({ chain: { chainId }, reachable }: ChainContext, nowMs: number): void {
+  private lookAtChain({ chain: { chainId }, reachable }: ChainContext, nowMs: number) {
     const sinceMs = this.downSinceMs.get(chainId) ?? nowMs;
     if (reachable) this.downSinceMs.delete(chainId);
     else this.downSinceMs.set(chainId, sinceMs);

@@ -86,7 +86,7 @@ export class FencepostNode {
     const { ports, work, chains, lanes, lease, cluster } = core;
     const { clock, telemetry } = ports;
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
-    const tolerant = (error: unknown): void => {
+    const tolerant = (error: unknown) => {
       if (error instanceof HistoryChanged) lease.historyChanged(error);
     };
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
@@ -211,7 +211,7 @@ export class FencepostNode {
   readonly create: Creates["create"] = (asked, inlet) => this.creates.create(asked, inlet);
 
   /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
-  private async beat(): Promise<void> {
+  private async beat() {
     const { ports, chains, lanes } = this.core;
     for (let count = 1; !this.stopping.signal.aborted; count++) {
       this.wakefulness.beat();
@@ -226,7 +226,7 @@ export class FencepostNode {
     }
   }
 
-  private beatSlowly(): void {
+  private beatSlowly() {
     const { chains, lanes, lease, nodeWatch } = this.core;
     this.balancing.kick();
     if (lease.mayAct()) this.watch.look(lanes.all());
@@ -234,13 +234,13 @@ export class FencepostNode {
     nodeWatch.look(chains, lanes, backlogOf(this.loops));
   }
 
-  private async takeIntake(): Promise<void> {
+  private async takeIntake() {
     const { ports, lanes, cluster, lease } = this.core;
     if (this.reception.draining || !lease.mayAct()) return;
     await takeWaiting({ ...ports, lanes, cluster, intakes: this.intakes });
   }
 
-  private async balance(): Promise<void> {
+  private async balance() {
     const { ports, lanes, cluster, lease } = this.core;
     this.reconciling.kick();
     if (this.reception.draining || !lease.mayAct()) return;
@@ -252,7 +252,7 @@ export class FencepostNode {
     this.housekeeping.look();
   }
 
-  private async leaveToOthers(deadlineMs: number): Promise<void> {
+  private async leaveToOthers(deadlineMs: number) {
     const { ports, lanes } = this.core;
     const { clock, wakeUps } = ports;
     // A request that another node still sends here must not bring back a lane that is on its way to it.
@@ -266,7 +266,7 @@ export class FencepostNode {
    * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over
    * lanes that another transaction has locked at that moment, and no hint says when they are unlocked.
    */
-  private async claim(): Promise<void> {
+  private async claim() {
     const { ports, settings, lanes, lease } = this.core;
     if (!lease.mayAct()) return;
     this.claimAgainAtMs = ports.clock.monotonicMs() + settings.lease.durationMs;
@@ -274,7 +274,7 @@ export class FencepostNode {
   }
 
   /** A hint from another node. A hint that is lost is made up for by the next look. */
-  private wake(wakeUp: WakeUp): void {
+  private wake(wakeUp: WakeUp) {
     const { feed, cluster, lease } = this.core;
     if (wakeUp === "completions") feed.grew();
     if (wakeUp === "intake") this.intakes.expectRows();
@@ -283,7 +283,7 @@ export class FencepostNode {
     if (wakeUp === "lanes") this.claiming.kick();
   }
 
-  private async stopWork(): Promise<void> {
+  private async stopWork() {
     const { cluster } = this.core;
     this.stopping.abort();
     this.kills.stop();

@@ -40,7 +40,7 @@ export class Reception {
   }
 
   /** There are other nodes, and creates are taken to them. */
-  private get isTakenElsewhere(): boolean {
+  private get isTakenElsewhere() {
     const { forwards, peers } = this.ports.cluster;
     return forwards && peers > 0;
   }

@@ -104,7 +104,7 @@ export class StuckWatch {
     ];
   }
 
-  private isAlerted({ lane }: OwnedLane): boolean {
+  private isAlerted({ lane }: OwnedLane) {
     const standing = this.ports.chains.get(lane.chainId)?.standing;
     return SYMPTOMS.some((code) => standing?.has({ code, lane }) === true);
   }
@@ -123,7 +123,7 @@ function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
 }
 
 /** Said when one more was reserved; what ends it (a use, a release, an expiry) is seen here. */
-function endPile({ settings, standing }: ChainContext, lane: OwnedLane): void {
+function endPile({ settings, standing }: ChainContext, lane: OwnedLane) {
   const { reserved } = lane.nonces;
   if (!lane.pace.pileSaid || reserved > settings.alertReserved) return;
   happened(lane, pileSeen, false);
@@ -133,6 +133,6 @@ function endPile({ settings, standing }: ChainContext, lane: OwnedLane): void {
   );
 }
 
-function seconds(ms: number): string {
+function seconds(ms: number) {
   return `${Math.round(ms / 1_000)} s`;
 }

@@ -51,11 +51,11 @@ export class Wakefulness {
     return Math.round(Math.max(lateMs >= NOTABLE_MS ? lateMs : 0, this.recent(nowMs)));
   }
 
-  private lateMs(nowMs: number): number {
+  private lateMs(nowMs: number) {
     return this.lastBeatMs === null ? 0 : nowMs - this.lastBeatMs - this.everyMs;
   }
 
-  private recent(nowMs: number): number {
+  private recent(nowMs: number) {
     return this.pause !== null && nowMs - this.pause.endedMs < RECENT_MS ? this.pause.ms : 0;
   }
 }

@@ -85,6 +85,6 @@ async function refuseLate(
   throw conflict(txId, `${DECIDED[made.event as keyof typeof DECIDED]}${by}`);
 }
 
-function isDecided({ event }: HistoryRecord): boolean {
+function isDecided({ event }: HistoryRecord) {
   return Object.hasOwn(DECIDED, event);
 }

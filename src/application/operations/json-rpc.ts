@@ -43,7 +43,7 @@ export function createJsonRpc(ports: JsonRpcPorts) {
   };
 }
 
-async function answered<T>(asking: Promise<T>): Promise<T> {
+async function answered<T>(asking: Promise<T>) {
   try {
     return await asking;
   } catch (error) {
@@ -67,6 +67,6 @@ async function signedAs(
 
 type SignedAttemptHash = NonNullable<AttemptRecord["txHash"]>;
 
-function hasBytes({ kind, foreign, nodeSigned }: AttemptRecord): boolean {
+function hasBytes({ kind, foreign, nodeSigned }: AttemptRecord) {
   return kind !== "external" && foreign !== true && nodeSigned !== true;
 }

@@ -23,7 +23,7 @@ export function killOperations(codec: Codec, kills: Pick<KillSwitch, "order" | "
 }
 
 /** Nobody who has to stop money should be sent back for want of a sentence; and not every proxy passes a body on with DELETE. */
-function readReason(request: unknown): string {
+function readReason(request: unknown) {
   if (request === undefined || request === null) return UNSAID;
   const fields = asObject(request, "");
   refuseUnknownKeys(fields, ["reason"], "");

@@ -47,7 +47,7 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
 };
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
-async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
+async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked) {
   const { action } = asked;
   const suspended = action === "suspend";
   // Stops at once whatever has not begun on the wire; a resume starts nothing before it is durable.
@@ -80,7 +80,7 @@ const LOOKS = 4;
  * the chain counts, mined or pending, and never below a nonce that may have left. The lane is read again afterwards:
  * what it believed about the chain belonged to the lie.
  */
-async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Promise<void> {
+async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.pace.distrust}`);
   }
@@ -95,13 +95,13 @@ async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Pr
 }
 
 /** Also where nothing can have been done: the signer shows which it was, and looking is never wrong. */
-function unsaid(cause: unknown): FencepostError {
+function unsaid(cause: unknown) {
   return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {
     cause,
   });
 }
 
-async function chainFloor(ports: LaneActionPorts, { lane }: OwnedLane): Promise<number> {
+async function chainFloor(ports: LaneActionPorts, { lane }: OwnedLane) {
   const context = ports.chains.get(lane.chainId) as ChainContext;
   const { counts, follower } = context;
   const atBlock = follower.head?.number ?? 0;

@@ -41,11 +41,11 @@ export function noticeOperations({ store }: NoticePorts) {
 }
 
 /** A key that is limited acknowledges what is about its own lanes; a node concerns everybody. */
-function refuseOthers(notice: Notice | null, limits: Limits): void {
+function refuseOthers(notice: Notice | null, limits: Limits) {
   if (notice === null || notice.lane === null || !isWithin(limits, notice.lane)) throw noNotice();
 }
 
-function noNotice(): FencepostError {
+function noNotice() {
   return new FencepostError("NOT_FOUND", "there is no such notice");
 }
 
@@ -63,7 +63,7 @@ function parse({ noticeId, request, actor, idempotencyKey }: NoticeOrder) {
   return { noticeId: id, by: actor, why: parseReason(fields.reason), times, order };
 }
 
-function refusalOf(verdict: AcknowledgeVerdict, { acknowledged, times }: Notice): FencepostError | null {
+function refusalOf(verdict: AcknowledgeVerdict, { acknowledged, times }: Notice) {
   switch (verdict) {
     case "reused":
       return new FencepostError(

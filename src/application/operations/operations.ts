@@ -19,8 +19,7 @@ import { type ActionPorts, act } from "./transaction-actions.ts";
 
 export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts & SignedPorts;
 
-const acting = <T>(work: Promise<T>): Promise<T> =>
-  orDatabaseSilent(work, "look at the transaction before repeating this");
+const acting = <T>(work: Promise<T>) => orDatabaseSilent(work, "look at the transaction before repeating this");
 
 export type OwnerCalls = ReturnType<typeof createOperations>;
 
@@ -31,8 +30,8 @@ export function createOperations(ports: OperationPorts, actions: Pick<OwnerActio
     { laneOf, travels, isDone, repeatable, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
-    const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
-    const hear = async (body: Body, owner: string | null): Promise<Asked> => laneOf(ports, body, owner);
+    const carryOut = async (lane: OwnedLane, asked: Asked) => orRefused(perform(ports, lane, asked));
+    const hear = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
     actions.register(action, async (lane, { body, owner }) => {
       const asked = await acting(hear(body as Body, owner));
       if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
@@ -48,8 +47,7 @@ export function createOperations(ports: OperationPorts, actions: Pick<OwnerActio
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);
     };
-    return (body: Body, owner: string | null = null, limits: Limits = ANYBODY): Promise<Answer> =>
-      acting(ask(body, owner, limits));
+    return (body: Body, owner: string | null = null, limits: Limits = ANYBODY) => acting(ask(body, owner, limits));
   };
   const orderTransaction = offer("act", act);
   const orderLane = offer("actOnLane", actOnLane);

@@ -26,7 +26,7 @@ export interface PolicyPorts extends Required<LimitPorts>, Pick<Ports, "telemetr
 export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
 
 export function createPolicyCalls(ports: PolicyPorts) {
-  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
+  const reading = <T>(work: Promise<T>) => orDatabaseSilent(work, null);
   return {
     /** What policies would say to this create now, and what it would be charged. Nothing is done. */
     checkPolicy: (request: CreateRequest, key?: string | null, limits?: Limits) =>

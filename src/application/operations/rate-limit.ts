@@ -28,7 +28,7 @@ export class RateLimit<Key> {
   }
 
   /** Keys stand in the order of their last use: those whose time is over stand in front. */
-  private forget(nowMs: number): void {
+  private forget(nowMs: number) {
     for (const [key, times] of this.taken) {
       if (nowMs - (times.at(-1) ?? 0) < this.rule.withinMs) return;
       this.taken.delete(key);

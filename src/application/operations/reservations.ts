@@ -140,7 +140,7 @@ async function reserveOn(
 }
 
 /** Several may have come in one commit: the number is not seen growing one by one. */
-function notePile({ settings, standing }: ChainContext, lane: OwnedLane): void {
+function notePile({ settings, standing }: ChainContext, lane: OwnedLane) {
   const { reserved } = lane.nonces;
   const isPiledUp = reserved > settings.alertReserved;
   happened(lane, pileSeen, isPiledUp);
@@ -149,7 +149,7 @@ function notePile({ settings, standing }: ChainContext, lane: OwnedLane): void {
   standing.raise({ severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
-function written<T>(lane: OwnedLane, write: Promise<T>): Promise<T> {
+function written<T>(lane: OwnedLane, write: Promise<T>) {
   return write.catch((error) => Promise.reject(storeFailure(lane, error)));
 }
 
@@ -216,7 +216,7 @@ const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
 };
 
 /** Where the chain knows it already. Otherwise whose it is comes out when it is mined. */
-async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation): Promise<void> {
+async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation) {
   const sent = await chain.transaction(txHash).catch(() => null);
   if (sent === null || (sent.from === lane.signer && sent.nonce === nonce)) return;
   const detail = `${txHash} is nonce ${sent.nonce} of ${sent.from}, reserved is nonce ${nonce} of ${lane.signer}`;

@@ -129,7 +129,7 @@ export class HookRunner {
     this.ports.telemetry.emit({ type: "stuck.resolution", lane, token, txId, nonce, ...outcome });
   }
 
-  private async decide(consultation: Consultation): Promise<Ruling> {
+  private async decide(consultation: Consultation) {
     const { lane, record } = consultation;
     try {
       const asked = Promise.resolve().then(() => this.ports.stuckHook?.decide(this.describe(consultation)));
@@ -174,7 +174,7 @@ export class HookRunner {
     }
   }
 
-  private isOldNews({ record, by }: Consultation, { verdict, reason }: Ruling): boolean {
+  private isOldNews({ record, by }: Consultation, { verdict, reason }: Ruling) {
     if (verdict.action !== "NOOP" || by !== undefined) return false;
     const news = `${verdict.afterwards ?? ""} ${reason}`;
     if (this.noops.get(record.txId) === news) return true;
@@ -184,7 +184,7 @@ export class HookRunner {
   }
 
   /** `manual` holds until a person has acted, also after the lane changed its owner. */
-  private async isLeftToPeople(txId: string): Promise<boolean> {
+  private async isLeftToPeople(txId: string) {
     const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);
     const last = decided.at(-1)?.decision;
     return last?.actor === "hook" && last.audit?.afterwards === "manual";
@@ -218,7 +218,7 @@ export class HookRunner {
     { lane }: OwnedLane,
     txId: string,
     what: { readonly severity: AlertSeverity; readonly code: AlertCode; readonly message: string },
-  ): void {
+  ) {
     this.ports.telemetry.emit({ type: "alert", lane, txId, ...what });
   }
 }
@@ -229,12 +229,12 @@ function unanswered(): never {
   throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
 }
 
-function nothingDecided(error: unknown): FencepostError {
+function nothingDecided(error: unknown) {
   return unavailable(`the hook decided nothing: ${messageOf(error)}`, error);
 }
 
 /** Asked too often, or mined while it was being decided: no alert is raised for that. */
-function isNoFailure(error: unknown): boolean {
+function isNoFailure(error: unknown) {
   if (!(error instanceof FencepostError)) return false;
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);
 }

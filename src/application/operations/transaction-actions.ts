@@ -79,16 +79,16 @@ export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView
   answer: (ports, { txId }) => transaction(ports, txId),
 };
 
-function isKnown(action: string): boolean {
+function isKnown(action: string) {
   return Object.hasOwn(ACTIONS, action) || action === "approve" || action === "reject";
 }
 
-function parseDecisionId(value: unknown): string {
+function parseDecisionId(value: unknown) {
   if (typeof value === "string" && UUID.test(value)) return value;
   throw invalid("decisionId", "must be a UUID");
 }
 
-async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
+async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   const { txId } = asked;
   let owned = lane;
   for (let looks = 1; looks <= MOST_LOOKS; looks++) {
@@ -112,7 +112,7 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
 }
 
 /** A refusal of what its own repeat, at the same time, has carried out is none. */
-async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
+async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   const { order } = asked.instruction.decision;
   try {
     const fate = await attempt(ports, lane, asked);
@@ -144,7 +144,7 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   return ACTIONS[action](ports, { lane, context, record, tx, instruction });
 }
 
-async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Asked): Promise<boolean> {
+async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Asked) {
   const { decisionId, decision: given } = instruction;
   if (given.order !== undefined && (await wasCarriedOut(ports, lane, given.order))) return true;
   const history = await ports.store.history(txId);
@@ -218,7 +218,7 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
 }
 
 /** A final transaction is not acted on; the refusal says what became of it. */
-function refuseSettled(record: TransactionRecord): void {
+function refuseSettled(record: TransactionRecord) {
   const { txId, state, subState, receipt, attempts } = record;
   if (!isSettled(state)) return;
   const status = subState === null ? state : `${state}/${subState}`;

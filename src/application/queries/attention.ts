@@ -93,7 +93,7 @@ export class AttentionDesk {
   }
 
   /** The worst first; what was explained a moment ago is not explained again. */
-  private async explainSome(troubles: readonly Trouble[]): Promise<void> {
+  private async explainSome(troubles: readonly Trouble[]) {
     const { clock } = this.ports;
     const [nowMs, asOf] = [clock.monotonicMs(), clock.now()];
     const ids = troubles.filter(isOfTransaction).map(({ txId }) => txId as string);
@@ -133,12 +133,12 @@ export class AttentionDesk {
   }
 }
 
-function isOn({ chainId }: Trouble, asked: number): boolean {
+function isOn({ chainId }: Trouble, asked: number) {
   return chainId === null || chainId === asked;
 }
 
 /** A row about no signer or chain in particular concerns everybody. */
-function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined): boolean {
+function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined) {
   if (limits === undefined) return true;
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);

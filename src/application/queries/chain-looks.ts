@@ -73,7 +73,7 @@ export class ChainLooks {
     }
   }
 
-  private async counted<T>(work: () => Promise<T>): Promise<T> {
+  private async counted<T>(work: () => Promise<T>) {
     this.underWay++;
     try {
       return await work();

@@ -135,7 +135,7 @@ async function firstAbove(
   { store }: LaneFactPorts,
   record: TransactionRecord,
   { nonce, below }: { readonly nonce: number; readonly below: number },
-): Promise<TransactionRecord | null> {
+) {
   for (let next = nonce + 1; next < below && next <= nonce + MOST_LOOKED_AT; next++) {
     const found = await store.transactionAt(record.lane, next);
     if (found !== null) return found;

@@ -45,7 +45,7 @@ export class Feed {
 
   private sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const wake = (): void => {
+      const wake = () => {
         cancel();
         this.sleepers.delete(wake);
         signal?.removeEventListener("abort", wake);
@@ -59,11 +59,11 @@ export class Feed {
 }
 
 /** Who embeds a node passed no schema: the database would refuse it in words that say that it is down. */
-function refuseNoPosition(after: number): void {
+function refuseNoPosition(after: number) {
   if (!Number.isSafeInteger(after) || after < 0) throw invalid("after", "must be a whole number from 0 on");
 }
 
-function refuseMisplaced(query: CompletionsQuery, position: FeedPosition): void {
+function refuseMisplaced(query: CompletionsQuery, position: FeedPosition) {
   if (query.epoch !== undefined && query.epoch !== position.epoch) {
     throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
       epoch: position.epoch,

@@ -65,7 +65,7 @@ function uuidsLike(text: string): Between | null {
   return { from: asUuid(digits.padEnd(UUID_DIGITS, "0")), to: asUuid(digits.padEnd(UUID_DIGITS, "f")) };
 }
 
-function asUuid(digits: string): string {
+function asUuid(digits: string) {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 

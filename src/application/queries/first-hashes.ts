@@ -45,19 +45,19 @@ export class FirstHashes {
     }
   }
 
-  private enter(txId: string, tell: Tell): void {
+  private enter(txId: string, tell: Tell) {
     const others = this.waiting.get(txId) ?? new Set();
     this.waiting.set(txId, others.add(tell));
     if (!this.looking) void this.look();
   }
 
-  private leave(txId: string, tell: Tell): void {
+  private leave(txId: string, tell: Tell) {
     const others = this.waiting.get(txId);
     others?.delete(tell);
     if (others?.size === 0) this.waiting.delete(txId);
   }
 
-  private async look(): Promise<void> {
+  private async look() {
     this.looking = true;
     while (this.waiting.size > 0) {
       await this.ports.clock.sleep(LOOK_EVERY_MS);

@@ -41,7 +41,7 @@ export class NodeReports {
     const nowMs = this.ports.clock.monotonicMs();
     if (nowMs < this.nextMs) return;
     this.nextMs = nowMs + EVERY_MS;
-    const report = async (): Promise<void> => {
+    const report = async () => {
       const found = await this.own();
       this.readBalances(found);
       this.write(found);
@@ -55,7 +55,7 @@ export class NodeReports {
     return [...own, ...reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings))];
   }
 
-  private write(findings: readonly Trouble[]): void {
+  private write(findings: readonly Trouble[]) {
     const instanceId = this.ports.instanceId();
     const text = JSON.stringify([instanceId, findings.map(({ asOf: _, ...lasting }) => lasting)]);
     // Nothing was reported under this name, and there is nothing to report.
@@ -85,7 +85,7 @@ export class NodeReports {
   }
 
   /** Advice depends on whether the signer can pay: its owner reads that while a transaction of it is in trouble. */
-  private readBalances(found: readonly Trouble[]): void {
+  private readBalances(found: readonly Trouble[]) {
     for (const { facts, txId, chainId, signer } of found) {
       const context = this.ports.chains.get(chainId ?? 0);
       if (facts === undefined || txId === null || signer === null || context?.reachable !== true) continue;

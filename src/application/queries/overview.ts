@@ -70,7 +70,7 @@ export class OverviewBoard {
     };
   }
 
-  private async oldest(limits: Limits): Promise<OldestPending | null> {
+  private async oldest(limits: Limits) {
     const found =
       limits.signers === null ? await this.oldestOfAll(limits) : await this.oldestOf([...limits.signers], limits);
     return found.reduce<OldestPending | null>(
@@ -139,7 +139,7 @@ function chainView(context: ChainContext): ChainView {
 }
 
 /** The value that this share of them does not exceed. */
-function share(values: readonly number[], part: number): number {
+function share(values: readonly number[], part: number) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }

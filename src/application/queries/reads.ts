@@ -33,7 +33,7 @@ export type ReadCalls = ReturnType<typeof createReads>;
 export function createReads(ports: ReadPorts) {
   const { store, feed } = ports;
   const looking = { ...ports, looks: new ChainLooks(ports) };
-  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
+  const reading = <T>(work: Promise<T>) => orDatabaseSilent(work, null);
   const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {
     transaction: (txId: string, include?: readonly Include[]) => reading(transaction(looking, txId, include)),

@@ -55,7 +55,7 @@ export class RecentAlerts {
 }
 
 /** Put at the end: the first of the map is the one that was raised least recently. */
-function renew<T>(kept: Map<string, T>, id: string, value: T): void {
+function renew<T>(kept: Map<string, T>, id: string, value: T) {
   kept.delete(id);
   kept.set(id, value);
   const [oldest] = kept.keys();

@@ -42,7 +42,7 @@ export class SharedLook<T> {
     }
   }
 
-  private untilNextMs(): number {
+  private untilNextMs() {
     if (this.last === null) return EVERY_MS;
     return Math.max(1, this.last.atMs + EVERY_MS - this.clock.monotonicMs());
   }

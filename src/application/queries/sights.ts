@@ -44,7 +44,7 @@ export function createSights(ports: SightPorts) {
   const explain = (txId: string) => explanationOf({ ...ports, remembered: true }, txId);
   const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
-  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
+  const reading = <T>(work: Promise<T>) => orDatabaseSilent(work, null);
   return {
     /** What needs a person, worst first. */
     attention: (query?: AttentionQuery, limits?: Limits): Promise<AttentionView> => reading(desk.view(query, limits)),

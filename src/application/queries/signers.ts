@@ -42,10 +42,10 @@ export async function signers(ports: SignerQueryPorts, query: SignersQuery): Pro
   const filter = defined({ chainId, owner, needsAttention: needs === "attention" ? true : undefined });
   const known = await ports.store.lanesAfter(after, limit + 1, filter);
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
-  const isBetween = (lane: Lane): boolean =>
+  const isBetween = (lane: Lane) =>
     (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
   // Nobody acts for a lane that was never used, and nothing can be wrong with it.
-  const isAsked = (lane: Lane): boolean =>
+  const isAsked = (lane: Lane) =>
     owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
   const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));
   const records = [...known, ...others.map(unused)];
@@ -102,7 +102,7 @@ function viewOf(ports: SignerQueryPorts, record: LaneRecord, { latest, pending, 
   };
 }
 
-function windowIn({ chains, clock }: SignerQueryPorts, [lane]: readonly OwnedLane[]): SignerView["window"] {
+function windowIn({ chains, clock }: SignerQueryPorts, [lane]: readonly OwnedLane[]) {
   const configured = lane && chains.get(lane.lane.chainId)?.settings.inFlightWindow;
   return lane === undefined || configured === undefined ? null : windowOf(lane, configured, clock.monotonicMs());
 }
@@ -130,13 +130,13 @@ async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address 
 }
 
 /** Not the order of locks: a signer's lanes stand together. */
-function compareKeys(a: Lane, b: Lane): number {
+function compareKeys(a: Lane, b: Lane) {
   if (a.signer === b.signer) return a.chainId - b.chainId;
   return a.signer < b.signer ? -1 : 1;
 }
 
 /** Opaque to callers, so that what a page is keyed by may change. */
-function sealCursor({ signer: address, chainId }: Lane): string {
+function sealCursor({ signer: address, chainId }: Lane) {
   return Buffer.from(`${address}:${chainId}`).toString("base64url");
 }
 

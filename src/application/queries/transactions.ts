@@ -68,7 +68,7 @@ export function notFound({ retention }: KeepsFor, detail: string): FencepostErro
   return new FencepostError("NOT_FOUND", `${detail}${kept}`);
 }
 
-async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool): Promise<TransactionRecord | null> {
+async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool) {
   const [found] = await store.findPooled([asked]);
   return found === undefined || isSpent(found) ? null : store.transaction(found.txId);
 }
@@ -131,11 +131,11 @@ function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord)
 }
 
 /** Opaque to callers, so that what a page is keyed by may change. */
-function sealCursor(txId: string): string {
+function sealCursor(txId: string) {
   return Buffer.from(txId.replaceAll("-", ""), "hex").toString("base64url");
 }
 
-function openCursor(cursor: string): string {
+function openCursor(cursor: string) {
   const hex = Buffer.from(cursor, "base64url").toString("hex");
   const txId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   if (!UUID.test(txId)) throw invalid("after", "is not a cursor of an earlier page");
