@@ -91,7 +91,7 @@ export class FencepostNode {
     };
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
     this.loops = [...chains.values()].map((context) => new ChainLoop(work, context));
-    const hook = new HookRunner({ ...work, stuckHook: ports.stuckHook ?? null });
+    const hook = new HookRunner(work);
     this.watch = new StuckWatch({ clock, telemetry, chains, hook });
     const instanceId = () => lease.instanceId;
     this.reports = new NodeReports({ ...work, instanceId });

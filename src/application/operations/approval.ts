@@ -7,19 +7,13 @@
  * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat of
  * the order is known by its id.
  */
-import type { HistoryRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction } from "../api.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { conflict } from "../detours/change-payload.ts";
-import type { FeedWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { Instruction } from "../requests/order.ts";
 import { holdIntent } from "./hold-transaction.ts";
-
-export interface ApprovalPorts extends FeedWriterPorts {
-  readonly store: Pick<QueryStore, "history">;
-  /** There is something in the intake table that a nonce is due to. */
-  readonly intakeDue: () => void;
-}
 
 type Decided = "approve" | "reject" | "callOff";
 
@@ -41,7 +35,7 @@ const DECIDED: Readonly<Record<Decided | "expire", string>> = {
  * wait for approval, and the order is not about that.
  */
 export async function settleApproval(
-  ports: ApprovalPorts,
+  ports: CallPorts,
   lane: OwnedLane,
   record: TransactionRecord,
   instruction: Instruction,
@@ -73,7 +67,7 @@ function callableOff({ approved, intakeId, heldSince }: TransactionRecord): { re
 
 /** Whoever comes second gets the result, where it is the one that was wanted. */
 async function refuseLate(
-  { store }: ApprovalPorts,
+  { store }: CallPorts,
   lane: OwnedLane,
   txId: string,
   action: "approve" | "reject",

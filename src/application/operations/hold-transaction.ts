@@ -7,15 +7,11 @@
  * the database says, and every owner keeps to that. Twice is the same as once.
  */
 import type { TransactionRecord } from "../../ports/query-store.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { noteTime } from "../lane/keep-time.ts";
-import { commitPlanned, type FeedWriterPorts, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued, type Tracked } from "../lane/owned-lane.ts";
 import type { Instruction } from "../requests/order.ts";
-
-export interface HoldPorts extends FeedWriterPorts {
-  /** There is something in the intake table that a nonce is due to. */
-  readonly intakeDue: () => void;
-}
 
 interface Task {
   readonly lane: OwnedLane;
@@ -26,7 +22,7 @@ interface Task {
 }
 
 /** The transaction has a nonce. */
-export async function holdTransaction(ports: HoldPorts, task: Task): Promise<"done"> {
+export async function holdTransaction(ports: CallPorts, task: Task): Promise<"done"> {
   const { lane, record, tx } = task;
   const isHeld = tx === null ? record.heldSince !== undefined : tx.held;
   if (isHeld === (task.instruction.action === "suspend")) return "done";
@@ -34,7 +30,7 @@ export async function holdTransaction(ports: HoldPorts, task: Task): Promise<"do
 }
 
 async function holdTracked(
-  ports: HoldPorts,
+  ports: CallPorts,
   lane: OwnedLane,
   tx: Tracked,
   { action, reason, decision }: Instruction,
@@ -50,7 +46,7 @@ async function holdTracked(
 }
 
 /** Nothing is signed before it is durable, and then the lane is read again: a page of it may be on its way here. */
-async function holdQueued(ports: HoldPorts, { lane, record, instruction }: Task): Promise<"done"> {
+async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task): Promise<"done"> {
   const { action, reason, decision } = instruction;
   const event = action === "suspend" ? "hold" : "unhold";
   lane.count("amending", 1);
@@ -67,7 +63,7 @@ async function holdQueued(ports: HoldPorts, { lane, record, instruction }: Task)
 
 /** It has none yet, and gets none before it is let go. */
 export async function holdIntent(
-  ports: HoldPorts,
+  ports: CallPorts,
   lane: OwnedLane,
   record: TransactionRecord,
   { action, reason, decision }: Instruction,

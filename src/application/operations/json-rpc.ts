@@ -2,16 +2,13 @@
 import { unavailable } from "../../domain/errors.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { AttemptRecord, QueryStore } from "../../ports/query-store.ts";
+import type { AttemptRecord } from "../../ports/query-store.ts";
 import type { SignedView, Waiting } from "../api.ts";
-import { askedFor, type ChainContext } from "../chain/chain-context.ts";
+import { askedFor } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
 
-export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
-  readonly store: Pick<QueryStore, "firstHashes" | "transactions"> & Pick<LaneStore, "loadRawTransactions">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
+export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entropy" | "store" | "chains"> {
   /** No order to stop concerns this signer, and this node would know of one: a peer or the database reaches it. */
   readonly isFree: (signer: Address) => boolean;
 }
@@ -52,11 +49,7 @@ async function answered<T>(asking: Promise<T>) {
 }
 
 /** Also of an attempt that another has replaced: who waits for its hash learns its nonce, and finds the other by that. */
-async function signedAs(
-  { store, codec }: JsonRpcPorts,
-  chainId: number,
-  txHash: SignedAttemptHash,
-): Promise<SignedView | null> {
+async function signedAs({ store, codec }: JsonRpcPorts, chainId: number, txHash: Hash): Promise<SignedView | null> {
   const [found] = await store.transactions({ chainId, txHash, order: "newest", limit: 1 });
   const attempt = found?.attempts.find((each) => each.txHash === txHash);
   if (found === undefined || attempt === undefined || !hasBytes(attempt)) return null;
@@ -64,8 +57,6 @@ async function signedAs(
   if (bytes === undefined) return null;
   return { lane: found.lane, transaction: await codec.transactionObject(bytes) };
 }
-
-type SignedAttemptHash = NonNullable<AttemptRecord["txHash"]>;
 
 function hasBytes({ kind, foreign, nodeSigned }: AttemptRecord) {
   return kind !== "external" && foreign !== true && nodeSigned !== true;

@@ -4,19 +4,17 @@ import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneDecision } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { LaneOrder, SignerView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
+import { signer as readSigner } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
 import type { Operation } from "./operation.ts";
-import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
-
-export type LaneActionPorts = SignerQueryPorts & OrderKeyPorts & Pick<Ports, "clock" | "telemetry">;
+import { wasCarriedOut } from "./order-keys.ts";
 
 /** An order about a lane. */
 interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
@@ -25,7 +23,7 @@ interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstructio
 
 const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as const;
 
-export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
+export const actOnLane: Operation<CallPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
   laneOf(ports, order) {
     if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
     const { chainId, ...instruction } = parseLaneOrder(order);
@@ -47,7 +45,7 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
 };
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
-async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked) {
+async function setSuspended(ports: CallPorts, lane: OwnedLane, asked: Asked) {
   const { action } = asked;
   const suspended = action === "suspend";
   // Stops at once whatever has not begun on the wire; a resume starts nothing before it is durable.
@@ -80,7 +78,7 @@ const LOOKS = 4;
  * the chain counts, mined or pending, and never below a nonce that may have left. The lane is read again afterwards:
  * what it believed about the chain belonged to the lie.
  */
-async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked) {
+async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.pace.distrust}`);
   }
@@ -101,7 +99,7 @@ function unsaid(cause: unknown) {
   });
 }
 
-async function chainFloor(ports: LaneActionPorts, { lane }: OwnedLane) {
+async function chainFloor(ports: CallPorts, { lane }: OwnedLane) {
   const context = ports.chains.get(lane.chainId) as ChainContext;
   const { counts, follower } = context;
   const atBlock = follower.head?.number ?? 0;

@@ -8,21 +8,17 @@
 import type { AcknowledgeVerdict, Notice } from "../../domain/cluster/notices.ts";
 import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
-import type { NoticeStore } from "../../ports/notice-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { NoticeOrder } from "../api.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseReason } from "../requests/order.ts";
 import { parseOrderKey } from "../requests/order-key.ts";
 
-export interface NoticePorts {
-  readonly store: Pick<NoticeStore, "notice" | "markAcknowledged">;
-}
-
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export type NoticeCalls = ReturnType<typeof noticeOperations>;
 
-export function noticeOperations({ store }: NoticePorts) {
+export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
     /** Says who looked into a notice, and why it needs nobody any more. CONFLICT if somebody else did, or it happened again since. */
     async acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice> {

@@ -11,13 +11,13 @@ import type { LaneOrder, SignedRequest, SignerView, TransactionOrder, Transactio
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
+import { actOnLane } from "./lane-actions.ts";
 import type { Offer, Operation } from "./operation.ts";
 import { type ReservationPorts, reservationCalls } from "./reservations.ts";
-import { orUnserved, type SignedPorts, submitSigned } from "./signed-transactions.ts";
+import { orUnserved, submitSigned } from "./signed-transactions.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
-export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts & SignedPorts;
+export type OperationPorts = ActionPorts & ReservationPorts;
 
 const acting = <T>(work: Promise<T>) => orDatabaseSilent(work, "look at the transaction before repeating this");
 

@@ -8,15 +8,11 @@
 import { FencepostError } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { OrderKey } from "../../ports/lane-store.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
-
-export interface OrderKeyPorts {
-  readonly store: Pick<QueryStore, "carriedOut">;
-}
+import type { Ports } from "../../ports/ports.ts";
 
 /** True: this very order was carried out. Throws where another one was, under the same key. */
 export async function wasCarriedOut(
-  { store }: OrderKeyPorts,
+  { store }: Pick<Ports, "store">,
   lane: Lane,
   order: OrderKey | undefined,
 ): Promise<boolean> {

@@ -5,23 +5,16 @@ import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import { parsePolicies } from "../../domain/policy/parse.ts";
 import { type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
 import { type Use, within } from "../../domain/policy/use.ts";
-import type { PolicyChange, PolicyChanged, PolicyStore } from "../../ports/policy-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
+import type { PolicyChange, PolicyChanged } from "../../ports/policy-store.ts";
 import type { CreateRequest, PoliciesView, PolicyUsageView, PolicyVerdict, UsedView } from "../api.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import { foreseenBy } from "../lane/limits.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { type NormalisePorts, normalise, parseSigner } from "../requests/normalise.ts";
 import { parseReason } from "../requests/order.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 
-export interface PolicyPorts extends Required<LimitPorts>, Pick<Ports, "telemetry"> {
-  readonly store: Pick<QueryStore, "allPolicyUse"> & PolicyStore;
-  readonly nodeId: string;
-  readonly intents: NormalisePorts;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
+export type PolicyPorts = CallPorts & Required<Pick<CallPorts, "limits">> & { readonly intents: NormalisePorts };
 
 export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
 
@@ -68,10 +61,7 @@ function parseApply(request: unknown) {
   return { policies, reason: parseReason(reason), expectedVersion: isVersion ? expectedVersion : null };
 }
 
-type ChangePorts = Pick<Ports, "telemetry"> & {
-  readonly store: Pick<PolicyStore, "changePolicy">;
-  readonly nodeId: string;
-};
+type ChangePorts = Pick<CallPorts, "telemetry" | "store" | "nodeId">;
 
 /** A change of what may be spent is kept with who made it and why, and said aloud by the node that was asked. */
 async function change(
@@ -88,9 +78,7 @@ async function change(
 }
 
 /** A node's own file, or configuration, seeds a database that has no document yet. Of several nodes the first does. */
-export async function seedPolicies(
-  ports: ChangePorts & { readonly store: PolicyStore; readonly policies?: Policies | null },
-): Promise<void> {
+export async function seedPolicies(ports: ChangePorts & { readonly policies?: Policies | null }): Promise<void> {
   const { store, nodeId, policies: own = null } = ports;
   const { version } = await store.readPolicy();
   if (version > 0 || own === null) return;

@@ -16,14 +16,12 @@ import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import type { Reservation } from "../../domain/transaction/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction/transaction.ts";
 import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, Reserved, ReserveRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { type Binding, bind } from "../detours/bind.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
-import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
@@ -34,10 +32,8 @@ import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Offer, Operation, OwnerPorts } from "./operation.ts";
 
-export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {
-  readonly store: Pick<QueryStore, "reservation">;
+export interface ReservationPorts extends CallPorts, OwnerPorts {
   readonly intents: NormalisePorts;
-  readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
 export function reservationCalls(

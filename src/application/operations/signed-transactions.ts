@@ -6,7 +6,6 @@
 import { FencepostError, otherNonce, unavailable } from "../../domain/errors.ts";
 import { isAnothers } from "../../domain/keys/principal.ts";
 import type { Lane } from "../../domain/lane.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
 import type { Created, SignedRequest, SubmittedSigned } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
@@ -18,17 +17,13 @@ import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Operation } from "./operation.ts";
 import { bindOn, payloadOf, type ReservationPorts, submissionOf } from "./reservations.ts";
 
-export interface SignedPorts extends ReservationPorts {
-  readonly store: ReservationPorts["store"] & Pick<QueryStore, "transactionAt" | "lanes">;
-}
-
 interface Signed {
   readonly lane: Lane;
   readonly owner: string | null;
   readonly handedIn: HandedIn;
 }
 
-export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created, SubmittedSigned> = {
+export const submitSigned: Operation<ReservationPorts, SignedRequest, Signed, Created, SubmittedSigned> = {
   async laneOf({ codec, intents }, request, owner) {
     const body = asObject(request, "");
     refuseUnknownKeys(body, ["chainId", "rawTransaction"], "");
@@ -66,7 +61,7 @@ export const submitSigned: Operation<SignedPorts, SignedRequest, Signed, Created
  * No live node holds the key: the signer is a stranger, unless it has a lane. A transaction of a managed signer that was taken
  * for a stranger's would be sent past its lane.
  */
-export async function orUnserved<T>(ports: SignedPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
+export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -79,7 +74,7 @@ export async function orUnserved<T>(ports: SignedPorts, request: SignedRequest, 
 
 /** The same bytes again. */
 async function heldAt(
-  { store }: SignedPorts,
+  { store }: ReservationPorts,
   at: Lane,
   { txHash, unsigned }: HandedIn,
   asking: string | null,

@@ -4,9 +4,8 @@ import { messageOf } from "../../domain/text/thrown.ts";
 import type { Fees } from "../../domain/transaction/fees.ts";
 import type { AlertCode } from "../../domain/troubles/alerts.ts";
 import { within } from "../../ports/clock.ts";
-import type { Codec } from "../../ports/codec.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { AttemptRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { AttemptRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type {
   StuckAction,
   StuckAttempt,
@@ -16,8 +15,8 @@ import type {
 } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/resolve-stuck.ts";
-import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -26,12 +25,10 @@ import { parseMetadata } from "../requests/normalise.ts";
 import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
 import { RateLimit } from "./rate-limit.ts";
 
-export type HookPorts = LanePorts & {
-  /** Null: there is no hook, so nothing is signed in another's place without an operator. */
-  readonly stuckHook: StuckResolutionHook | null;
-  readonly store: Pick<QueryStore, "transaction" | "history">;
-  readonly codec: Codec;
-};
+interface HookPorts extends CallPorts {
+  /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
+  readonly stuckHook?: StuckResolutionHook;
+}
 
 export interface Consultation {
   readonly lane: OwnedLane;
@@ -76,7 +73,7 @@ export class HookRunner {
   }
 
   get isConfigured(): boolean {
-    return this.ports.stuckHook !== null;
+    return this.ports.stuckHook !== undefined;
   }
 
   /** By itself: within the limits, and never more than a word where it fails. */

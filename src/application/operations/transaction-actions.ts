@@ -6,29 +6,27 @@ import { isSettled } from "../../domain/transaction/transitions.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import { changeQueued, changeTracked, conflict, minedAs, refuseMined } from "../detours/change-payload.ts";
 import { orMovedOn, resolveStuck } from "../detours/resolve-stuck.ts";
 import { standsAlready } from "../detours/stands-already.ts";
 import { LeftInDoubt } from "../lane/between-owners.ts";
-import type { LanePorts } from "../lane/lane-ports.ts";
 import { commitPlanned, plan } from "../lane/lane-writer.ts";
 import { type OwnedLane, queued } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
-import { type TransactionQueryPorts, transaction } from "../queries/transactions.ts";
+import { transaction } from "../queries/transactions.ts";
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
-import { type ApprovalPorts, settleApproval } from "./approval.ts";
+import { settleApproval } from "./approval.ts";
 import { holdTransaction } from "./hold-transaction.ts";
 import type { Operation, OwnerPorts } from "./operation.ts";
-import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
+import { wasCarriedOut } from "./order-keys.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
-export type ActionPorts = LanePorts &
-  OwnerPorts &
-  ApprovalPorts &
-  OrderKeyPorts &
-  TransactionQueryPorts & { readonly hook: HookRunner };
+export interface ActionPorts extends CallPorts, OwnerPorts {
+  readonly hook: HookRunner;
+}
 
 /** One order on the node that may carry it out. */
 interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {

@@ -9,15 +9,12 @@ import { condensed, isOfTransaction, type Trouble } from "../../domain/troubles/
 import type { Explanation } from "../../domain/troubles/situation.ts";
 import { rowOf, SEVERITIES } from "../../domain/troubles/table.ts";
 import { behind } from "../../domain/troubles/words.ts";
-import type { KillStore } from "../../ports/kill-store.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
 import type { AttentionQuery, AttentionView } from "../sight-api.ts";
 import { SharedLook } from "./shared-look.ts";
 
 export interface AttentionPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "troubles"> & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
+  readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
   /** What this node knows, and others have reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
   /** From figures that were read before; asks the chain nothing. */

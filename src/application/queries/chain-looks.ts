@@ -6,15 +6,10 @@
 import { FencepostError } from "../../domain/errors.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import { within } from "../../ports/clock.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { OutcomeQuestion } from "../../ports/shown-outcome.ts";
 import type { ChainLook, LookKind } from "../api.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-
-export interface ChainLookPorts extends Pick<Ports, "clock"> {
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
+import type { CallPorts } from "../chain/work-ports.ts";
 
 const ANSWERED_WITHIN_MS = 5_000;
 const KEPT_FOR_MS = 5_000;
@@ -27,11 +22,11 @@ interface Kept {
 }
 
 export class ChainLooks {
-  private readonly ports: ChainLookPorts;
+  private readonly ports: Pick<CallPorts, "clock" | "chains">;
   private readonly kept = new Map<string, Kept>();
   private underWay = 0;
 
-  constructor(ports: ChainLookPorts) {
+  constructor(ports: Pick<CallPorts, "clock" | "chains">) {
     this.ports = ports;
   }
 

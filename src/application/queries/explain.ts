@@ -21,33 +21,22 @@ import type {
 } from "../../domain/troubles/situation.ts";
 import type { Block } from "../../ports/chain.ts";
 import type { Spending } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
-import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
+import { forbiddenBy } from "../lane/limits.ts";
+import { type ExplainPorts, heldBetween, laneFacts } from "./explained-lane.ts";
 import { NOTHING_REPORTED, reportedOf } from "./reported.ts";
 import { silent } from "./silent.ts";
-import { type KeepsFor, notFound } from "./transactions.ts";
-
-export interface ExplainPorts extends LaneFactPorts, KeepsFor, Pick<Ports, "clock"> {
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  /** The chain is not asked: its figures are those that were read last. */
-  readonly remembered?: boolean;
-}
-
-export interface ExplainOptions {
-  /** Whoever asks may not be told more of the transaction in its way than its nonce. */
-  readonly blockerByNonce?: boolean;
-}
+import { notFound } from "./transactions.ts";
 
 /** How far back "since block" looks. */
 const BLOCKS_BACK = 32;
 
+/** `blockerByNonce`: the caller may see only the nonce of the transaction that this one waits for. */
 export async function explanationOf(
   ports: ExplainPorts,
   txId: string,
-  { blockerByNonce = false }: ExplainOptions = {},
+  { blockerByNonce = false }: { readonly blockerByNonce?: boolean } = {},
 ): Promise<Explanation> {
   const record = await ports.store.transaction(txId);
   if (record === null) throw notFound(ports, `there is no transaction ${txId}`);
@@ -109,7 +98,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
 
 /** Which rules of policies are against more for what stands, and against a cancel. */
 async function forbiddenNext(
-  { limits }: LimitPorts,
+  { limits }: ExplainPorts,
   record: TransactionRecord,
 ): Promise<readonly [more: Forbidden | null, cancel: Forbidden | null]> {
   const { lane, txId, payload, attempts, receipt } = record;
@@ -121,8 +110,7 @@ async function forbiddenNext(
   const judge = (gas: bigint, value: bigint, about: Spending["about"]): Forbidden | null => {
     // A tenth more is the least that a node takes for a replacement.
     const gasCost = (gas * feeCap(attempt.fees) * 11n) / 10n;
-    const verdict = foreseenBy(limits, use, { to: null, data: "0x", value, gasCost, about });
-    return "forbidden" in verdict ? verdict.forbidden : null;
+    return forbiddenBy(limits, use, { to: null, data: "0x", value, gasCost, about });
   };
   const more = judge(attempt.gas, isEmpty ? 0n : payload.value, attempt.kind === "placeholder" ? attempt.kind : "cost");
   return [more, judge(GAS_OF_NOTHING, 0n, "cost")];

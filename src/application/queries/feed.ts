@@ -7,9 +7,7 @@ import type { Ports } from "../../ports/ports.ts";
 import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
 import type { CompletionsPage, CompletionsQuery } from "../api.ts";
 
-export interface FeedPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<QueryStore, "feed">;
-}
+type FeedPorts = Pick<Ports, "clock"> & { readonly store: Pick<QueryStore, "feed"> };
 
 const DEFAULT_LIMIT = 100;
 const LOOK_EVERY_MS = 250;

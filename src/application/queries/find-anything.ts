@@ -2,13 +2,9 @@
 import { invalid } from "../../domain/errors.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import { type Address, laneKey } from "../../domain/lane.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { Between, FoundReservation, FoundTransaction, SearchTerms, SightStore } from "../../ports/sight-store.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { Between, FoundReservation, FoundTransaction, SearchTerms } from "../../ports/sight-store.ts";
 import type { Found } from "../sight-api.ts";
-
-export interface SearchPorts {
-  readonly store: Pick<SightStore, "search"> & Pick<LeaseStore, "instances">;
-}
 
 const DEFAULT_LIMIT = 20;
 /** For a key that may see some of it. */
@@ -23,7 +19,7 @@ const SIGNER_AND_NONCE = /^(0x[0-9a-f]{2,40})[:/ ]+([0-9]{1,15})$/;
 const NONCE = /^#?([0-9]{1,15})$/;
 
 export async function findAnything(
-  { store }: SearchPorts,
+  { store }: Pick<Ports, "store">,
   { q, limit = DEFAULT_LIMIT }: { readonly q: string; readonly limit?: number },
   limits: Limits = { signers: null, chains: null },
 ): Promise<readonly Found[]> {
@@ -76,7 +72,7 @@ function beginning(text: string): Between {
   return { from: text, to: `${text}${LAST}` };
 }
 
-async function nodesLike(store: SearchPorts["store"], text: string): Promise<readonly Found[]> {
+async function nodesLike(store: Ports["store"], text: string): Promise<readonly Found[]> {
   const lower = text.toLowerCase();
   const alive = (await store.instances()).filter(({ dead }) => !dead);
   const like = alive.filter(({ nodeId, instanceId }) => nodeId.toLowerCase().startsWith(lower) || instanceId === lower);

@@ -4,14 +4,9 @@
  */
 import type { Hash } from "../../domain/lane.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
-import { type Clock, within } from "../../ports/clock.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
+import { within } from "../../ports/clock.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { Waiting } from "../api.ts";
-
-export interface FirstHashPorts {
-  readonly clock: Clock;
-  readonly store: Pick<QueryStore, "firstHashes">;
-}
 
 /** Signing takes a few milliseconds where nothing is in its way. */
 const LOOK_EVERY_MS = 20;
@@ -19,11 +14,11 @@ const LOOK_EVERY_MS = 20;
 type Tell = (hash: Hash | null) => void;
 
 export class FirstHashes {
-  private readonly ports: FirstHashPorts;
+  private readonly ports: Pick<Ports, "clock" | "store">;
   private readonly waiting = new Map<string, Set<Tell>>();
   private looking = false;
 
-  constructor(ports: FirstHashPorts) {
+  constructor(ports: Pick<Ports, "clock" | "store">) {
     this.ports = ports;
   }
 

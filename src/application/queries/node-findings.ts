@@ -16,15 +16,11 @@ import {
 import type { Trouble } from "../../domain/troubles/rows.ts";
 import { SYMPTOMS, type TroubleCode } from "../../domain/troubles/table.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { FactCode, Tracked } from "../lane/tracked.ts";
 
-export interface FindingPorts {
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-}
-
-export function nodeFindings({ chains, lanesOf }: FindingPorts): readonly Trouble[] {
+export function nodeFindings({ chains, lanesOf }: Pick<CallPorts, "chains" | "lanesOf">): readonly Trouble[] {
   return [...chains].flatMap(([chainId, context]) => {
     const lanes = lanesOf(chainId);
     const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(context, lane)]);

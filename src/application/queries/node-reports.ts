@@ -4,15 +4,12 @@
  * from it since when their troubles last.
  */
 import type { Trouble } from "../../domain/troubles/rows.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
-import { type FindingPorts, nodeFindings } from "./node-findings.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import { nodeFindings } from "./node-findings.ts";
 import type { RecentAlerts } from "./recent-alerts.ts";
 import { silent } from "./silent.ts";
 
-export interface NodeReportPorts extends FindingPorts, Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "report" | "reports" | "endedReports">;
-  readonly nodeId: string;
+interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" | "chains" | "lanesOf"> {
   readonly instanceId: () => string;
   /** Absent: nobody listens to alerts here. */
   readonly alerts?: Pick<RecentAlerts, "shown">;

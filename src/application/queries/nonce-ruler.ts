@@ -1,18 +1,9 @@
 /** A lane's nonces by what holds them, a stretch at a time. */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { spansOf } from "../../domain/nonces/nonce-spans.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
-import type { Signer } from "../../ports/signer.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import type { NonceRulerQuery, NonceRulerView } from "../sight-api.ts";
-
-export interface NonceRulerPorts extends Pick<Ports, "codec"> {
-  readonly store: Pick<SightStore, "nonces">;
-  readonly signer: Pick<Signer, "addresses">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
 
 /** Nonces at once. */
 const MOST = 2_000;
@@ -20,7 +11,7 @@ const MOST = 2_000;
 const BELOW = 100;
 
 export async function rulerOf(
-  ports: NonceRulerPorts,
+  ports: Pick<CallPorts, "codec" | "store" | "signer" | "chains">,
   name: string,
   query: NonceRulerQuery = {},
 ): Promise<NonceRulerView> {

@@ -5,17 +5,13 @@ import { tipTaken } from "../../domain/fees/repricing.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import type { State } from "../../domain/transaction/transitions.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
+import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import type { ChainView, HeldQuery, OldestPending, OverviewView } from "../sight-api.ts";
 import { SharedLook } from "./shared-look.ts";
 
-export interface OverviewPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "totals" | "pulse" | "oldestOpen"> & Pick<QueryStore, "transactions" | "lanes">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
+type OverviewPorts = Pick<CallPorts, "clock" | "store" | "chains">;
 
 type Figures = Omit<OverviewView, "revision">;
 

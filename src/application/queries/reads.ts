@@ -1,6 +1,5 @@
 import { orDatabaseSilent } from "../../domain/errors.ts";
-import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
+import type { InstanceRecord } from "../../ports/lease-store.ts";
 import type {
   CompletionsPage,
   CompletionsQuery,
@@ -11,21 +10,15 @@ import type {
   SignersQuery,
   SignerView,
 } from "../api.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { ChainLooks } from "./chain-looks.ts";
-import { type ExplainPorts, explanationOf } from "./explain.ts";
+import { explanationOf } from "./explain.ts";
+import type { ExplainPorts } from "./explained-lane.ts";
 import type { Feed } from "./feed.ts";
-import { type SignerQueryPorts, signer, signers } from "./signers.ts";
-import { type TransactionQueryPorts, transaction, transactionByRequest, transactions } from "./transactions.ts";
+import { signer, signers } from "./signers.ts";
+import { transaction, transactionByRequest, transactions } from "./transactions.ts";
 
-export interface ReadPorts
-  extends TransactionQueryPorts,
-    Pick<SignerQueryPorts, "signer">,
-    Pick<ExplainPorts, "clock" | "kills" | "lanesOf"> {
-  readonly store: TransactionQueryPorts["store"] &
-    Pick<LeaseStore, "instances" | "leases"> &
-    Pick<SightStore, "reports">;
-  readonly feed: Feed;
-}
+export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly feed: Feed };
 
 export type ReadCalls = ReturnType<typeof createReads>;
 

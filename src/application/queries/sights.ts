@@ -3,11 +3,8 @@
 import type { Notice } from "../../domain/cluster/notices.ts";
 import { orDatabaseSilent } from "../../domain/errors.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
-import type { KillStore } from "../../ports/kill-store.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { NoticeStore } from "../../ports/notice-store.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
-import type { ClusterPast, SightStore } from "../../ports/sight-store.ts";
+import type { ClusterPast } from "../../ports/sight-store.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import type {
   AttentionQuery,
@@ -19,20 +16,14 @@ import type {
   OverviewView,
 } from "../sight-api.ts";
 import { AttentionDesk } from "./attention.ts";
-import { type ExplainPorts, explanationOf } from "./explain.ts";
+import { explanationOf } from "./explain.ts";
+import type { ExplainPorts } from "./explained-lane.ts";
 import { findAnything } from "./find-anything.ts";
 import type { NodeReports } from "./node-reports.ts";
-import { type NonceRulerPorts, rulerOf } from "./nonce-ruler.ts";
+import { rulerOf } from "./nonce-ruler.ts";
 import { OverviewBoard } from "./overview.ts";
 
-export interface SightPorts extends Omit<ExplainPorts, "codec">, NonceRulerPorts {
-  readonly store: QueryStore &
-    SightStore &
-    Pick<NoticeStore, "notices"> &
-    Pick<KillStore, "kills"> &
-    Pick<LeaseStore, "instances">;
-  readonly reports: Pick<NodeReports, "all">;
-}
+export type SightPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly reports: Pick<NodeReports, "all"> };
 
 const DEFAULT_LIMIT = 100;
 

@@ -6,22 +6,13 @@ import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Address, Lane } from "../../domain/lane.ts";
 import { laneKey } from "../../domain/lane.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { LaneRecord, QueryStore } from "../../ports/query-store.ts";
-import type { Signer } from "../../ports/signer.ts";
+import type { LaneRecord } from "../../ports/query-store.ts";
 import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { windowOf } from "./lane-window.ts";
 import { silent } from "./silent.ts";
-
-export interface SignerQueryPorts extends Pick<Ports, "codec" | "clock"> {
-  readonly store: Pick<QueryStore, "lanes" | "lanesAfter" | "laneDecisions">;
-  readonly signer: Pick<Signer, "addresses">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-}
 
 /** What the chain says of an account; null: this node has not been told. */
 interface Account {
@@ -35,7 +26,7 @@ const MOST_DECISIONS = 20;
 const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
 
 /** Every configured signer on every chain, used or not, and every lane the database knows beside them. */
-export async function signers(ports: SignerQueryPorts, query: SignersQuery): Promise<SignersPage> {
+export async function signers(ports: CallPorts, query: SignersQuery): Promise<SignersPage> {
   const { limit = DEFAULT_PAGE } = query;
   const after = query.after === undefined ? null : openCursor(query.after);
   const { chainId, owner, needs } = query;
@@ -59,7 +50,7 @@ export async function signers(ports: SignerQueryPorts, query: SignersQuery): Pro
 }
 
 export async function signer(
-  ports: SignerQueryPorts,
+  ports: CallPorts,
   name: string,
   { fresh = false }: { readonly fresh?: boolean } = {},
 ): Promise<readonly SignerView[]> {
@@ -80,7 +71,7 @@ export async function signer(
 }
 
 /** Of every configured signer on every chain, those that are not known. */
-function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneRecord[]): readonly Lane[] {
+function unusedLanes({ chains, signer }: CallPorts, known: readonly LaneRecord[]): readonly Lane[] {
   const keys = new Set(known.map(({ lane }) => laneKey(lane)));
   const all = signer
     .addresses()
@@ -88,7 +79,7 @@ function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneR
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf(ports: SignerQueryPorts, record: LaneRecord, { latest, pending, balance }: Account): SignerView {
+function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance }: Account): SignerView {
   const { chainId, signer: address } = record.lane;
   const chainCounts = latest === null ? null : { latest, pending };
   const owned = ports.lanesOf(chainId).filter(({ lane }) => lane.signer === address);
@@ -102,7 +93,7 @@ function viewOf(ports: SignerQueryPorts, record: LaneRecord, { latest, pending, 
   };
 }
 
-function windowIn({ chains, clock }: SignerQueryPorts, [lane]: readonly OwnedLane[]) {
+function windowIn({ chains, clock }: CallPorts, [lane]: readonly OwnedLane[]) {
   const configured = lane && chains.get(lane.lane.chainId)?.settings.inFlightWindow;
   return lane === undefined || configured === undefined ? null : windowOf(lane, configured, clock.monotonicMs());
 }
@@ -113,13 +104,13 @@ export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address): Sign
   return pace?.kind === "away" ? { since: pace.since, reason: pace.reason } : null;
 }
 
-function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Account {
+function lastTold({ chains }: CallPorts, { chainId, signer: address }: Lane): Account {
   const context = chains.get(chainId);
   const counts = context?.counts.lastTold(address) ?? { latest: null, pending: null };
   return { ...counts, balance: context?.knownBalances.get(address) ?? null };
 }
 
-async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<Account> {
+async function askAnew({ chains }: CallPorts, { chainId, signer: address }: Lane): Promise<Account> {
   const context = chains.get(chainId);
   const [latest, pending, balance] = await Promise.all([
     silent(context?.counts.mined(address, { atMostMs: 0 })),

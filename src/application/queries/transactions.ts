@@ -4,24 +4,16 @@ import { FencepostError, invalid } from "../../domain/errors.ts";
 import { worstCost } from "../../domain/fees/ceilings.ts";
 import { isSpent } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
-import type { AskedOfPool, LaneStore } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { AskedOfPool } from "../../ports/lane-store.ts";
+import type { ListFilter, TransactionRecord } from "../../ports/query-store.ts";
 import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 import type { ChainLooks } from "./chain-looks.ts";
 
-export interface KeepsFor {
-  /** How long what is final is kept; absent: for ever. */
-  readonly retention?: { readonly ageMs: number };
-}
-
-export interface TransactionQueryPorts extends Pick<Ports, "codec">, KeepsFor {
-  readonly store: QueryStore & Pick<LaneStore, "findPooled">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
+export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
   /** Absent: the chain is asked for nobody. */
   readonly looks?: Pick<ChainLooks, "of">;
 }
@@ -60,7 +52,7 @@ export async function transactionByRequest(
 }
 
 /** Where there is a retention, it may have been here. */
-export function notFound({ retention }: KeepsFor, detail: string): FencepostError {
+export function notFound({ retention }: Pick<CallPorts, "retention">, detail: string): FencepostError {
   const kept =
     retention === undefined
       ? ""
