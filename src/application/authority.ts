@@ -4,7 +4,6 @@
  */
 
 import type { Kill } from "../domain/cluster/kills.ts";
-import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
 import {
   ANYBODY,
@@ -21,7 +20,7 @@ import {
 } from "../domain/keys/principal.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import type { Explanation } from "../domain/troubles/situation.ts";
-import type { Created, Include, RequestQuery, TransactionAction, TransactionView } from "./api.ts";
+import type { Created, Include, RequestQuery, TransactionAction } from "./api.ts";
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 import type { FencepostApi } from "./operations/calls.ts";
 
@@ -38,17 +37,16 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   checkPolicy: asked,
 
   // Under an id: what it may not see does not exist.
-  ...{ transaction: found, transactionByRequest: found, reservation: foundReservation },
+  ...{
+    transaction: found("transaction"),
+    transactionByRequest: found("transaction"),
+    reservation: found("reservation"),
+  },
   ...{ explain: explained, signedAs: foundSigned },
 
   // In lists: what it may not see is left out.
-  ...{
-    transactions: listed,
-    completions: listedFeed,
-    signers: listedSigners,
-    signer: listedLanes,
-    leases: listedLeases,
-  },
+  ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
+  ...{ signer: listedLanes, leases: listedLeases },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
   // The application leaves it out itself.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
@@ -152,22 +150,19 @@ function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"chec
   };
 }
 
-/** Of a transaction, by its id or by its request. */
-function found<By extends string | RequestQuery>(
-  call: (by: By, include?: readonly Include[]) => Promise<TransactionView>,
-  { principal, limited }: Key,
-): typeof call {
-  return async (by, include) => {
-    if (typeof by !== "string") refuseNamed(principal, by);
-    const what = typeof by === "string" ? `transaction ${by}` : `transaction with request id ${by.requestId}`;
-    // No chain is asked about what it may not see.
-    if (limited && include?.includes("logs") === true) shown(principal, await call(by), what);
-    return shown(principal, await call(by, include), what);
-  };
-}
-
-function foundReservation(call: Call<"reservation">, { principal }: Key): Call<"reservation"> {
-  return async (id) => shown(principal, await call(id), `reservation ${id}`);
+/** By its id, or by its request. */
+function found(kind: string) {
+  return <By extends string | RequestQuery, Found extends OnLane>(
+    call: (by: By, include?: readonly Include[]) => Promise<Found>,
+    { principal, limited }: Key,
+  ): typeof call =>
+    async (by, include) => {
+      if (typeof by !== "string") refuseNamed(principal, by);
+      const what = typeof by === "string" ? `${kind} ${by}` : `${kind} with request id ${by.requestId}`;
+      // The chain is not asked about a transaction that the key may not see.
+      if (limited && include?.includes("logs") === true) shown(principal, await call(by), what);
+      return shown(principal, await call(by, include), what);
+    };
 }
 
 function foundSigned(call: Call<"signedAs">, { principal }: Key): Call<"signedAs"> {
@@ -185,29 +180,21 @@ function explained(call: Call<"explain">, { principal, limited, api }: Key): Cal
   };
 }
 
-/** What it may not see leaves its page, which may be short, or empty, and has a next one all the same. */
-function listed(call: Call<"transactions">, { principal, limited }: Key): Call<"transactions"> {
-  const only = { ...onlyOne(principal.signers, "signer"), ...onlyOne(principal.chains, "chainId") };
-  return async (query) => {
-    refuseNamed(principal, query);
-    const page = await call({ ...only, ...query });
-    return limited ? { ...page, items: seen(principal, page.items) } : page;
-  };
-}
-
-/** Others' numbers keep their places: `next` goes past them. */
-function listedFeed(call: Call<"completions">, { principal, limited }: Key): Call<"completions"> {
-  return async (query) => {
-    const page = await call(query);
-    return limited ? { ...page, items: seen(principal, page.items), filtered: true } : page;
-  };
-}
-
-function listedSigners(call: Call<"signers">, { principal, limited }: Key): Call<"signers"> {
-  return async (query = {}) => {
-    refuseNamed(principal, defined({ chainId: query.chainId }));
-    const page = await call(query);
-    return limited ? { ...page, items: seen(principal, page.items) } : page;
+/**
+ * Items that the key may not see leave their page, which may be short, or empty, and has a next one all the same. In the feed
+ * the others' numbers keep their places: `next` goes past them.
+ */
+function listed({ narrows = false, ...mark }: { readonly narrows?: boolean; readonly filtered?: true } = {}) {
+  return <Query extends object | undefined, Page extends { readonly items: readonly OnLane[] }>(
+    call: (query: Query) => Promise<Page>,
+    { principal, limited }: Key,
+  ): typeof call => {
+    const only = narrows && { ...onlyOne(principal.signers, "signer"), ...onlyOne(principal.chains, "chainId") };
+    return async (query) => {
+      refuseNamed(principal, query ?? {});
+      const page = await call({ ...only, ...query } as Query);
+      return limited ? { ...page, items: seen(principal, page.items), ...mark } : page;
+    };
   };
 }
 
@@ -339,7 +326,7 @@ function refuseOthersUse(principal: Principal, key: string | null | undefined) {
     refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
 }
 
-function seen<T extends OnLane>(principal: Principal, items: readonly T[]): readonly T[] {
+function seen<T extends OnLane>(principal: Principal, items: readonly T[]) {
   return items.filter(({ lane }) => isWithin(principal, lane));
 }
 

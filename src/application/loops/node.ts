@@ -17,7 +17,7 @@ import { Activity } from "../lane/activity.ts";
 import { askAgain } from "../lane/ask-again.ts";
 import { kickInFlight, kickTenth } from "../lane/kick-due.ts";
 import { laneGauges } from "../lane/lane-gauges.ts";
-import type { FencepostApi } from "../operations/calls.ts";
+import { callsOf, type FencepostApi } from "../operations/calls.ts";
 import { seedPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { NodeReports } from "../queries/node-reports.ts";
@@ -26,7 +26,6 @@ import type { Creates } from "../stages/1-create/create.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { beginWork } from "./lane-work.ts";
-import { nodeApi } from "./node-api.ts";
 import { coreOf, type NodeCore } from "./node-core.ts";
 import type { NodeGauges, NodePorts } from "./node-ports.ts";
 import { openCreates } from "./open-creates.ts";
@@ -113,12 +112,10 @@ export class FencepostNode {
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { reports, wakefulness } = this;
     this.reception = new Reception({ lease, cluster, wakefulness, admission: createPorts.admission });
-    const operationPorts = { ...createPorts, hook };
     const isFree = (signer: Address) => lease.mayAct() && !cluster.kills.holds(signer);
-    this.api = tellingPauses(
-      nodeApi(core, { operationPorts, reports, reception: this.reception, isFree, creates }),
-      wakefulness,
-    );
+    const { kills, actions } = cluster;
+    const answering = { reports, hook, isFree, creates, reception: this.reception, kills, actions };
+    this.api = tellingPauses(callsOf({ ...core, ...createPorts, ...answering }), wakefulness);
   }
 
   /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */

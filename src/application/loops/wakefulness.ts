@@ -7,7 +7,7 @@ import { DatabaseSilent, type FencepostError } from "../../domain/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Created } from "../api.ts";
 import { LeaseLapsed } from "../lane/between-owners.ts";
-import type { FencepostApi } from "../operations/calls.ts";
+import { type FencepostApi, wrapped } from "../operations/calls.ts";
 
 /** Shorter ones happen on any busy machine, and end no lease. */
 const NOTABLE_MS = 250;
@@ -67,17 +67,13 @@ export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, 
     const pausedMs = wakefulness.pausedMs();
     return pausedMs === 0 ? fate : fate.afterPause(pausedMs);
   };
-  const told = (method: (...asked: never[]) => Promise<unknown>) => {
-    return async (...asked: never[]) => {
-      try {
-        return await method(...asked);
-      } catch (error) {
-        throw tell(error);
-      }
-    };
-  };
-  const methods = Object.entries(api).map(([name, method]) => [name, told(method)]);
-  const telling = Object.fromEntries(methods) as FencepostApi;
+  const telling = wrapped(api, (call) => async (...asked) => {
+    try {
+      return await call(...asked);
+    } catch (error) {
+      throw tell(error);
+    }
+  });
   const each = <Asked extends readonly unknown[]>(
     make: (...asked: Asked) => ReturnType<FencepostApi["createBatch"]>,
   ) => {

@@ -1,28 +1,58 @@
-import type { Readiness } from "../api.ts";
-import type { ReadCalls } from "../queries/reads.ts";
-import type { SightCalls } from "../queries/sights.ts";
-import type { CreateCalls } from "./create-calls.ts";
-import type { JsonRpcCalls } from "./json-rpc.ts";
-import type { KeyCalls } from "./keys.ts";
-import type { KillCalls } from "./kill.ts";
-import type { NoticeCalls } from "./notices.ts";
-import type { OwnerCalls } from "./operations.ts";
-import type { PolicyCalls } from "./policies.ts";
-
 /**
  * One typed record of what performs each call: HTTP, the library and the tests all use it. Each call is described where it
  * is performed. A call that fails for a reason a caller can act on throws a FencepostError.
  */
-export interface FencepostApi
-  extends CreateCalls,
-    JsonRpcCalls,
-    KeyCalls,
-    KillCalls,
-    NoticeCalls,
-    OwnerCalls,
-    PolicyCalls,
-    ReadCalls,
-    SightCalls {
-  /** Of one chain, or of any. UNKNOWN_CHAIN if the one asked for is not configured. */
-  readiness(chainId?: number): Promise<Readiness>;
+import { orDatabaseSilent } from "../../domain/errors.ts";
+import { readiness } from "../queries/readiness.ts";
+import { createReads, type ReadPorts } from "../queries/reads.ts";
+import { createSights, type SightPorts } from "../queries/sights.ts";
+import type { Creates } from "../stages/1-create/create.ts";
+import { createCalls } from "./create-calls.ts";
+import { createJsonRpc, type JsonRpcPorts } from "./json-rpc.ts";
+import { createKeyOperations } from "./keys.ts";
+import { type KillPorts, killOperations } from "./kill.ts";
+import { noticeOperations } from "./notices.ts";
+import { createOperations, type OperationPorts } from "./operations.ts";
+import { createPolicyCalls, type PolicyPorts } from "./policies.ts";
+
+export type FencepostApi = ReturnType<typeof callsOf>;
+
+interface Answering {
+  readonly creates: Creates;
+  readonly lease: { mayAct(): boolean };
+  readonly reception: { readonly draining: boolean };
+  readonly settlingIn: { readonly isOver: boolean };
+}
+
+type AllPorts = ReadPorts & SightPorts & KillPorts & OperationPorts & PolicyPorts & JsonRpcPorts & Answering;
+
+export function callsOf(ports: AllPorts) {
+  const { lease, reception, settlingIn, creates } = ports;
+  return {
+    ...wrapped({ ...createReads(ports), ...createSights(ports), ...createPolicyCalls(ports) }, reading),
+    ...killOperations(ports),
+    ...noticeOperations(ports),
+    ...createOperations(ports),
+    ...createKeyOperations(ports),
+    ...createJsonRpc(ports),
+    ...createCalls(creates),
+    /** Of one chain, or of any. UNKNOWN_CHAIN if the one asked for is not configured. */
+    readiness: (chainId?: number) => {
+      const state = { draining: reception.draining, settledIn: settlingIn.isOver };
+      return readiness({ ...ports, lease, chains: [...ports.chains.values()], ...state }, chainId);
+    },
+  };
+}
+
+type Call = (...given: never[]) => Promise<unknown>;
+
+/** The same calls, each in another one. */
+export function wrapped<Calls extends object>(calls: Calls, wrap: (call: Call) => Call): Calls {
+  const all = Object.entries(calls).map(([name, call]) => [name, wrap(call)]);
+  return Object.fromEntries(all) as Calls;
+}
+
+/** A read that failed has changed nothing: the caller is told only that the database does not answer. */
+function reading(call: Call): Call {
+  return (...given) => orDatabaseSilent(call(...given), null);
 }

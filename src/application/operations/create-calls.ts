@@ -4,8 +4,6 @@ import type { CreateLimits } from "../../domain/keys/principal.ts";
 import type { Created, CreateRequest, NamedCreate } from "../api.ts";
 import type { Creates } from "../stages/1-create/create.ts";
 
-export type CreateCalls = ReturnType<typeof createCalls>;
-
 export function createCalls(creates: Pick<Creates, "create">) {
   return {
     /**

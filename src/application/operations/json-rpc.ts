@@ -3,7 +3,7 @@ import { unavailable } from "../../domain/errors.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
 import type { AttemptRecord } from "../../ports/query-store.ts";
-import type { SignedView, Waiting } from "../api.ts";
+import type { Waiting } from "../api.ts";
 import { askedFor } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { FirstHashes } from "../queries/first-hashes.ts";
@@ -13,14 +13,11 @@ export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entro
   readonly isFree: (signer: Address) => boolean;
 }
 
-export type JsonRpcCalls = ReturnType<typeof createJsonRpc>;
-
 export function createJsonRpc(ports: JsonRpcPorts) {
   const firstHashes = new FirstHashes(ports);
   return {
     /** For `createNamed`. */
-    newIds: async (count: number): Promise<readonly string[]> =>
-      Array.from({ length: count }, () => ports.entropy.uuid()),
+    newIds: async (count: number) => Array.from({ length: count }, () => ports.entropy.uuid()),
     /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
     firstHash: (txId: string, within: Waiting): Promise<Hash | null> => firstHashes.of(txId, within),
     /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
@@ -49,7 +46,7 @@ async function answered<T>(asking: Promise<T>) {
 }
 
 /** Also of an attempt that another has replaced: who waits for its hash learns its nonce, and finds the other by that. */
-async function signedAs({ store, codec }: JsonRpcPorts, chainId: number, txHash: Hash): Promise<SignedView | null> {
+async function signedAs({ store, codec }: JsonRpcPorts, chainId: number, txHash: Hash) {
   const [found] = await store.transactions({ chainId, txHash, order: "newest", limit: 1 });
   const attempt = found?.attempts.find((each) => each.txHash === txHash);
   if (found === undefined || attempt === undefined || !hasBytes(attempt)) return null;

@@ -4,13 +4,13 @@ import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneDecision } from "../../ports/lane-store.ts";
-import type { LaneOrder, SignerView } from "../api.ts";
+import type { LaneOrder } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { signer as readSigner } from "../queries/signers.ts";
+import { signer as readSigner, type SignerView } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
 import type { Operation } from "./operation.ts";

@@ -16,8 +16,6 @@ import { parseOrderKey } from "../requests/order-key.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export type NoticeCalls = ReturnType<typeof noticeOperations>;
-
 export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
     /** Says who looked into a notice, and why it needs nobody any more. CONFLICT if somebody else did, or it happened again since. */

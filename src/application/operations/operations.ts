@@ -7,7 +7,7 @@
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { ANYBODY, type Limits, refuseOutside } from "../../domain/keys/principal.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
-import type { LaneOrder, SignedRequest, SignerView, TransactionOrder, TransactionView } from "../api.ts";
+import type { LaneOrder, SignedRequest, TransactionOrder } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -17,13 +17,13 @@ import { type ReservationPorts, reservationCalls } from "./reservations.ts";
 import { orUnserved, submitSigned } from "./signed-transactions.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
-export type OperationPorts = ActionPorts & ReservationPorts;
+export type OperationPorts = ActionPorts &
+  ReservationPorts & { readonly actions: Pick<OwnerActions, "register" | "forwardToOwner"> };
 
 const acting = <T>(work: Promise<T>) => orDatabaseSilent(work, "look at the transaction before repeating this");
 
-export type OwnerCalls = ReturnType<typeof createOperations>;
-
-export function createOperations(ports: OperationPorts, actions: Pick<OwnerActions, "register" | "forwardToOwner">) {
+export function createOperations(ports: OperationPorts) {
+  const { actions } = ports;
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */
   const offer: Offer<OperationPorts> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
@@ -57,10 +57,10 @@ export function createOperations(ports: OperationPorts, actions: Pick<OwnerActio
   const signed = offer("submitSigned", submitSigned);
   return {
     /** Carries out an operator's action; answers with the transaction as it is then. CONFLICT says what really happened. */
-    act: (order: TransactionOrder): Promise<TransactionView> =>
+    act: (order: TransactionOrder) =>
       (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
     /** The same for a lane as a whole. */
-    actOnLane: (order: LaneOrder, limits?: Limits): Promise<readonly SignerView[]> =>
+    actOnLane: (order: LaneOrder, limits?: Limits) =>
       (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
     ...reservationCalls(ports, offer, acting),
     /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */

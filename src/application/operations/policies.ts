@@ -1,12 +1,12 @@
 /** The policy document in force: read, changed, asked, and what is used of it. It is judged by where nonces are given. */
-import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/keys/principal.ts";
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import { parsePolicies } from "../../domain/policy/parse.ts";
-import { type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
-import { type Use, within } from "../../domain/policy/use.ts";
+import { type Forbidden, type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
+import { type Amounts, type Use, within } from "../../domain/policy/use.ts";
 import type { PolicyChange, PolicyChanged } from "../../ports/policy-store.ts";
-import type { CreateRequest, PoliciesView, PolicyUsageView, PolicyVerdict, UsedView } from "../api.ts";
+import type { CreateRequest } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { foreseenBy } from "../lane/limits.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
@@ -19,29 +19,29 @@ export type PolicyPorts = CallPorts & Required<Pick<CallPorts, "limits">> & { re
 export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
 
 export function createPolicyCalls(ports: PolicyPorts) {
-  const reading = <T>(work: Promise<T>) => orDatabaseSilent(work, null);
   return {
     /** What policies would say to this create now, and what it would be charged. Nothing is done. */
     checkPolicy: (request: CreateRequest, key?: string | null, limits?: Limits) =>
-      reading(check(ports, request, key ?? null, limits)),
+      check(ports, request, key ?? null, limits),
     /** The document in force on every node. */
-    policies: async (): Promise<PoliciesView> => viewOf(await reading(ports.store.readPolicy())),
+    policies: async () => viewOf(await ports.store.readPolicy()),
     /**
      * `{ policies, reason, expectedVersion? }`: another document for every node, obeyed by whatever gets a nonce or a further
      * payload once this is answered. CONFLICT if another version than the expected one is in force.
      */
-    applyPolicies: (request: unknown, actor: string) => reading(applied(ports, request, actor)),
+    applyPolicies: (request: unknown, actor: string) => applied(ports, request, actor),
     /** Use of the limits in the current hour and day: of all keys and signers, or of the one that is named. */
-    policyUsage: (query: UsageQuery = {}) => reading(usage(ports, query)),
+    policyUsage: (query: UsageQuery = {}) => usage(ports, query),
   };
 }
 
-function viewOf({ version, changedAt, changedBy, reason, policies }: PolicyInForce): PoliciesView {
+/** `hash` and `policies` are null if nothing is limited. */
+function viewOf({ version, changedAt, changedBy, reason, policies }: PolicyInForce) {
   const document = { hash: policies?.hash ?? null, policies: policies?.document ?? null };
   return { version, ...document, changedAt, changedBy, reason };
 }
 
-async function applied(ports: PolicyPorts, request: unknown, actor: string): Promise<PoliciesView> {
+async function applied(ports: PolicyPorts, request: unknown, actor: string) {
   const { policies: document, reason, expectedVersion } = parseApply(request);
   const parsed = parsePolicies(document, ports.intents.codec);
   if ("mistakes" in parsed) throw invalid("policies", parsed.mistakes.join("; "));
@@ -92,7 +92,7 @@ const check = async (
   request: CreateRequest,
   owner: string | null,
   caller?: Limits,
-): Promise<PolicyVerdict> => {
+): Promise<{ allowed: boolean; awaitsApproval?: boolean } & Amounts & Partial<Forbidden>> => {
   const intent = normalise(intents, request, { owner, ...(caller && { limits: caller }) });
   const { lane, payload } = intent;
   const context = chains.get(lane.chainId);
@@ -110,15 +110,16 @@ const check = async (
   return { allowed: true, ...costs, awaitsApproval: true, rule, detail };
 };
 
-interface UsageQuery {
+export interface UsageQuery {
   readonly key?: string;
   readonly signer?: string;
 }
 
-async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery): Promise<PolicyUsageView> {
+/** Of each limit, null: not limited. `since`: when the hour began. */
+async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery) {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
   const [{ at, signers, keys }] = await Promise.all([store.allPolicyUse(), store.readPolicy()]);
-  const of = (policies: ReadonlyMap<string, Policy> | undefined, name: string, use: Use): UsedView => {
+  const of = (policies: ReadonlyMap<string, Policy> | undefined, name: string, use: Use) => {
     const policy = policies === undefined ? null : policyFor(policies, name);
     const { hour, day, hourMs } = within(use, at);
     const most = (window: "perHour" | "perDay") => ({

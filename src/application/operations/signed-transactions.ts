@@ -5,8 +5,8 @@
  */
 import { FencepostError, otherNonce, unavailable } from "../../domain/errors.ts";
 import { isAnothers } from "../../domain/keys/principal.ts";
-import type { Lane } from "../../domain/lane.ts";
-import type { Created, SignedRequest, SubmittedSigned } from "../api.ts";
+import type { Hash, Lane } from "../../domain/lane.ts";
+import type { Created, SignedRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseChainId } from "../requests/normalise.ts";
@@ -23,7 +23,13 @@ interface Signed {
   readonly handedIn: HandedIn;
 }
 
-export const submitSigned: Operation<ReservationPorts, SignedRequest, Signed, Created, SubmittedSigned> = {
+export const submitSigned: Operation<
+  ReservationPorts,
+  SignedRequest,
+  Signed,
+  Created,
+  Created & { readonly txHash: Hash }
+> = {
   async laneOf({ codec, intents }, request, owner) {
     const body = asObject(request, "");
     refuseUnknownKeys(body, ["chainId", "rawTransaction"], "");

@@ -2,7 +2,7 @@
  * What needs a person, worst first: what the database knows, what this node knows, and what the others have reported. Rows of
  * transactions have the cause, the sentence and the actions of their explanation, drawn from what the loops last read.
  */
-import { isLimited, type Limits } from "../../domain/keys/principal.ts";
+import { ANYBODY, isLimited, type Limits } from "../../domain/keys/principal.ts";
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
 import { condensed, isOfTransaction, type Trouble } from "../../domain/troubles/rows.ts";
@@ -10,7 +10,7 @@ import type { Explanation } from "../../domain/troubles/situation.ts";
 import { rowOf, SEVERITIES } from "../../domain/troubles/table.ts";
 import { behind } from "../../domain/troubles/words.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { AttentionQuery, AttentionView } from "../sight-api.ts";
+import type { AttentionQuery, AttentionView } from "../api.ts";
 import { SharedLook } from "./shared-look.ts";
 
 export interface AttentionPorts extends Pick<Ports, "clock"> {
@@ -51,7 +51,7 @@ export class AttentionDesk {
     this.look = new SharedLook(ports.clock, () => this.draw());
   }
 
-  view(query: AttentionQuery = {}, limits?: Limits): Promise<AttentionView> {
+  view(query: AttentionQuery = {}, limits: Limits = ANYBODY): Promise<AttentionView> {
     const { limit = DEFAULT_LIMIT, chainId } = query;
     return this.look.held(query, ({ asOf, troubles, unread }) => {
       const seen = troubles.filter((each) => isSeen(each, limits) && (chainId === undefined || isOn(each, chainId)));
@@ -59,7 +59,7 @@ export class AttentionDesk {
       const past = newestFirst(seen.filter(({ over }) => over)).slice(0, limit);
       const items = lasting.slice(0, limit);
       // A limited key is not told how many rows others have.
-      const beyond = limits !== undefined && isLimited(limits) ? 0 : unread;
+      const beyond = isLimited(limits) ? 0 : unread;
       const more = lasting.length - items.length + beyond;
       return { revision: revisionOf([items.map(unchanging), more, past.map(pastOf)]), asOf, items, more, past };
     });
@@ -135,8 +135,7 @@ function isOn({ chainId }: Trouble, asked: number) {
 }
 
 /** A row about no signer or chain in particular concerns everybody. */
-function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined) {
-  if (limits === undefined) return true;
+function isSeen({ signer, chainId }: Trouble, limits: Limits) {
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
 }

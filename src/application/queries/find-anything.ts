@@ -4,7 +4,7 @@ import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts
 import { type Address, laneKey } from "../../domain/lane.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { Between, FoundReservation, FoundTransaction, SearchTerms } from "../../ports/sight-store.ts";
-import type { Found } from "../sight-api.ts";
+import type { Found } from "../api.ts";
 
 const DEFAULT_LIMIT = 20;
 /** For a key that may see some of it. */

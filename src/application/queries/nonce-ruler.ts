@@ -1,9 +1,9 @@
 /** A lane's nonces by what holds them, a stretch at a time. */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import { spansOf } from "../../domain/nonces/nonce-spans.ts";
+import type { NonceRulerQuery } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
-import type { NonceRulerQuery, NonceRulerView } from "../sight-api.ts";
 
 /** Nonces at once. */
 const MOST = 2_000;
@@ -14,7 +14,7 @@ export async function rulerOf(
   ports: Pick<CallPorts, "codec" | "store" | "signer" | "chains">,
   name: string,
   query: NonceRulerQuery = {},
-): Promise<NonceRulerView> {
+) {
   const { store, chains } = ports;
   const signer = parseSigner(ports.codec, name, "signer");
   const lane = { chainId: parseChainId([...chains.keys()], query.chainId), signer };
@@ -28,6 +28,7 @@ export async function rulerOf(
   const mined = chains.get(lane.chainId)?.counts.lastTold(signer).latest ?? null;
   // Nonces from the cursor on have not been given to anybody.
   const last = Math.min(to, (cursor ?? 0) - 1);
+  // `mined`: the chain's last count; `final`: every nonce below it is over.
   return { lane, from, to, cursor, mined, final, spans: spansOf(from, last, held) };
 }
 

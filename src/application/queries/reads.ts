@@ -1,15 +1,4 @@
-import { orDatabaseSilent } from "../../domain/errors.ts";
-import type { InstanceRecord } from "../../ports/lease-store.ts";
-import type {
-  CompletionsPage,
-  CompletionsQuery,
-  Include,
-  ListQuery,
-  RequestQuery,
-  SignersPage,
-  SignersQuery,
-  SignerView,
-} from "../api.ts";
+import type { CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { ChainLooks } from "./chain-looks.ts";
 import { explanationOf } from "./explain.ts";
@@ -20,31 +9,25 @@ import { transaction, transactionByRequest, transactions } from "./transactions.
 
 export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly feed: Feed };
 
-export type ReadCalls = ReturnType<typeof createReads>;
-
-/** Everything that is only read: any node answers it, whether or not it owns the lane. */
+/** Calls that only read: any node answers them, whether or not it owns the lane. */
 export function createReads(ports: ReadPorts) {
   const { store, feed } = ports;
   const looking = { ...ports, looks: new ChainLooks(ports) };
-  const reading = <T>(work: Promise<T>) => orDatabaseSilent(work, null);
-  const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
   return {
-    transaction: (txId: string, include?: readonly Include[]) => reading(transaction(looking, txId, include)),
+    transaction: (txId: string, include?: readonly Include[]) => transaction(looking, txId, include),
     transactionByRequest: (query: RequestQuery, include?: readonly Include[]) =>
-      reading(transactionByRequest(looking, query, include)),
-    transactions: (query: ListQuery) => reading(transactions(looking, query)),
+      transactionByRequest(looking, query, include),
+    transactions: (query: ListQuery) => transactions(looking, query),
     /** Why it is not final yet, and what would help. `blockerByNonce`: of the transaction in its way, no more than the nonce. */
-    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) =>
-      reading(explanationOf(ports, txId, options)),
-    completions: (query: CompletionsQuery): Promise<CompletionsPage> => reading(feed.page(query)),
+    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(ports, txId, options),
+    completions: (query: CompletionsQuery) => feed.page(query),
     /** One page, by signer and chain. Of the chain it shows what this node's loops last received. */
-    signers: (query: SignersQuery = {}): Promise<SignersPage> => reading(signers(ports, query)),
+    signers: (query?: SignersQuery) => signers(ports, query),
     /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER if no node holds its key. */
-    signer: (name: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]> =>
-      reading(signer(ports, name, options)),
+    signer: (name: string, options?: { readonly fresh?: boolean }) => signer(ports, name, options),
     /** Live instances. */
-    nodes: (): Promise<readonly InstanceRecord[]> => reading(liveNodes()),
+    nodes: async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired),
     /** Every lane that was ever acquired, with its owner if it has one. */
-    leases: () => reading(store.leases()),
+    leases: () => store.leases(),
   };
 }

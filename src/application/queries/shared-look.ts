@@ -3,7 +3,7 @@
  * and once for all who do.
  */
 import type { Clock } from "../../ports/clock.ts";
-import type { HeldQuery } from "../sight-api.ts";
+import type { HeldQuery } from "../api.ts";
 
 const EVERY_MS = 1_000;
 

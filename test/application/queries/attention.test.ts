@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { AttentionView } from "../../../src/application/api.ts";
 import { AttentionDesk } from "../../../src/application/queries/attention.ts";
 import { RecentAlerts } from "../../../src/application/queries/recent-alerts.ts";
-import type { AttentionView } from "../../../src/application/sight-api.ts";
 import { ANYBODY, type Limits } from "../../../src/domain/keys/principal.ts";
 import type { AlertCode } from "../../../src/domain/troubles/alerts.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
