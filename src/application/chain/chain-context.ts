@@ -62,8 +62,7 @@ export class ChainContext {
   /** Wall-clock time at which this node first saw the head that it has; null: it has none. */
   headSince: Date | null = null;
   private blocks: BlockPace = NO_BLOCKS;
-  /** So many passes failed for a reason of our own. */
-  failedPasses = 0;
+  private failedPasses = 0;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly ports: Pick<Ports, "clock" | "telemetry">;
@@ -120,6 +119,20 @@ export class ChainContext {
     ]);
     const awaitedMs = sentAt.length === 0 ? null : clock.now().getTime() - Math.min(...sentAt);
     return this.reachable && isStalled(this.blocks, clock.monotonicMs(), awaitedMs);
+  }
+
+  /** A pass over the chain failed for a reason of our own: reported once until a pass is whole again. */
+  passFailed(message: string): void {
+    this.failedPasses++;
+    this.standing.raise({ severity: "ERROR", code: "PASS_FAILED", message, chainId: this.chain.chainId });
+  }
+
+  /** `work` says whether every lane could be judged; a lane that could not may be the reason of the failure before. */
+  async endingFailures(work: () => Promise<boolean>): Promise<void> {
+    const { chainId } = this.chain;
+    const before = this.failedPasses;
+    if ((await work()) && this.failedPasses === before)
+      this.standing.resolve({ code: "PASS_FAILED", chainId }, `a pass over chain ${chainId} was whole`);
   }
 
   /** A new head: what was asked of the one before is out of date. */

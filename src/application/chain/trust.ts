@@ -19,7 +19,6 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
-import { passFailed } from "./pass-failures.ts";
 
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";
 
@@ -86,7 +85,7 @@ async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly 
   if (failures.length === 0) return;
   const { chainId } = context.chain;
   const message = `whether chain ${chainId} is still the one that was known could not be judged for ${failures.length} of ${lanes.length} lanes: ${String(failures[0])}`;
-  passFailed(context, message);
+  context.passFailed(message);
 }
 
 /** Null: nothing shows that it is another chain than the one we know. */

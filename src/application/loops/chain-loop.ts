@@ -17,7 +17,6 @@ import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import { fewAtATime } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { HeadChange, Subscription } from "../chain/head-follower.ts";
-import { endingFailures, passFailed } from "../chain/pass-failures.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import type { WorkPorts } from "../chain/work-ports.ts";
 import { reconcile } from "../detours/reconcile.ts";
@@ -164,7 +163,7 @@ export class ChainLoop {
     const { context, ports } = this;
     if (context.follower.window.tip === null || this.stopping.signal.aborted) return;
     const all = ports.lanesOf(context.chain.chainId);
-    await endingFailures(context, () => this.passOverTrusted(all));
+    await context.endingFailures(() => this.passOverTrusted(all));
   }
 
   /** False: of some it is not known whether their chain is ours. */
@@ -268,8 +267,7 @@ export class ChainLoop {
 
   private reportFailure(error: unknown) {
     if (error instanceof ChainUnavailable) return;
-    const { chainId } = this.context.chain;
-    passFailed(this.context, `a pass over chain ${chainId} failed: ${String(error)}`);
+    this.context.passFailed(`a pass over chain ${this.context.chain.chainId} failed: ${String(error)}`);
   }
 }
 

@@ -1,10 +1,9 @@
 /** What a node is made of: the pieces of the application on its ports, each told of the others. Knows no adapter. */
-import type { Ports } from "../../ports/ports.ts";
 import { type ChainContext, contextsOf } from "../chain/chain-context.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { DatabaseClock } from "../database-clock.ts";
 import { Lanes } from "../lane/lanes.ts";
-import { Lease, type LeaseEvents } from "../lane/lease.ts";
+import { Lease } from "../lane/lease.ts";
 import { limitsOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { Feed } from "../queries/feed.ts";
@@ -46,19 +45,19 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     events.onIntake();
     wakeUps.tell("intake");
   };
+  const leaseDurationMs = settings.lease.durationMs;
   const cluster = new Cluster({
     ...ports,
     ...settings,
     selfUrl: settings.url,
     lease: () => lease,
     lanes: () => lanes,
-    chains,
-    leaseDurationMs: settings.lease.durationMs,
+    ...{ chains, leaseDurationMs },
     onChange: () => void events.onFree(),
     onUnreachable: () => lease.suspect(),
     onEnqueued: intakeWritten,
   });
-  const leaseEvents = (): LeaseEvents => ({
+  const lease: Lease = new Lease({ ...ports, serving: () => cluster.serving() }, settings, {
     onInstances: (instances) => cluster.learn(instances),
     onLost: () => {
       lanes.dropAll("the instance is over", "lost");
@@ -71,46 +70,23 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     },
     onAcquainted: () => void events.onFree().then(() => settlingIn.end()),
   });
-  const lease: Lease = new Lease({ ...ports, serving: () => cluster.serving() }, settings, leaseEvents());
+  const { kills } = cluster;
   const onResumed = (lane: OwnedLane) => events.onResumed(lane, chains.get(lane.lane.chainId) as ChainContext);
-  const lanes: Lanes = new Lanes({
-    ...ports,
-    lease,
-    writer,
-    chains,
-    placement: cluster,
-    kills: cluster.kills,
-    onResumed,
-  });
-  const work = workOf(ports, settings, { cluster, chains, feed, lanes, onIntake: events.onIntake });
-  const state = { settings, chains, feed, settlingIn, nodeWatch };
-  return { ...state, ports, writer, cluster, lease, lanes, work, intakeWritten };
-}
-
-interface WorkParts extends Pick<CoreEvents, "onIntake"> {
-  readonly cluster: Cluster;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly feed: Feed;
-  readonly lanes: Lanes;
-}
-
-/** The one list of ports that everything which works on lanes is given. */
-function workOf<P extends Ports>(
-  ports: P,
-  { nodeId }: NodeSettings,
-  { cluster, chains, feed, lanes, onIntake }: WorkParts,
-) {
-  return {
+  const lanes: Lanes = new Lanes({ ...ports, lease, writer, chains, placement: cluster, kills, onResumed });
+  // The one list of ports for everything that works on lanes.
+  const work = {
     ...ports,
     signer: cluster.keys.signer,
-    limits: limitsOf(ports.store),
+    limits: limitsOf(store),
     chains,
-    nodeId,
+    nodeId: settings.nodeId,
     feedGrew: () => {
       feed.grew();
-      ports.wakeUps.tell("completions");
+      wakeUps.tell("completions");
     },
-    intakeDue: () => onIntake(),
+    intakeDue: () => events.onIntake(),
     lanesOf: (chainId: number) => lanes.onChain(chainId),
   };
+  const state = { settings, chains, feed, settlingIn, nodeWatch };
+  return { ...state, ports, writer, cluster, lease, lanes, work, intakeWritten };
 }

@@ -21,15 +21,3 @@ export interface NodePorts extends Ports {
   /** Of this node's file or configuration: they seed a database without any, and are compared with the document in force. */
   readonly policies?: Policies | null;
 }
-
-/** What only memory knows, for the gauges. */
-export interface NodeGauges {
-  readonly lanesHeld: number;
-  readonly writerQueueDepth: number;
-  readonly pendingDepth: number;
-  readonly noncesReserved: number;
-  readonly oldestPendingAgeSeconds: number;
-  readonly signersAway: number;
-  readonly receiptBacklog: number;
-  readonly killsInForce: number;
-}

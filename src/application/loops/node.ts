@@ -9,29 +9,32 @@ import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
-import { askedFor } from "../chain/chain-context.ts";
+import { askedFor, type ChainContext } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
+import { expireUnsent } from "../detours/expiry.ts";
 import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/recover.ts";
-import { Activity } from "../lane/activity.ts";
+import { Activity, type Working } from "../lane/activity.ts";
 import { askAgain } from "../lane/ask-again.ts";
 import { kickInFlight, kickTenth } from "../lane/kick-due.ts";
-import { laneGauges } from "../lane/lane-gauges.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 import { callsOf, type FencepostApi } from "../operations/calls.ts";
 import { seedPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { NodeReports } from "../queries/node-reports.ts";
 import type { NodeSettings } from "../settings.ts";
 import type { Creates } from "../stages/1-create/create.ts";
+import { sign } from "../stages/3-sign/sign.ts";
+import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
 import { Housekeeping } from "./housekeeping.ts";
-import { beginWork } from "./lane-work.ts";
 import { coreOf, type NodeCore } from "./node-core.ts";
-import type { NodeGauges, NodePorts } from "./node-ports.ts";
+import type { NodePorts } from "./node-ports.ts";
 import { openCreates } from "./open-creates.ts";
 import { DRAINING, Reception } from "./reception.ts";
 import { StuckWatch } from "./stuck-watch.ts";
 import { takeWaiting } from "./take-waiting.ts";
+import { tendLane } from "./tend.ts";
 import { tellingPauses, Wakefulness } from "./wakefulness.ts";
 
 const BEAT_MS = 100;
@@ -75,7 +78,7 @@ export class FencepostNode {
       onIntake: () => this.intakes.expectRows(),
       callersWait: () => this.reception.waiting > 0,
       onResumed: (lane, context) => {
-        beginWork(work, context, lane);
+        this.beginWork(context, lane);
         if (!lane.ledger.reconciled) this.reconciling.kick();
         this.loops.find((loop) => loop.context === context)?.kick();
         lane.signing?.kick();
@@ -94,12 +97,9 @@ export class FencepostNode {
     this.watch = new StuckWatch({ clock, telemetry, chains, hook });
     const instanceId = () => lease.instanceId;
     this.reports = new NodeReports({ ...work, instanceId });
-    const { createPorts, creates } = openCreates(work, {
-      ...core,
-      reception: {
-        turnedAway: () => this.reception.turnedAway(),
-        counted: (underWay) => this.reception.counted(underWay),
-      },
+    const { createPorts, creates } = openCreates(core, {
+      turnedAway: () => this.reception.turnedAway(),
+      counted: (underWay) => this.reception.counted(underWay),
     });
     this.creates = creates;
     const household = { lanes: () => lanes.all(), instanceId, signal: this.stopping.signal, onFailed: tolerant };
@@ -175,10 +175,19 @@ export class FencepostNode {
     this.core.ports.clock.after(INTAKE_HINT_MS, this.core.intakeWritten);
   }
 
-  gauges(): NodeGauges {
-    const { ports, lanes, writer } = this.core;
+  /** What only memory knows, for the metrics. */
+  gauges() {
+    const { ports, writer } = this.core;
+    const lanes = this.core.lanes.all();
+    const now = ports.clock.now();
+    const sumOf = (of: (lane: OwnedLane) => number) => lanes.reduce((sum, lane) => sum + of(lane), 0);
+    const ages = lanes.map((lane) => now.getTime() - (lane.oldestPendingAt() ?? now).getTime());
     return {
-      ...laneGauges(lanes.all(), ports.clock.now()),
+      lanesHeld: lanes.length,
+      pendingDepth: sumOf((lane) => lane.pendingDepth()),
+      signersAway: sumOf((lane) => (lane.pace.signer.kind === "away" ? 1 : 0)),
+      noncesReserved: sumOf((lane) => lane.nonces.reserved),
+      oldestPendingAgeSeconds: ages.reduce((most, age) => Math.max(most, age), 0) / 1_000,
       writerQueueDepth: writer.depth,
       receiptBacklog: backlogOf(this.loops),
       killsInForce: this.kills.inForce,
@@ -206,6 +215,19 @@ export class FencepostNode {
 
   /** Creates of callers, or of another node. */
   readonly create: Creates["create"] = (asked, inlet) => this.creates.create(asked, inlet);
+
+  /** Gives a resumed lane its activities, all at rest. */
+  private beginWork(context: ChainContext, lane: OwnedLane) {
+    const { work } = this.core;
+    const failed = (error: unknown) => lane.term.readAgain(String(error));
+    const working = (step: () => Working) => new Activity(() => lane.term.work(step), failed);
+    lane.activities = {
+      signing: working(() => sign(work, context, lane)),
+      broadcasting: working(() => broadcast(work, context, lane)),
+      tending: working(() => tendLane(work, context, lane)),
+      expiring: working(() => expireUnsent(work, lane)),
+    };
+  }
 
   /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
   private async beat() {

@@ -1,37 +1,17 @@
-import type { Cluster } from "../cluster/cluster.ts";
 import { CREATE_ACTION } from "../cluster/pending-creates.ts";
-import type { Lanes } from "../lane/lanes.ts";
-import type { NodeSettings } from "../settings.ts";
 import { type CreatePorts, Creates } from "../stages/1-create/create.ts";
 import { dequeuedCreates } from "../stages/1-create/dequeued-creates.ts";
 import { PoolChoice } from "../stages/1-create/pools.ts";
 import { RequestIds } from "../stages/1-create/request-ids.ts";
-import type { NodePorts } from "./node-ports.ts";
-
-type Made =
-  | "intents"
-  | "requestIds"
-  | "lanes"
-  | "admission"
-  | "router"
-  | "forwardCreates"
-  | "pendingCreates"
-  | "reception";
-type StagePorts = Omit<NodePorts, "chains"> & Omit<CreatePorts, Made>;
-
-interface Parts extends Pick<CreatePorts, "reception"> {
-  readonly lanes: Lanes;
-  readonly cluster: Cluster;
-  readonly settings: NodeSettings;
-}
+import type { NodeCore } from "./node-core.ts";
 
 /** Stage 1 on its ports. */
-export function openCreates<P extends StagePorts>(ports: P, { lanes, cluster, settings, reception }: Parts) {
-  const { codec, entropy, clock, store, chains } = ports;
+export function openCreates({ work, lanes, cluster, settings }: NodeCore, reception: CreatePorts["reception"]) {
+  const { codec, entropy, clock, store, chains } = work;
   const { router, forwardCreates, pendingCreates, kills } = cluster;
   const isServedElsewhere = (chainId: number) => cluster.membership.servesChain(chainId);
   const createPorts = {
-    ...ports,
+    ...work,
     ...{ lanes, reception, router, forwardCreates, pendingCreates },
     intents: { codec, entropy, clock, chainIds: [...chains.keys()], isServedElsewhere },
     requestIds: new RequestIds(store, clock),
