@@ -116,11 +116,9 @@ export interface TransactionView extends TransactionRecord {
   readonly onChain?: ChainLook;
 }
 
-/** What became of a question to the chain. "unmined": there is no receipt to ask about. "differs": it stands in another block. */
-export type LookKind = "shown" | "unmined" | "unknown" | "differs" | "silent";
-
 export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {
-  readonly kind: LookKind;
+  /** "unmined": there is no receipt to ask about. "differs": the receipt is in another block. "silent": no answer. */
+  readonly kind: "shown" | "unmined" | "unknown" | "differs" | "silent";
   readonly askedAt: Date;
   readonly blockHash: Hash | null;
 }

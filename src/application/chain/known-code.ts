@@ -1,3 +1,4 @@
+import { keepNewest } from "../../domain/keep-newest.ts";
 import type { Address } from "../../domain/lane.ts";
 
 /** As much as a busy node's callers use; the oldest make room. */
@@ -30,9 +31,6 @@ export class KnownCode {
 
   private keep(address: Address, how: "seen" | "deployed") {
     if (this.addresses.get(address) === how) return;
-    this.addresses.delete(address);
-    const [oldest] = this.addresses.keys();
-    if (oldest !== undefined && this.addresses.size >= MOST_KEPT) this.addresses.delete(oldest);
-    this.addresses.set(address, how);
+    keepNewest(this.addresses, address, how, MOST_KEPT);
   }
 }

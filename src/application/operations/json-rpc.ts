@@ -3,10 +3,9 @@ import { unavailable } from "../../domain/errors.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
 import type { AttemptRecord } from "../../ports/query-store.ts";
-import type { Waiting } from "../api.ts";
 import { askedFor } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
-import { FirstHashes } from "../queries/first-hashes.ts";
+import { firstHashes } from "../queries/first-hashes.ts";
 
 export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entropy" | "store" | "chains"> {
   /** No order to stop concerns this signer, and this node would know of one: a peer or the database reaches it. */
@@ -14,12 +13,11 @@ export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entro
 }
 
 export function createJsonRpc(ports: JsonRpcPorts) {
-  const firstHashes = new FirstHashes(ports);
   return {
     /** For `createNamed`. */
     newIds: async (count: number) => Array.from({ length: count }, () => ports.entropy.uuid()),
     /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
-    firstHash: (txId: string, within: Waiting): Promise<Hash | null> => firstHashes.of(txId, within),
+    firstHash: firstHashes(ports),
     /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
     signedAs: (chainId: number, txHash: Hash) => signedAs(ports, chainId, txHash),
     /** What one of the chain's endpoints answers. UNKNOWN_CHAIN if this node has none. */

@@ -11,7 +11,7 @@ import { rowOf, SEVERITIES } from "../../domain/troubles/table.ts";
 import { behind } from "../../domain/troubles/words.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { AttentionQuery, AttentionView } from "../api.ts";
-import { SharedLook } from "./shared-look.ts";
+import { sharedLook } from "./shared-look.ts";
 
 export interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
@@ -19,19 +19,6 @@ export interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly findings: () => Promise<readonly Trouble[]>;
   /** From figures that were read before; asks the chain nothing. */
   readonly explain: (txId: string) => Promise<Explanation>;
-}
-
-interface Drawn {
-  readonly asOf: Date;
-  readonly troubles: readonly Trouble[];
-  /** Beyond what was read of the database. */
-  readonly unread: number;
-}
-
-interface Explained {
-  readonly explanation: Explanation;
-  readonly atMs: number;
-  readonly asOf: Date;
 }
 
 const DEFAULT_LIMIT = 100;
@@ -43,29 +30,43 @@ const EXPLAINED_FOR_MS = 3_000;
 
 export class AttentionDesk {
   private readonly ports: AttentionPorts;
-  private readonly look: SharedLook<Drawn>;
-  private explained: ReadonlyMap<string, Explained> = new Map();
+  private readonly look;
+  private explained = new Map<
+    string,
+    { readonly explanation: Explanation; readonly atMs: number; readonly asOf: Date }
+  >();
 
   constructor(ports: AttentionPorts) {
     this.ports = ports;
-    this.look = new SharedLook(ports.clock, () => this.draw());
+    this.look = sharedLook(ports.clock, () => this.draw());
   }
 
   view(query: AttentionQuery = {}, limits: Limits = ANYBODY): Promise<AttentionView> {
     const { limit = DEFAULT_LIMIT, chainId } = query;
-    return this.look.held(query, ({ asOf, troubles, unread }) => {
-      const seen = troubles.filter((each) => isSeen(each, limits) && (chainId === undefined || isOn(each, chainId)));
+    return this.look(query, ({ asOf, troubles, unread }) => {
+      const isAsked = (each: Trouble) => chainId === undefined || each.chainId === null || each.chainId === chainId;
+      const seen = troubles.filter((each) => isSeen(each, limits) && isAsked(each));
       const lasting = seen.filter(({ over }) => !over);
-      const past = newestFirst(seen.filter(({ over }) => over)).slice(0, limit);
+      const newestFirst = (a: Trouble, b: Trouble) => (b.since?.getTime() ?? 0) - (a.since?.getTime() ?? 0);
+      const past = seen
+        .filter(({ over }) => over)
+        .toSorted(newestFirst)
+        .slice(0, limit);
       const items = lasting.slice(0, limit);
       // A limited key is not told how many rows others have.
       const beyond = isLimited(limits) ? 0 : unread;
       const more = lasting.length - items.length + beyond;
-      return { revision: revisionOf([items.map(unchanging), more, past.map(pastOf)]), asOf, items, more, past };
+      return {
+        revision: revisionOf([items.map(unchanging), more, past.map(({ id, since }) => [id, since])]),
+        asOf,
+        items,
+        more,
+        past,
+      };
     });
   }
 
-  private async draw(): Promise<Drawn> {
+  private async draw() {
     const { store } = this.ports;
     const [known, kills, instances, findings] = await Promise.all([
       store.troubles(READ_AT_MOST),
@@ -86,6 +87,7 @@ export class AttentionDesk {
     ]);
     await this.explainSome(found);
     const troubles = condensed(found.map((each) => this.inItsWords(each)));
+    // `unread`: rows beyond the limit of the read.
     return { asOf: known.at, troubles, unread: known.more };
   }
 
@@ -130,23 +132,10 @@ export class AttentionDesk {
   }
 }
 
-function isOn({ chainId }: Trouble, asked: number) {
-  return chainId === null || chainId === asked;
-}
-
 /** A row about no signer or chain in particular concerns everybody. */
 function isSeen({ signer, chainId }: Trouble, limits: Limits) {
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
-}
-
-function newestFirst(past: readonly Trouble[]): readonly Trouble[] {
-  return [...past].sort((a, b) => (b.since?.getTime() ?? 0) - (a.since?.getTime() ?? 0));
-}
-
-/** Raised again, it is news. */
-function pastOf({ id, since }: Trouble) {
-  return [id, since];
 }
 
 /** What makes it another list. Sentences have ages, which change by themselves. */

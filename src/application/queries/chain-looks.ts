@@ -1,14 +1,15 @@
 /**
- * What a person asks the chain about one transaction: its logs, and why it reverted. Asked only where somebody did, of one
- * endpoint, a few at once and each once in a few seconds, so that a page that is left open, or a key that asks in a loop, costs an
- * endpoint next to nothing. Nothing is kept, and nothing decided by it.
+ * A person's question to the chain about one transaction: its logs, and why it reverted. It is asked of one endpoint, a few at
+ * once and each once in a few seconds, so that a page that is left open, or a key that asks in a loop, costs an endpoint next
+ * to nothing. Nothing is stored, and nothing is decided by the answer.
  */
 import { FencepostError } from "../../domain/errors.ts";
-import { ChainUnavailable } from "../../ports/chain.ts";
+import { ChainUnavailable, unlessSilent } from "../../ports/chain.ts";
 import { within } from "../../ports/clock.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { OutcomeQuestion } from "../../ports/shown-outcome.ts";
-import type { ChainLook, LookKind } from "../api.ts";
+import type { ChainLook } from "../api.ts";
+import { Answers } from "../chain/answers.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 
 const ANSWERED_WITHIN_MS = 5_000;
@@ -16,73 +17,46 @@ const KEPT_FOR_MS = 5_000;
 const MOST_KEPT = 100;
 const MOST_AT_ONCE = 4;
 
-interface Kept {
-  readonly atMs: number;
-  readonly look: Promise<ChainLook>;
-}
-
-export class ChainLooks {
-  private readonly ports: Pick<CallPorts, "clock" | "chains">;
-  private readonly kept = new Map<string, Kept>();
-  private underWay = 0;
-
-  constructor(ports: Pick<CallPorts, "clock" | "chains">) {
-    this.ports = ports;
-  }
-
-  /** QUEUE_FULL where too many are being answered. */
-  of(record: TransactionRecord): Promise<ChainLook> {
-    const { txId, receipt } = record;
-    if (receipt === null) return Promise.resolve(this.nothing("unmined"));
-    const key = `${txId} ${receipt.blockHash}`;
-    const nowMs = this.ports.clock.monotonicMs();
-    const known = this.kept.get(key);
-    if (known !== undefined && nowMs - known.atMs < KEPT_FOR_MS) return known.look;
-    if (this.underWay >= MOST_AT_ONCE) {
-      const detail = "the chain is being asked about as many transactions as may be at once: ask again in a moment";
-      return Promise.reject(new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 }));
-    }
-    const look = this.counted(() => this.ask(record, receipt.blockHash));
-    this.kept.delete(key);
-    this.kept.set(key, { atMs: nowMs, look });
-    const [oldest] = this.kept.keys();
-    if (this.kept.size > MOST_KEPT && oldest !== undefined) this.kept.delete(oldest);
-    return look;
-  }
-
-  private async ask(record: TransactionRecord, blockHash: string): Promise<ChainLook> {
-    const context = this.ports.chains.get(record.lane.chainId);
+/** QUEUE_FULL if too many are being answered. */
+export function chainLooks({ clock, chains }: Pick<CallPorts, "clock" | "chains">) {
+  const kept = new Answers<string, ChainLook>(clock, MOST_KEPT);
+  let underWay = 0;
+  const nothing = (kind: ChainLook["kind"]): ChainLook => {
+    return { kind, askedAt: clock.now(), blockHash: null, logs: [], more: 0, revert: null };
+  };
+  const late = () => {
+    throw new ChainUnavailable("no answer in time");
+  };
+  const ask = async (record: TransactionRecord, blockHash: string): Promise<ChainLook> => {
+    const context = chains.get(record.lane.chainId);
     const question = questionOf(record);
-    if (context === undefined || question === null) return this.nothing("silent");
-    const late = () => {
-      throw new ChainUnavailable("no answer in time");
-    };
-    try {
-      const outcome = await within(this.ports.clock, context.chain.outcome(question), { ms: ANSWERED_WITHIN_MS, late });
-      if (outcome === null) return this.nothing("unknown");
-      if (outcome.blockHash !== blockHash) return this.nothing("differs");
-      return { kind: "shown", askedAt: this.ports.clock.now(), ...outcome };
-    } catch (error) {
-      if (error instanceof ChainUnavailable) return this.nothing("silent");
-      throw error;
-    }
-  }
-
-  private async counted<T>(work: () => Promise<T>) {
-    this.underWay++;
-    try {
-      return await work();
-    } finally {
-      this.underWay--;
-    }
-  }
-
-  private nothing(kind: LookKind): ChainLook {
-    return { kind, askedAt: this.ports.clock.now(), blockHash: null, logs: [], more: 0, revert: null };
-  }
+    if (context === undefined || question === null) return nothing("silent");
+    const asked = within(clock, context.chain.outcome(question), { ms: ANSWERED_WITHIN_MS, late });
+    const outcome = await unlessSilent(asked, "silent" as const);
+    if (outcome === "silent") return nothing(outcome);
+    if (outcome === null) return nothing("unknown");
+    if (outcome.blockHash !== blockHash) return nothing("differs");
+    return { kind: "shown", askedAt: clock.now(), ...outcome };
+  };
+  return async (record: TransactionRecord): Promise<ChainLook> => {
+    const { txId, receipt } = record;
+    if (receipt === null) return nothing("unmined");
+    return kept.about(`${txId} ${receipt.blockHash}`, KEPT_FOR_MS, async () => {
+      if (underWay >= MOST_AT_ONCE) {
+        const detail = "the chain is being asked about as many transactions as may be at once: ask again in a moment";
+        throw new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
+      }
+      underWay++;
+      try {
+        return await ask(record, receipt.blockHash);
+      } finally {
+        underWay--;
+      }
+    });
+  };
 }
 
-/** What was called is known where the payload that was mined is the caller's. */
+/** The call is known only if the payload that was mined is the caller's. */
 function questionOf({ lane, payload, receipt, attempts, gas }: TransactionRecord): OutcomeQuestion | null {
   if (receipt === null) return null;
   const { txHash, blockNumber, status } = receipt;

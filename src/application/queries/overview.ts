@@ -11,7 +11,7 @@ import type { HeldQuery } from "../api.ts";
 import { Answers } from "../chain/answers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
-import { SharedLook } from "./shared-look.ts";
+import { sharedLook } from "./shared-look.ts";
 
 type OverviewPorts = Pick<CallPorts, "clock" | "store" | "chains">;
 
@@ -26,27 +26,27 @@ const LOOKED_UP_FOR_MS = 30_000;
 
 export class OverviewBoard {
   private readonly ports: OverviewPorts;
-  private readonly everything: SharedLook<Figures>;
+  private readonly everything;
   /** Of keys that see a part. */
-  private readonly parts = new WeakMap<Limits, SharedLook<Figures>>();
+  private readonly parts = new WeakMap<Limits, ReturnType<typeof sharedLook<Figures>>>();
   private readonly dear: Answers<string, readonly OldestPending[]>;
 
   constructor(ports: OverviewPorts) {
     this.ports = ports;
-    this.everything = new SharedLook(ports.clock, () => this.draw(ANYBODY));
+    this.everything = sharedLook(ports.clock, () => this.draw(ANYBODY));
     this.dear = new Answers(ports.clock);
   }
 
   view(query: HeldQuery = {}, limits: Limits = ANYBODY): Promise<OverviewView> {
-    return this.lookOf(limits).held(query, (figures) => {
+    return this.lookOf(limits)(query, (figures) => {
       const { asOf: _, ...lasting } = figures;
       return { ...figures, revision: revisionOf(inJson(lasting)) };
     });
   }
 
-  private lookOf(limits: Limits): SharedLook<Figures> {
+  private lookOf(limits: Limits) {
     if (!isLimited(limits)) return this.everything;
-    const known = this.parts.get(limits) ?? new SharedLook(this.ports.clock, () => this.draw(limits));
+    const known = this.parts.get(limits) ?? sharedLook(this.ports.clock, () => this.draw(limits));
     this.parts.set(limits, known);
     return known;
   }

@@ -1,6 +1,6 @@
 import type { CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
-import { ChainLooks } from "./chain-looks.ts";
+import { chainLooks } from "./chain-looks.ts";
 import { explanationOf } from "./explain.ts";
 import type { ExplainPorts } from "./explained-lane.ts";
 import type { Feed } from "./feed.ts";
@@ -12,7 +12,7 @@ export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly fee
 /** Calls that only read: any node answers them, whether or not it owns the lane. */
 export function createReads(ports: ReadPorts) {
   const { store, feed } = ports;
-  const looking = { ...ports, looks: new ChainLooks(ports) };
+  const looking = { ...ports, look: chainLooks(ports) };
   return {
     transaction: (txId: string, include?: readonly Include[]) => transaction(looking, txId, include),
     transactionByRequest: (query: RequestQuery, include?: readonly Include[]) =>

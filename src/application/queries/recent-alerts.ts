@@ -2,6 +2,7 @@
  * Rows of alerts that no state shows. An alert that lasts is shown until it is resolved, with the figures of the last look; one of a
  * moment is shown as past, for a quarter of an hour after it was last raised. Alerts that end with a state have rows of their own.
  */
+import { keepNewest } from "../../domain/keep-newest.ts";
 import { type AlertSubject, alertKey } from "../../domain/troubles/alerts.ts";
 import { NOWHERE, type Trouble } from "../../domain/troubles/rows.ts";
 import { TROUBLES } from "../../domain/troubles/table.ts";
@@ -15,15 +16,10 @@ const MOST = 200;
 
 type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
-interface Past {
-  readonly trouble: Trouble;
-  readonly lastMs: number;
-}
-
 export class RecentAlerts {
   private readonly clock: Pick<Clock, "now" | "monotonicMs">;
   private readonly standing = new Map<string, Trouble>();
-  private readonly past = new Map<string, Past>();
+  private readonly past = new Map<string, { readonly trouble: Trouble; readonly lastMs: number }>();
 
   constructor(clock: Pick<Clock, "now" | "monotonicMs">) {
     this.clock = clock;
@@ -40,10 +36,10 @@ export class RecentAlerts {
     const trouble = troubleOf(event, this.clock.now());
     if (end === "said") {
       const since = this.standing.get(trouble.id)?.since ?? trouble.since;
-      renew(this.standing, trouble.id, { ...trouble, since });
+      keepNewest(this.standing, trouble.id, { ...trouble, since }, MOST);
     }
-    if (end === "moment")
-      renew(this.past, trouble.id, { trouble: { ...trouble, over: true }, lastMs: this.clock.monotonicMs() });
+    const past = { trouble: { ...trouble, over: true }, lastMs: this.clock.monotonicMs() };
+    if (end === "moment") keepNewest(this.past, trouble.id, past, MOST);
   }
 
   /** What lasts first: where there is room for some only, those are told. */
@@ -52,14 +48,6 @@ export class RecentAlerts {
     for (const [id, { lastMs }] of this.past) if (nowMs - lastMs > SHOWN_FOR_MS) this.past.delete(id);
     return [...this.standing.values(), ...[...this.past.values()].map(({ trouble }) => trouble).reverse()];
   }
-}
-
-/** Put at the end: the first of the map is the one that was raised least recently. */
-function renew<T>(kept: Map<string, T>, id: string, value: T) {
-  kept.delete(id);
-  kept.set(id, value);
-  const [oldest] = kept.keys();
-  if (kept.size > MOST && oldest !== undefined) kept.delete(oldest);
 }
 
 const idOf = (subject: AlertSubject) => `alert:${alertKey(subject)}`;

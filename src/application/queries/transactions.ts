@@ -11,11 +11,11 @@ import type { CallPorts } from "../chain/work-ports.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
-import type { ChainLooks } from "./chain-looks.ts";
+import type { chainLooks } from "./chain-looks.ts";
 
 export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
   /** Absent: the chain is asked for nobody. */
-  readonly looks?: Pick<ChainLooks, "of">;
+  readonly look?: ReturnType<typeof chainLooks>;
 }
 
 const DEFAULT_PAGE = 50;
@@ -97,8 +97,7 @@ async function detailed(
     receipt === null ? [] : ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
   const history = include.includes("history") ? { history: await ports.store.history(txId) } : {};
   const confirmations = include.includes("confirmations") ? { confirmations: await above() } : {};
-  const { looks } = ports;
-  const onChain = looks !== undefined && include.includes("logs") ? { onChain: await looks.of(record) } : {};
+  const onChain = ports.look && include.includes("logs") ? { onChain: await ports.look(record) } : {};
   return { ...view(ports, record), ...history, ...confirmations, ...onChain };
 }
 
