@@ -8,7 +8,7 @@ import type { Principal, Quotas } from "../domain/keys/principal.ts";
 import type { KeyRecord, KeyStore } from "../ports/key-store.ts";
 import type { Ports } from "../ports/ports.ts";
 
-export interface LiveKeysPorts extends Pick<Ports, "clock"> {
+interface LiveKeysPorts extends Pick<Ports, "clock"> {
   /** For how long keys hold that cannot be read again. */
   readonly trustedMs: number;
   /** Of keys that name none of their own. */

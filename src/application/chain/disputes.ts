@@ -22,7 +22,7 @@ export interface Dispute {
   readonly nextAskMs: number;
 }
 
-export interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
+interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly chainId: number;
   readonly pollIntervalMs: number;
 }

@@ -11,7 +11,7 @@ import { problemFrom } from "../../domain/text/refusal.ts";
 import type { BegunRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
 import type { OwnerActions } from "./owner-actions.ts";
 
-export interface DequeuePorts {
+interface DequeuePorts {
   readonly store: Pick<LeftRequestStore, "beginRequests" | "answerRequest" | "putBackRequest">;
   readonly instanceId: () => string;
   readonly actions: Pick<OwnerActions, "receive">;
@@ -68,16 +68,12 @@ export class Dequeue {
   }
 
   /** Without an answer the lane is not this node's any more, and its next owner begins the request, or repeats it. */
-  private async answerTo(request: BegunRequest): Promise<Answered | "nothing done" | "in doubt"> {
+  private async answerTo(request: BegunRequest) {
     const { lane, action, body, owner, repeatable, begunBefore } = request;
     if (begunBefore && !repeatable) return refused(outcomeUnknown(INTERRUPTED));
     try {
-      const result = await this.ports.actions.receive(lane, {
-        action,
-        body: JSON.parse(body),
-        owner,
-        again: begunBefore,
-      });
+      const asked = { action, body: JSON.parse(body), owner, again: begunBefore };
+      const result = await this.ports.actions.receive(lane, asked);
       if (!(result instanceof FencepostError)) return { json: JSON.stringify(result) };
       if (result.code !== "NOT_LEADER") return refused(result);
       if (result.extras.outcome !== "unknown" && !begunBefore) return "nothing done";
@@ -88,10 +84,6 @@ export class Dequeue {
   }
 }
 
-interface Answered {
-  readonly json: string;
-}
-
-function refused(error: FencepostError): Answered {
+function refused(error: FencepostError) {
   return { json: JSON.stringify({ problem: problemFrom(error) }) };
 }

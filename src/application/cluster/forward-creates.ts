@@ -18,33 +18,18 @@ interface Parcel {
 /** Creates of one request; a larger parcel travels alone. */
 const MOST_AT_ONCE = 1_000;
 
-export class ForwardCreates {
-  private readonly ports: Pick<Ports, "peers" | "clock">;
-  private readonly gathering = new Map<string, Gathering<Parcel, Answers>>();
+export type ForwardCreates = ReturnType<typeof forwardCreates>;
 
-  constructor(ports: Pick<Ports, "peers" | "clock">) {
-    this.ports = ports;
-  }
-
-  /**
-   * A repeated create shares a request with its own lane alone: another lane that hangs at the owner may be why no answer came.
-   * The owner looks for its id first, too, which costs time that creates sent for the first time should not pay.
-   */
-  send(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Answers> {
-    const [first] = creates;
-    const key = sending.repeat ? `${url} ${first?.request.chainId} ${first?.request.signer}` : url;
-    const gathering = this.gathering.get(key) ?? this.open(key, url);
-    return gathering.add({ creates, sending });
-  }
-
-  private open(key: string, url: string): Gathering<Parcel, Answers> {
+export function forwardCreates({ peers, clock }: Pick<Ports, "peers" | "clock">) {
+  const gatherings = new Map<string, Gathering<Parcel, Answers>>();
+  const open = (key: string, url: string) => {
     const carry = async (parcels: readonly Parcel[], answer: (at: number, answers: Answers) => void) => {
       const repeat = parcels.some(({ sending }) => sending.repeat);
       // The shortest time of all: no create waits for longer than its sender allowed.
       const withinMs = Math.min(...parcels.map(({ sending }) => sending.withinMs));
       const creates = parcels.flatMap((parcel) => parcel.creates);
-      const answers = await this.ports.peers.create(url, creates, { repeat, withinMs }).finally(() => {
-        if (gathering.isEmpty && this.gathering.get(key) === gathering) this.gathering.delete(key);
+      const answers = await peers.create(url, creates, { repeat, withinMs }).finally(() => {
+        if (gathering.isEmpty && gatherings.get(key) === gathering) gatherings.delete(key);
       });
       let from = 0;
       parcels.forEach((parcel, at) => {
@@ -52,8 +37,19 @@ export class ForwardCreates {
         from += parcel.creates.length;
       });
     };
-    const gathering = new Gathering(this.ports.clock, carry, MOST_AT_ONCE, ({ creates }: Parcel) => creates.length);
-    this.gathering.set(key, gathering);
+    const gathering = new Gathering(clock, carry, MOST_AT_ONCE, ({ creates }: Parcel) => creates.length);
+    gatherings.set(key, gathering);
     return gathering;
-  }
+  };
+  return {
+    /**
+     * A repeated create shares a request with its own lane alone: another lane that hangs at the owner may be why no answer
+     * came. The owner looks for its id first, too, which costs time that creates sent for the first time should not pay.
+     */
+    send(url: string, creates: readonly ForwardedCreate[], sending: Sending): Promise<Answers> {
+      const [first] = creates;
+      const key = sending.repeat ? `${url} ${first?.request.chainId} ${first?.request.signer}` : url;
+      return (gatherings.get(key) ?? open(key, url)).add({ creates, sending });
+    },
+  };
 }

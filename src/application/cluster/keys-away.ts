@@ -9,7 +9,7 @@ import type { Address } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../ports/signer.ts";
 
-export interface KeysAwayPorts {
+interface KeysAwayPorts {
   readonly signer: Signer;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly leaseDurationMs: number;

@@ -17,7 +17,7 @@ import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { KillAnswer } from "../api.ts";
 
-export interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "telemetry"> {
+interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "telemetry"> {
   readonly store: Pick<Ports["store"], "keepKills" | "endKills" | "kills">;
   readonly members: () => readonly Member[];
   readonly selfUrl: string;

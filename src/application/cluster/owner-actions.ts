@@ -21,7 +21,7 @@ const UNANSWERED =
 /** Throws a FencepostError for the caller; its answer must survive JSON. */
 export type OwnerAction = (lane: OwnedLane, request: LaneRequest) => Promise<unknown>;
 
-export interface OwnerActionPorts {
+interface OwnerActionPorts {
   readonly router: Pick<Router, "deliver">;
   readonly peers: Pick<Peers, "act">;
   readonly lanes: { own(lane: Lane): Promise<OwnedLane> };

@@ -20,7 +20,7 @@ import type { PendingRequests } from "./pending-requests.ts";
 /** Name of the action, known to every owner. */
 export const CREATE_ACTION = "create";
 
-export interface PendingCreatePorts {
+interface PendingCreatePorts {
   readonly requests: Pick<PendingRequests, "ask">;
   /** Most creates that may wait for one lane's owner. */
   readonly perLane: number;

@@ -12,22 +12,20 @@ import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { jsonText } from "../../domain/text/json-text.ts";
 import { errorFrom } from "../../domain/text/refusal.ts";
 import type { Intent } from "../../domain/transaction/transaction.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
-import type { LeftRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { LeftRequest } from "../../ports/left-request-store.ts";
 import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
-import type { WakeUps } from "../../ports/wake-ups.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { Result } from "./delivery.ts";
 
 export interface PendingRequestPorts {
-  readonly store: Pick<LeftRequestStore, "leaveRequests" | "leftStanding" | "withdrawRequest">;
-  readonly entropy: Pick<Entropy, "uuid">;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly wakeUps: Pick<WakeUps, "hears">;
+  readonly store: Pick<Ports["store"], "leaveRequests" | "leftStanding" | "withdrawRequest">;
+  readonly entropy: Pick<Ports["entropy"], "uuid">;
+  readonly clock: Pick<Ports["clock"], "monotonicMs" | "sleep">;
+  readonly wakeUps: Pick<Ports["wakeUps"], "hears">;
   /** Most requests that may wait for one lane's owner. */
   readonly perLane: number;
-  /** There are rows for owners to read. */
+  /** Requests or intents wait, which this node or another has to read. */
   readonly onEnqueued: () => void;
 }
 

@@ -24,7 +24,7 @@ interface ServedChain extends LaneIndex {
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
 }
 
-export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
+interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly store: LeaseStore & LaneStore;
   readonly signer: Pick<Signer, "addresses">;
   readonly lease: TermPorts["lease"] & { readonly instanceId: string; historyChanged(error: HistoryChanged): void };

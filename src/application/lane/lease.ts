@@ -23,7 +23,7 @@ import type { NodeSettings } from "../settings.ts";
 import { Activity } from "./activity.ts";
 import { OtherInstances, type OtherInstancesEvents } from "./other-instances.ts";
 
-export interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
+interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
   readonly store: LeaseStore;
   readonly peers: Pick<Ports["peers"], "introduce">;
   /** What this node can serve, as it is now. */

@@ -22,7 +22,7 @@ import { isVanished } from "../../domain/cluster/notices.ts";
 import type { DeathEvidence, InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 
-export interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
+interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
   /** A counter must stand still for so much longer than its own lease. */
   readonly clockSkewMs: number;

@@ -10,7 +10,7 @@ import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import { StandingAlerts } from "../standing-alerts.ts";
 
-export interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
+interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
   readonly store: Pick<PolicyStore, "knownPolicy">;
   /** Of this node's file or configuration. */
   readonly policies?: Policies | null;

@@ -4,7 +4,7 @@ import { type Admittance, OPEN } from "../admittance.ts";
 import { LeaseLapsed } from "../lane/between-owners.ts";
 import type { Wakefulness } from "./wakefulness.ts";
 
-export interface ReceptionPorts {
+interface ReceptionPorts {
   readonly admission: { readonly underWay: number; readonly perNode: number };
   readonly lease: { mayAct(): boolean };
   /** Other nodes that are live, and whether creates are taken to them. */

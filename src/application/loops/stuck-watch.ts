@@ -12,7 +12,7 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 import type { HookRunner } from "../operations/stuck-hook.ts";
 
-export interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
+interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly hook: Pick<HookRunner, "isConfigured" | "ask">;
 }

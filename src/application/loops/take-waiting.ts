@@ -3,7 +3,7 @@ import type { Dequeue } from "../cluster/dequeue.ts";
 import type { Intake } from "../detours/intake.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
-export interface TakeWaitingParts {
+interface TakeWaitingParts {
   readonly store: Pick<LeftRequestStore, "whatWaits">;
   readonly lanes: { all(): readonly OwnedLane[] };
   readonly intakes: Pick<Intake, "look" | "noteNews">;

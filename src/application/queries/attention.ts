@@ -13,7 +13,7 @@ import type { Ports } from "../../ports/ports.ts";
 import type { AttentionQuery, AttentionView } from "../api.ts";
 import { sharedLook } from "./shared-look.ts";
 
-export interface AttentionPorts extends Pick<Ports, "clock"> {
+interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
   /** What this node knows, and others have reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
