@@ -11,9 +11,8 @@ import type { Lane } from "../../domain/lane.ts";
 import type { LaneAnswer, LaneRequest, Peers } from "../../ports/peers.ts";
 import { BetweenOwners } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import type { Result } from "./delivery.ts";
 import type { PendingRequests } from "./pending-requests.ts";
-import type { Router } from "./route.ts";
+import type { Result, Router } from "./route.ts";
 
 const UNANSWERED =
   "the node that acts for this signer did not say whether this was done; look whether it was before you repeat it";

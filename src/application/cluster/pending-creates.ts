@@ -14,8 +14,8 @@ import { errorFrom } from "../../domain/text/refusal.ts";
 import type { Intent } from "../../domain/transaction/transaction.ts";
 import { readForwardedAnswer } from "../../ports/forwarded-answer.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer } from "../../ports/peers.ts";
-import type { Result } from "./delivery.ts";
 import type { PendingRequests } from "./pending-requests.ts";
+import type { Result } from "./route.ts";
 
 /** Name of the action, known to every owner. */
 export const CREATE_ACTION = "create";

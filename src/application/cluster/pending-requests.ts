@@ -16,7 +16,7 @@ import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
 import type { LeftRequest } from "../../ports/left-request-store.ts";
 import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { Result } from "./delivery.ts";
+import type { Result } from "./route.ts";
 
 export interface PendingRequestPorts {
   readonly store: Pick<Ports["store"], "leaveRequests" | "leftStanding" | "withdrawRequest">;
