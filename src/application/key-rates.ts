@@ -16,7 +16,7 @@ const FULL_AFTER_SECONDS = 1;
 type Rated = Pick<Principal, "name" | RateRule>;
 
 export class KeyRates {
-  private readonly clock: Pick<Clock, "monotonicMs">;
+  private readonly clock;
   /** When each is full again, by the key's name. Those that are full are forgotten. */
   private readonly fullAtMs: Readonly<Record<RateRule, Map<string, number>>> = {
     createsPerSecond: new Map(),

@@ -19,7 +19,7 @@ interface LiveKeysPorts extends Pick<Ports, "clock"> {
 const READ_EVERY_MS = 500;
 
 export class LiveKeys {
-  private readonly ports: LiveKeysPorts;
+  private readonly ports;
   private readonly stopping = new AbortController();
   private principals: ReadonlyMap<string, Principal> = new Map();
   /** Null: not yet. */

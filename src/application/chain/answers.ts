@@ -3,8 +3,8 @@ import type { Clock } from "../../ports/clock.ts";
 
 /** Questions to the chain, by subject: one answer serves every caller that comes soon enough. */
 export class Answers<K, T> {
-  private readonly clock: Clock;
-  private readonly most: number;
+  private readonly clock;
+  private readonly most;
   private readonly questions = new Map<K, { readonly askedAtMs: number; readonly answer: Promise<T> }>();
 
   /** `most`: subjects that are kept; the oldest are dropped. */

@@ -1,6 +1,6 @@
 import type { Confirmation } from "../../domain/chain/confirmations.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/fees/ceilings.ts";
+import { type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/fees/ceilings.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
@@ -32,23 +32,23 @@ export const LOOKS_AT_ONCE = 100;
 
 /** One chain as this node knows it: the port, its settings, the head, the tracked hashes, and what may be asked once per block. */
 export class ChainContext {
-  readonly chain: Chain;
-  readonly counts: Counts;
+  readonly chain;
+  readonly counts;
   /** As the chain last told one of the loops, for lists of many signers, which ask nothing. Nothing is decided by it. */
   readonly knownBalances = new Map<Address, bigint>();
   /** The same of what blocks take. */
   knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
-  readonly settings: ChainSettings;
+  readonly settings;
   /** What is in force here: as configured, else by the chain's id. */
-  readonly ceilings: Ceilings;
-  readonly follower: HeadFollower;
-  readonly gasLimits: GasLimits;
+  readonly ceilings;
+  readonly follower;
+  readonly gasLimits;
   readonly hashes: LaneIndex["hashes"] = new Map();
   readonly onChain: LaneIndex["onChain"] = new Set();
-  readonly disputes: Disputes;
+  readonly disputes;
   /** What was said of this chain and its lanes, and is not over. */
-  readonly standing: StandingAlerts;
+  readonly standing;
   reachable = true;
   /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
   lookSoon: () => void = () => undefined;
@@ -65,7 +65,7 @@ export class ChainContext {
   private failedPasses = 0;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
-  private readonly ports: Pick<Ports, "clock" | "telemetry">;
+  private readonly ports;
   /** When it is to be said that the node does not know the tag that finality goes by; null: it does. */
   private tagAlert: When | null = null;
   private readonly markets: Answers<"market", FeeMarket>;
@@ -175,7 +175,7 @@ export class ChainContext {
   }
 
   /** A market that is one endpoint's word may be false with all its history: the blocks that were followed bound it, too. */
-  private usualLimit(market: FeeMarket): bigint | null {
+  private usualLimit(market: FeeMarket) {
     const seenBaseFees = this.seenBaseFees(market);
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
     return this.sanity.limit;

@@ -40,8 +40,8 @@ interface CountedChain {
 }
 
 export class Counts {
-  private readonly context: CountedChain;
-  private readonly clock: Clock;
+  private readonly context;
+  private readonly clock;
   private readonly asked: Readonly<Record<Tag, Answers<Address, CountFact>>>;
   private readonly told = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;

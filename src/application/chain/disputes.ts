@@ -35,7 +35,7 @@ const ALERT_INTERVAL_MS = 60_000;
 const PATIENCE_MS = 60_000;
 
 export class Disputes {
-  private readonly ports: DisputesPorts;
+  private readonly ports;
   private readonly open = new Map<Hash, Dispute>();
   private priced: Pick<Dispute, "answers" | "since"> | null = null;
   /** Monotonic: when people were told last, of which. */
@@ -105,7 +105,7 @@ export class Disputes {
     return this.open.size;
   }
 
-  private begun(code: Dispute["code"], block: BlockPlace): Dispute {
+  private begun(code: Dispute["code"], block: BlockPlace) {
     const known = this.open.get(block.hash);
     if (known?.code === code) return known;
     const { clock } = this.ports;

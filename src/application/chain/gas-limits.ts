@@ -21,7 +21,7 @@ interface Options {
 }
 
 export class GasLimits {
-  private readonly options: Options;
+  private readonly options;
   private learned: { readonly cap: bigint; readonly untilMs: number } | null = null;
 
   constructor(options: Options) {

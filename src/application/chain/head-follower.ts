@@ -32,12 +32,12 @@ const FETCH_AT_ONCE = 64;
 const LIKELY_AT_MOST = 8;
 
 export class HeadFollower {
-  private readonly chain: Chain;
-  private readonly telemetry: Telemetry;
-  private readonly settings: ChainSettings;
-  private readonly depth: number;
-  private readonly settledDepth: number;
-  private readonly capacity: number;
+  private readonly chain;
+  private readonly telemetry;
+  private readonly settings;
+  private readonly depth;
+  private readonly settledDepth;
+  private readonly capacity;
   private readonly buffers = new Set<BlockBuffer<HeadChange>>();
   private current = BlockWindow.empty;
   private newest: Block | null = null;
@@ -141,7 +141,7 @@ export class HeadFollower {
     const between = head.number - tip.number - 1;
     if (between > this.capacity) return "lost";
     const known = ahead.filter(({ number }) => number < head.number);
-    const branch: Block[] = [
+    const branch = [
       ...known,
       ...(await blocksBetween(this.chain, tip.number + 1 + known.length, head.number - 1)),
       head,

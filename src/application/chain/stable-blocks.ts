@@ -58,12 +58,12 @@ interface Rescan {
 }
 
 class StableReader {
-  private readonly context: ChainContext;
-  private readonly depth: number;
-  private readonly subscription: Subscription;
+  private readonly context;
+  private readonly depth;
+  private readonly subscription;
   private readonly stream: StableStream<Block>;
   /** Where the stream begins; null before any block was seen. */
-  private firstHeight: number | null;
+  private firstHeight;
   private owed: readonly HeadChange[] = [];
   private gap = false;
 

@@ -9,7 +9,6 @@
  */
 import { countNotExceeded } from "../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
-import type { Hash } from "../../domain/lane.ts";
 import { chainJudged, chainLookOwed, isUnsure, type LanePace } from "../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../domain/pace/when.ts";
@@ -111,7 +110,7 @@ async function isShownByMost(context: ChainContext) {
   return false;
 }
 
-function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentity): string | null {
+function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentity) {
   if (found.chainId !== chain.chainId) return `chain ${found.chainId} answers where ${chain.chainId} should`;
   if (genesisHash === null || found.genesisHash === null || found.genesisHash === genesisHash) return null;
   return `the chain begins with ${found.genesisHash}, and we know one that begins with ${genesisHash}`;
@@ -161,7 +160,7 @@ function oweReceipts(lane: OwnedLane) {
 /** The first owner of any lane on the chain notes its first block; every later owner compares. */
 async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const [lane] = lanes;
-  const genesisHash: Hash | null = context.seenGenesis;
+  const genesisHash = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
   try {
     await lane.term.write({ kind: "identify", genesisHash });

@@ -17,7 +17,7 @@ import type { DatabaseClock } from "../database-clock.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { Dequeue } from "./dequeue.ts";
-import { type ForwardCreates, forwardCreates } from "./forward-creates.ts";
+import { forwardCreates } from "./forward-creates.ts";
 import { KeysAway } from "./keys-away.ts";
 import { KillSwitch } from "./kill-switch.ts";
 import { Membership } from "./membership.ts";
@@ -51,17 +51,17 @@ const MOVE_LEAST = 4;
 const LEFT_TO_TAKER_MS = 1_000;
 
 export class Cluster {
-  readonly membership: Membership;
-  readonly router: Router;
-  readonly forwardCreates: ForwardCreates;
-  readonly actions: OwnerActions;
-  readonly kills: KillSwitch;
-  readonly keys: KeysAway;
-  readonly pendingCreates: PendingCreates;
-  private readonly pendingRequests: PendingRequests;
+  readonly membership;
+  readonly router;
+  readonly forwardCreates;
+  readonly actions;
+  readonly kills;
+  readonly keys;
+  readonly pendingCreates;
+  private readonly pendingRequests;
   /** Requests that other nodes enqueued for this one's lanes. */
-  readonly dequeue: Dequeue;
-  private readonly ports: ClusterPorts;
+  readonly dequeue;
+  private readonly ports;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
   /** The last giving of each lane. One that is back since was not taken, and is not given there again for a lease. */

@@ -25,7 +25,7 @@ const FAILED =
   "the process that acts for this signer failed at this, and may have done it; look whether it was done before you repeat it";
 
 export class Dequeue {
-  private readonly ports: DequeuePorts;
+  private readonly ports;
   private readonly underWay = new Map<string, Promise<void>>();
 
   constructor(ports: DequeuePorts) {

@@ -17,10 +17,10 @@ interface Gathered<Item, Result> {
 type Together<Item, Result> = (items: readonly Item[], answer: (at: number, result: Result) => void) => Promise<void>;
 
 export class Gathering<Item, Result> {
-  private readonly clock: Pick<Clock, "soon">;
-  private readonly together: Together<Item, Result>;
-  private readonly enough: number;
-  private readonly weigh: (item: Item) => number;
+  private readonly clock;
+  private readonly together;
+  private readonly enough;
+  private readonly weigh;
   private gathered: Gathered<Item, Result>[] = [];
   private weight = 0;
 

@@ -18,7 +18,7 @@ interface KeysAwayPorts {
 export class KeysAway {
   /** The same signer, with an eye on what becomes of each request. */
   readonly signer: Signer;
-  private readonly ports: KeysAwayPorts;
+  private readonly ports;
   private readonly health = new Map<Address, KeyHealth>();
 
   constructor(ports: KeysAwayPorts) {

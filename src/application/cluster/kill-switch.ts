@@ -48,7 +48,7 @@ interface Notified {
 }
 
 export class KillSwitch {
-  private readonly ports: KillSwitchPorts;
+  private readonly ports;
   private readonly held = new Map<string, Held>();
   /** Read once at least. */
   private isKnown = false;

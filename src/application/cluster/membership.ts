@@ -10,7 +10,7 @@ import { type Address, type Lane, laneKey } from "../../domain/lane.ts";
 import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 
 export class Membership {
-  private readonly store: Pick<LeaseStore, "signersOf">;
+  private readonly store;
   private readonly signers = new Map<string, ReadonlySet<Address>>();
   private live: readonly Member[] = [];
   private placement: ReturnType<typeof place> = new Map();

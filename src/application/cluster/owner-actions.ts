@@ -28,7 +28,7 @@ interface OwnerActionPorts {
 }
 
 export class OwnerActions {
-  private readonly ports: OwnerActionPorts;
+  private readonly ports;
   private readonly actions = new Map<string, OwnerAction>();
 
   constructor(ports: OwnerActionPorts) {

@@ -56,7 +56,7 @@ const UNANSWERED =
 const NOT_ENQUEUED = "what stands before this in its batch was not answered; nothing of this was accepted";
 
 export class PendingCreates {
-  private readonly ports: PendingCreatePorts;
+  private readonly ports;
   private readonly unsent = new Map<LaneKey, Unit[]>();
   private readonly underWay = new Map<LaneKey, number>();
 
@@ -84,7 +84,7 @@ export class PendingCreates {
   }
 
   /** More than a row holds is enqueued one row after the other: the owner carries out all rows that it finds at once. */
-  private async inRows(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean): Promise<CreateResult[]> {
+  private async inRows(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean) {
     const results = new Array<CreateResult>(creates.length);
     let open = creates.flatMap((each, index): readonly Sized[] => {
       const bytes = bytesOf(each.create);

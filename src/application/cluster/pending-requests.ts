@@ -69,7 +69,7 @@ const NOT_BEGUN =
   "the process that acts for this signer did not take this up in time, and will not any more; nothing was done, repeat it";
 
 export class PendingRequests {
-  private readonly ports: PendingRequestPorts;
+  private readonly ports;
   private readonly waiting = new Map<string, Waiting>();
   private readonly unwritten: Unwritten[] = [];
   private isWriting = false;

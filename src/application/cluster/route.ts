@@ -64,7 +64,7 @@ const START_OVER_MS = { first: 25, most: 100 };
 const TRY_AGAIN_MS = 1_000;
 
 export class Router {
-  private readonly ports: RoutePorts;
+  private readonly ports;
   /** Owners that answered for a lane; forgotten as soon as one denies it. */
   private readonly owners = new Map<LaneKey, string>();
   /** Last time that this node tried for a lane and an owner without a URL had it. */
@@ -203,7 +203,7 @@ export class Router {
   }
 
   /** A node that can serve the lane and was not asked yet. */
-  private otherStop<T>({ request, visited }: Delivery<T>): string | null {
+  private otherStop<T>({ request, visited }: Delivery<T>) {
     const { membership, canServe, selfUrl } = this.ports;
     const others = membership.candidates(request.lane).flatMap((member) => this.stopAt(member) ?? []);
     const all = canServe(request.lane) ? [...others, selfUrl] : others;
@@ -245,10 +245,10 @@ const ABOUT_THE_NODE: ReadonlySet<string> = new Set([
 
 /** One request under way between nodes: the node to ask next, and the items without a result. */
 export class Delivery<T> {
-  readonly request: ForwardedRequest<T>;
+  readonly request;
   readonly visited = new Set<string>();
-  open: readonly number[];
-  stop: string | null;
+  open;
+  stop;
   stops = 0;
   /** The last node that the request did not reach. */
   unreached: string | null = null;
@@ -257,7 +257,7 @@ export class Delivery<T> {
   /** Nothing more may be tried. */
   over = false;
   private readonly results: (Result<T> | undefined)[];
-  private deadlineMs: number;
+  private deadlineMs;
   private isProlonged = false;
 
   constructor(request: ForwardedRequest<T>, stop: string | null, deadlineMs: number) {

@@ -32,8 +32,8 @@ export async function sideBySide<T>(
  * arrive, none is lost and none queues up.
  */
 export class Activity {
-  private readonly work: () => Working;
-  private readonly onError: (error: unknown) => void;
+  private readonly work;
+  private readonly onError;
   /** The last that had to be waited for. */
   private running: Working = null;
   /** "kicked": it is to look, or to look again once it has ended. */

@@ -57,7 +57,7 @@ const BUSY: Patience = {
 const STARTING_OVER = "this node was taken for dead and starts over";
 
 export class Lanes {
-  private readonly ports: LanesPorts;
+  private readonly ports;
   private readonly termPorts: TermPorts;
   private readonly held = new Map<LaneKey, OwnedLane>();
   /** The values of `held`, until it changes: they are gone through many times a second, and ten thousand are not copied each time. */

@@ -58,9 +58,9 @@ interface ToldLock {
 }
 
 export class Lease {
-  private readonly ports: LeasePorts;
-  private readonly settings: NodeSettings;
-  private readonly events: LeaseEvents;
+  private readonly ports;
+  private readonly settings;
+  private readonly events;
   private readonly stopping = new AbortController();
   private current: string | null = null;
   /** What this process may have become: a registration without an answer may be in the database all the same. */
@@ -70,7 +70,7 @@ export class Lease {
   private loop: Promise<unknown> | null = null;
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
   private startingOver = false;
-  private readonly others: OtherInstances;
+  private readonly others;
   // A database that does not answer declares no instance dead; the next look asks again.
   private readonly looking = new Activity(
     () => this.lookAround(),

@@ -51,8 +51,8 @@ interface Look {
 }
 
 export class OtherInstances {
-  private readonly ports: OtherInstancesPorts;
-  private readonly events: OtherInstancesEvents;
+  private readonly ports;
+  private readonly events;
   /** Counters as last seen change, and when, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   private readonly sightings = new Map<string, Sighting>();

@@ -1,8 +1,7 @@
-import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { type Hash, laneKey } from "../../domain/lane.ts";
 import {
   type Change,
   foldKept,
-  type KeptLedger,
   keptOf,
   type Moved,
   mayMove,
@@ -48,21 +47,21 @@ interface WorkUnderWay {
 
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
-  readonly term: Term;
-  readonly fence: Fence;
-  readonly lane: Lane;
-  readonly key: LaneKey;
+  readonly term;
+  readonly fence;
+  readonly lane;
+  readonly key;
   /** What the database has acknowledged; replaced by `fold` alone. */
-  ledger: KeptLedger;
+  ledger;
   private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
   mayStillCommit = false;
   /** When it is next looked at, and what was found out under this term; changed by `happened` alone. */
   pace: LanePace = NEW_LANE_PACE;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
-  readonly epochFloor: number;
+  readonly epochFloor;
   /** The first block of the chain, as the database knows it. */
-  readonly genesisHash: Hash | null;
+  readonly genesisHash;
   /** Broadcast, not mined. At most the in-flight window. */
   readonly unmined = new Map<number, Tracked>();
   /** Mined, not final. */
@@ -73,15 +72,15 @@ export class OwnedLane {
   /** Steps that the database has not acknowledged yet, and whose they are. */
   private readonly underWay = new Map<TransitionItem, Tracked>();
   /** Not signed yet. */
-  readonly backlog: Backlog;
+  readonly backlog;
   /** Kept for callers, or held by nothing. */
-  readonly nonces: LaneNonces;
+  readonly nonces;
   /** Of keys that may fill a part of its queue only. */
   readonly queueShares = new QueueShares();
   readonly refusals = new UnconfirmedRefusals();
   /** Null: the node has not set it going yet. */
   activities: LaneActivities | null = null;
-  private readonly index: LaneIndex;
+  private readonly index;
   constructor(term: Term, snapshot: LaneSnapshot, index: LaneIndex) {
     this.term = term;
     this.fence = term.fence;
@@ -389,7 +388,7 @@ export class OwnedLane {
   }
 }
 
-function lowest(nonces: Iterable<number>): number | null {
+function lowest(nonces: Iterable<number>) {
   let least: number | null = null;
   for (const nonce of nonces) if (least === null || nonce < least) least = nonce;
   return least;

@@ -49,8 +49,8 @@ export class TermOver extends Error {
 }
 
 export class Term {
-  readonly fence: Fence;
-  private readonly ports: TermPorts;
+  readonly fence;
+  private readonly ports;
   private ending: Ending | null = null;
 
   constructor(fence: Fence, ports: TermPorts) {

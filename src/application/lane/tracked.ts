@@ -25,20 +25,20 @@ interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "cr
 
 /** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
 export class Tracked {
-  readonly txId: string;
-  readonly nonce: number;
-  readonly requestId: string | null;
-  readonly createdAt: Date;
+  readonly txId;
+  readonly nonce;
+  readonly requestId;
+  readonly createdAt;
   /** Its caller's word; null: it gave none. */
-  readonly validUntil: Date | null;
+  readonly validUntil;
   /** When sending it was first claimed, in whichever term; null: not known to have been. */
-  readonly firstSentAt: Date | null;
+  readonly firstSentAt;
   /** Before this term; null: not known to have been. */
-  readonly takenAt: Date | null;
-  readonly lostSightAt: Date | null;
-  private row: KeptTransaction;
+  readonly takenAt;
+  readonly lostSightAt;
+  private row;
   /** When it is next sent, looked for or judged; changed by `happened` alone. */
-  pace: TransactionPace;
+  pace;
   /** What stands in its way, for people: why, and since when. */
   readonly facts = new Map<FactCode, Fact>();
 

@@ -16,7 +16,7 @@ import { messageOf } from "../../domain/text/thrown.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import { fewAtATime } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { HeadChange, Subscription } from "../chain/head-follower.ts";
+import type { HeadChange } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import type { WorkPorts } from "../chain/work-ports.ts";
 import { reconcile } from "../detours/reconcile.ts";
@@ -45,12 +45,12 @@ const SOONEST_LOOK = 1 / 16;
 const RECONCILED_AT_ONCE = 100;
 
 export class ChainLoop {
-  readonly context: ChainContext;
-  private readonly ports: WorkPorts;
+  readonly context;
+  private readonly ports;
   private readonly stopping = new AbortController();
-  private readonly subscription: Subscription;
-  private readonly pass: Activity;
-  private readonly reconciling: Activity;
+  private readonly subscription;
+  private readonly pass;
+  private readonly reconciling;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
   /** Monotonic. */

@@ -27,7 +27,7 @@ export function followPolicies({ store, telemetry, signer, policies: own = null 
   });
 }
 
-function unreadable({ version, policies }: PolicyInForce): string | null {
+function unreadable({ version, policies }: PolicyInForce) {
   const mistakes = policies?.unreadable ?? [];
   if (mistakes.length === 0) return null;
   return `this node gives no nonce: it cannot read version ${version} of the policy document (${mistakes.join("; ")})`;

@@ -52,9 +52,9 @@ const PAUSES = 3;
 const SHORTEST_PAUSE_MS = 20;
 
 export class Housekeeping {
-  private readonly ports: HousekeepingPorts;
-  private readonly household: Household;
-  private readonly round: Activity;
+  private readonly ports;
+  private readonly household;
+  private readonly round;
   private dueMs = 0;
 
   constructor(ports: HousekeepingPorts, household: Household) {

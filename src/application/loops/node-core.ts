@@ -57,7 +57,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     onUnreachable: () => lease.suspect(),
     onEnqueued: intakeWritten,
   });
-  const lease: Lease = new Lease({ ...ports, serving: () => cluster.serving() }, settings, {
+  const lease = new Lease({ ...ports, serving: () => cluster.serving() }, settings, {
     onInstances: (instances) => cluster.learn(instances),
     onLost: () => {
       lanes.dropAll("the instance is over", "lost");

@@ -30,8 +30,8 @@ type Held = { onChain(chainId: number): readonly OwnedLane[] };
 export class NodeWatch {
   /** To be used in place of the one that was given. */
   readonly telemetry: Telemetry;
-  private readonly clock: WatchPorts["clock"];
-  private readonly standing: StandingAlerts;
+  private readonly clock;
+  private readonly standing;
   private readonly fenced = new RecentCount(WINDOW_MS);
   private readonly sent = new RecentCount(WINDOW_MS);
   private readonly repeated = new RecentCount(WINDOW_MS);

@@ -47,27 +47,27 @@ export type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
 
 export class FencepostNode {
   readonly api: FencepostApi;
-  readonly reception: Reception;
+  readonly reception;
   private readonly core: NodeCore;
-  private readonly creates: Creates;
+  private readonly creates;
   /** One for each chain: blocks, receipts, finality, comparison. */
   private readonly loops: readonly ChainLoop[];
   /** Claims what is free. */
-  private readonly claiming: Activity;
+  private readonly claiming;
   /** Shares lanes with the other nodes. */
-  private readonly balancing: Activity;
+  private readonly balancing;
   /** Compares lanes with the chain after the database's history changed. */
-  private readonly reconciling: Activity;
+  private readonly reconciling;
   /** Takes up what others left for this node's lanes. */
-  private readonly taking: Activity;
-  private readonly intakes: Intake;
+  private readonly taking;
+  private readonly intakes;
   /** Looks for what is stuck, and asks the hook. */
-  private readonly watch: StuckWatch;
+  private readonly watch;
   /** Reports what only this node knows. */
-  private readonly reports: NodeReports;
+  private readonly reports;
   /** Lets what is old leave. */
-  private readonly housekeeping: Housekeeping;
-  private readonly wakefulness: Wakefulness;
+  private readonly housekeeping;
+  private readonly wakefulness;
   private readonly stopping = new AbortController();
   private beating: Promise<void> | null = null;
   private claimAgainAtMs = 0;

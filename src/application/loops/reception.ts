@@ -15,7 +15,7 @@ interface ReceptionPorts {
 export const DRAINING = "this node is shutting down";
 
 export class Reception {
-  private readonly ports: ReceptionPorts;
+  private readonly ports;
   private open = 0;
   draining = false;
   /** Callers at the door who were not read yet. */

@@ -8,8 +8,8 @@ const GRACE_MS = 1_000;
  * create may be refused because a dead node still counts as the owner; so this node is not ready.
  */
 export class SettlingIn {
-  private readonly clock: Clock;
-  private readonly latestMs: number;
+  private readonly clock;
+  private readonly latestMs;
   private readonly settled = new AbortController();
 
   constructor(clock: Clock, { durationMs, clockSkewMs }: NodeSettings["lease"]) {

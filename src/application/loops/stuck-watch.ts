@@ -31,7 +31,7 @@ interface Measure {
 const ASK_AT_ONCE = 8;
 
 export class StuckWatch {
-  private readonly ports: StuckWatchPorts;
+  private readonly ports;
   private asking: Promise<void> | null = null;
 
   constructor(ports: StuckWatchPorts) {

@@ -83,7 +83,7 @@ async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane
  * What blocks passed over does not wait for the resubmit interval while two endpoints differ about the market: the lower one
  * was offered, and may be the lie. Where they do not differ, nothing is signed or sent.
  */
-function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
+function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
   const nowMs = ports.clock.monotonicMs();
   const passed = [...lane.unmined.values()].filter((tx) => mayClimb(tx) && isPassed(context, tx, nowMs));

@@ -20,8 +20,8 @@ interface Pause {
 }
 
 export class Wakefulness {
-  private readonly clock: Pick<Clock, "monotonicMs">;
-  private readonly everyMs: number;
+  private readonly clock;
+  private readonly everyMs;
   private lastBeatMs: number | null = null;
   private pause: Pause | null = null;
 

@@ -89,11 +89,7 @@ const QUOTA_FORMS = {
   queueShare: "must be above 0 and at most 1, with four decimals at most",
 };
 
-function parseQuota(
-  value: unknown,
-  isOne: (value: unknown) => value is number,
-  path: keyof typeof QUOTA_FORMS,
-): number | null {
+function parseQuota(value: unknown, isOne: (value: unknown) => value is number, path: keyof typeof QUOTA_FORMS) {
   if (value === undefined || value === null) return null;
   if (!isOne(value)) throw invalid(path, QUOTA_FORMS[path]);
   return value;

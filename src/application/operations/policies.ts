@@ -5,7 +5,7 @@ import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import { parsePolicies } from "../../domain/policy/parse.ts";
 import { type Forbidden, type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
 import { type Amounts, type Use, within } from "../../domain/policy/use.ts";
-import type { PolicyChange, PolicyChanged } from "../../ports/policy-store.ts";
+import type { PolicyChange } from "../../ports/policy-store.ts";
 import type { CreateRequest } from "../api.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { foreseenBy } from "../lane/limits.ts";
@@ -64,10 +64,7 @@ function parseApply(request: unknown) {
 type ChangePorts = Pick<CallPorts, "telemetry" | "store" | "nodeId">;
 
 /** A change of what may be spent is kept with who made it and why, and said aloud by the node that was asked. */
-async function change(
-  { store, telemetry, nodeId }: ChangePorts,
-  wanted: Omit<PolicyChange, "nodeId">,
-): Promise<PolicyChanged> {
+async function change({ store, telemetry, nodeId }: ChangePorts, wanted: Omit<PolicyChange, "nodeId">) {
   const changed = await store.changePolicy({ ...wanted, nodeId });
   if (changed.outcome === "changed") {
     const { version } = changed.inForce;

@@ -7,8 +7,8 @@ export interface RateRule {
 
 /** How often something may happen to one thing: so many times within any stretch of that length. */
 export class RateLimit<Key> {
-  private readonly clock: Pick<Clock, "monotonicMs">;
-  private readonly rule: RateRule;
+  private readonly clock;
+  private readonly rule;
   private readonly taken = new Map<Key, number[]>();
 
   constructor(clock: Pick<Clock, "monotonicMs">, rule: RateRule) {

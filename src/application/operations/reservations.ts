@@ -107,7 +107,7 @@ export async function findReservation(
   return found;
 }
 
-function overAlready({ reservationId, nonce, state, txId }: Reservation): FencepostError {
+function overAlready({ reservationId, nonce, state, txId }: Reservation) {
   const taken = state === "EXPIRED" && txId !== null ? `, and transaction ${txId} took its nonce ${nonce}` : "";
   const detail = `reservation ${reservationId} is ${state}${taken}, so nothing more can be done with it`;
   return new FencepostError("CONFLICT", detail, txId === null ? {} : { txId });
@@ -219,7 +219,7 @@ async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonc
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
 }
 
-async function usableReservation(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
+async function usableReservation(ports: ReservationPorts, reservationId: string) {
   const reservation = await findReservation(ports, reservationId);
   const { state, txId } = reservation;
   // Expired, with nothing at its nonce as far as this node can see: the lane's owner decides behind its lock.

@@ -79,12 +79,7 @@ export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequ
 }
 
 /** The same bytes again. */
-async function heldAt(
-  { store }: ReservationPorts,
-  at: Lane,
-  { txHash, unsigned }: HandedIn,
-  asking: string | null,
-): Promise<Created | null> {
+async function heldAt({ store }: ReservationPorts, at: Lane, { txHash, unsigned }: HandedIn, asking: string | null) {
   const found = await store.transactionAt(at, unsigned.nonce);
   if (found === null || isAnothers(found.owner, asking)) return null;
   return found.attempts.some((attempt) => attempt.txHash === txHash) ? existingAs(found) : null;

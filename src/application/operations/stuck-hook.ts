@@ -59,7 +59,7 @@ const KEYS = ["action", "reason", "payload", "allowNoCode", "fees", "rawTransact
  * how often, and what is kept of it, is seen to here. One that throws, hangs or talks nonsense has decided nothing.
  */
 export class HookRunner {
-  private readonly ports: HookPorts;
+  private readonly ports;
   private readonly perTransaction: RateLimit<string>;
   private readonly perLane: RateLimit<LaneKey>;
   private readonly underWay = new Set<string>();

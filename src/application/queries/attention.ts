@@ -29,7 +29,7 @@ const EXPLAINED_AT_ONCE = 20;
 const EXPLAINED_FOR_MS = 3_000;
 
 export class AttentionDesk {
-  private readonly ports: AttentionPorts;
+  private readonly ports;
   private readonly look;
   private explained = new Map<
     string,

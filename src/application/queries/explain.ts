@@ -222,7 +222,7 @@ function pricesOf({ disputes: { prices } }: ChainContext): ExplainedChain["dispu
 }
 
 /** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. Null: it began before these. */
-function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | null {
+function dearSince(blocks: readonly (Block | null)[], cap: bigint) {
   const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
   const first = blocks[affordable + 1]?.number ?? null;
   return affordable >= 0 || first === 0 ? first : null;
@@ -240,7 +240,7 @@ async function disputeOver(context: ChainContext, receipt: Receipt): Promise<Exp
 }
 
 /** Null: nothing of it was sent, or the node cannot tell. */
-async function isPooled(context: ChainContext, record: TransactionRecord): Promise<boolean | null> {
+async function isPooled(context: ChainContext, record: TransactionRecord) {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);
   const hash = answer?.[0];

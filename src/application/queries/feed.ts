@@ -13,7 +13,7 @@ const DEFAULT_LIMIT = 100;
 const LOOK_EVERY_MS = 250;
 
 export class Feed {
-  private readonly ports: FeedPorts;
+  private readonly ports;
   private sleepers = new Set<() => void>();
 
   constructor(ports: FeedPorts) {

@@ -20,7 +20,7 @@ const EVERY_MS = 5_000;
 const MOST = 200;
 
 export class NodeReports {
-  private readonly ports: NodeReportPorts;
+  private readonly ports;
   /** What was last written, and as whom. */
   private written = "";
   private nextMs = 0;

@@ -25,7 +25,7 @@ const OPEN_STATES = ["ALLOCATED", "TRACKING", "STUCK"] as const satisfies readon
 const LOOKED_UP_FOR_MS = 30_000;
 
 export class OverviewBoard {
-  private readonly ports: OverviewPorts;
+  private readonly ports;
   private readonly everything;
   /** Of keys that see a part. */
   private readonly parts = new WeakMap<Limits, ReturnType<typeof sharedLook<Figures>>>();

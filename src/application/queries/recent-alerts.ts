@@ -17,7 +17,7 @@ const MOST = 200;
 type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
 
 export class RecentAlerts {
-  private readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  private readonly clock;
   private readonly standing = new Map<string, Trouble>();
   private readonly past = new Map<string, { readonly trouble: Trouble; readonly lastMs: number }>();
 
