@@ -1,5 +1,6 @@
 import { countNotExceeded, countUnanimous } from "../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
@@ -67,7 +68,7 @@ async function setSuspended(ports: CallPorts, lane: OwnedLane, asked: Asked) {
 }
 
 function decisionOf({ action, actor, reason, order }: Asked): LaneDecision {
-  return { action, actor, reason, ...(order === undefined ? {} : { order }) };
+  return defined({ action, actor, reason, order });
 }
 
 /** How often an endpoint that lags is asked, a poll interval apart. */

@@ -6,15 +6,13 @@
  */
 
 import type { AcknowledgeVerdict, Notice } from "../../domain/cluster/notices.ts";
-import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import { type ErrorCode, FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { NoticeOrder } from "../api.ts";
-import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { asObject, refuseUnknownKeys, UUID } from "../requests/fields.ts";
 import { parseReason } from "../requests/order.ts";
 import { parseOrderKey } from "../requests/order-key.ts";
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
@@ -27,8 +25,8 @@ export function noticeOperations({ store }: Pick<Ports, "store">) {
       }
       const done = await orDatabaseSilent(store.markAcknowledged(asked), silent);
       if (done === null) throw noNotice();
-      const refused = refusalOf(done.verdict, done.notice);
-      if (refused !== null) throw refused;
+      const refusal = REFUSALS[done.verdict]?.(done.notice);
+      if (refusal !== undefined) throw new FencepostError(...refusal);
       return done.notice;
     },
   };
@@ -57,24 +55,17 @@ function parse({ noticeId, request, actor, idempotencyKey }: NoticeOrder) {
   return { noticeId: id, by: actor, why: parseReason(fields.reason), times, order };
 }
 
-function refusalOf(verdict: AcknowledgeVerdict, { acknowledged, times }: Notice) {
-  switch (verdict) {
-    case "reused":
-      return new FencepostError(
-        "REQUEST_ID_REUSED",
-        "Idempotency-Key: this notice was acknowledged with other words under this key; nothing was done now",
-      );
-    case "taken":
-      return new FencepostError(
-        "CONFLICT",
-        `it was acknowledged by ${acknowledged?.by} (${acknowledged?.why}); nothing was done now`,
-      );
-    case "grown":
-      return new FencepostError(
-        "CONFLICT",
-        `it has happened ${times} times by now: look at it again before you acknowledge it; nothing was done`,
-      );
-    default:
-      return null;
-  }
-}
+const REFUSALS: Partial<Record<AcknowledgeVerdict, (notice: Notice) => readonly [ErrorCode, string]>> = {
+  reused: () => [
+    "REQUEST_ID_REUSED",
+    "Idempotency-Key: this notice was acknowledged with other words under this key; nothing was done now",
+  ],
+  taken: ({ acknowledged }) => [
+    "CONFLICT",
+    `it was acknowledged by ${acknowledged?.by} (${acknowledged?.why}); nothing was done now`,
+  ],
+  grown: ({ times }) => [
+    "CONFLICT",
+    `it has happened ${times} times by now: look at it again before you acknowledge it; nothing was done`,
+  ],
+};

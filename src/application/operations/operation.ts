@@ -17,8 +17,8 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
   repeatable?(asked: Asked): boolean;
   /** By the owner, under its fence. What it returns must survive JSON: it may have to travel. */
   perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
-  /** What the caller is told, read on the node that it asked. */
-  answer(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
+  /** Answer to the caller, read on the node that it asked. Absent: what `perform` returned. */
+  answer?(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
 }
 
 /** Makes an operation known to the other nodes by this name, and a call that any node may be asked for. */

@@ -20,6 +20,8 @@ import { type ActionPorts, act } from "./transaction-actions.ts";
 export type OperationPorts = ActionPorts &
   ReservationPorts & { readonly actions: Pick<OwnerActions, "register" | "forwardToOwner"> };
 
+const asDone = <Done, Answer>(_: unknown, __: unknown, done: Done) => done as unknown as Answer;
+
 const acting = <T>(work: Promise<T>) => orDatabaseSilent(work, "look at the transaction before repeating this");
 
 export function createOperations(ports: OperationPorts) {
@@ -27,7 +29,14 @@ export function createOperations(ports: OperationPorts) {
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */
   const offer: Offer<OperationPorts> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
-    { laneOf, travels, isDone, repeatable, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
+    {
+      laneOf,
+      travels,
+      isDone,
+      repeatable,
+      perform,
+      answer = asDone,
+    }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
     const carryOut = async (lane: OwnedLane, asked: Asked) => orRefused(perform(ports, lane, asked));

@@ -89,9 +89,7 @@ const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reserv
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
     if (hole === null) return;
     await ports.failpoint("release.committed");
-    const { nonce } = hole;
-    const { token } = lane.fence;
-    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state: "RELEASED" });
+    report(ports, lane, { reservationId, nonce: hole.nonce, state: "RELEASED" });
     // What waits above may move down into it.
     lane.signing?.kick();
   },
@@ -125,14 +123,19 @@ async function reserveOn(
   const { fate } = await written(lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
   await ports.failpoint("reserve.committed");
   if (fate.fate !== "created") return fate;
-  const { telemetry } = ports;
-  const { reservationId, nonce, state } = fate.reservation;
-  lane.nonces.keptFor(nonce, wanted.ttlMs);
-  const { token } = lane.fence;
-  telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state });
-  if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
+  lane.nonces.keptFor(fate.reservation.nonce, wanted.ttlMs);
+  report(ports, lane, fate.reservation);
+  if (fate.recycled) ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
   notePile(context, lane);
   return fate;
+}
+
+function report(
+  { telemetry }: ReservationPorts,
+  { lane, fence: { token } }: OwnedLane,
+  { reservationId, nonce, state }: Pick<Reservation, "reservationId" | "nonce" | "state">,
+) {
+  telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state });
 }
 
 /** Several may have come in one commit: the number is not seen growing one by one. */
@@ -163,11 +166,8 @@ function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservation
   if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
   if (fate.fate === "tooMany") {
     const detail = `this key keeps ${maxReservations} nonces of this signer from others already: use or release one first`;
-    throw new FencepostError("QUOTA_EXCEEDED", detail, {
-      rule: "maxReservations",
-      limit: maxReservations,
-      retryAfterSeconds: 1,
-    });
+    const extras = { rule: "maxReservations", limit: maxReservations, retryAfterSeconds: 1 };
+    throw new FencepostError("QUOTA_EXCEEDED", detail, extras);
   }
   if (fate.fate === "spent") throw spentRequestId(requestId);
   const found = fate.fate === "requestTaken" ? fate : fate.reservation;
@@ -178,10 +178,14 @@ function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservation
 }
 
 type Used = Named & { readonly request: unknown };
-type Submission = Reservation & { readonly handedIn: HandedIn };
-
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
-const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
+const submitReserved: Operation<
+  ReservationPorts,
+  Used,
+  Reservation & { readonly handedIn: HandedIn },
+  Created,
+  Created
+> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
@@ -191,24 +195,23 @@ const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Cre
     refuseImpossibleGas(context, payloadOf(handedIn));
     return settle(ports, lane, { reservation, ...submissionOf(ports, reservation, handedIn), becomes: "SUBMITTED" });
   },
-  answer: (_, __, created) => created,
 };
 
-type Mark = Reservation & { readonly txHash: Hash };
-
 /** Only followed: there are no bytes to send again, and its payload is not known. */
-const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
-  async laneOf(ports, { reservationId, request }) {
-    const reservation = await usableReservation(ports, reservationId);
-    return { ...reservation, txHash: parseUsed(request) };
-  },
+const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHash: Hash }, Created, Created> = {
+  laneOf: async (ports, { reservationId, request }) => ({
+    ...(await usableReservation(ports, reservationId)),
+    txHash: parseUsed(request),
+  }),
   async perform(ports, lane, { txHash, ...reservation }) {
     await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
     const payload: Payload = { to: null, data: "0x", value: 0n };
     const intent = intentOf(ports, reservation, { payload, gas: 0n, gasCost: 0n });
-    return settle(ports, lane, { reservation, intent, attempt: hashAlone(txHash), becomes: "USED" });
+    // Its price and gas are unknown: zero.
+    const fees = { type: "legacy", gasPrice: 0n } as const;
+    const attempt: SignedAttempt = { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
+    return settle(ports, lane, { reservation, intent, attempt, becomes: "USED" });
   },
-  answer: (_, __, created) => created,
 };
 
 /** Where the chain knows it already. Otherwise whose it is comes out when it is mined. */
@@ -242,8 +245,7 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   // Its request id may have been taken since: then the transaction has none.
   const { fate, requestId } = await bindOn(ports, owned, binding);
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
-  const { token } = owned.fence;
-  ports.telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state: becomes });
+  report(ports, owned, { reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
@@ -285,10 +287,4 @@ function intentOf(
 export function payloadOf({ unsigned }: HandedIn): Payload {
   const { to, data, value, gas, fees, accessList } = unsigned;
   return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
-}
-
-/** Its price and gas are not known: zero. */
-function hashAlone(txHash: Hash): SignedAttempt {
-  const fees = { type: "legacy", gasPrice: 0n } as const;
-  return { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
 }

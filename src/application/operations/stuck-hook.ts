@@ -1,9 +1,9 @@
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { LaneKey } from "../../domain/lane.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
 import type { Fees } from "../../domain/transaction/fees.ts";
-import type { AlertCode } from "../../domain/troubles/alerts.ts";
-import { within } from "../../ports/clock.ts";
+import { type Clock, within } from "../../ports/clock.ts";
 import type { Decision } from "../../ports/lane-store.ts";
 import type { AttemptRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type {
@@ -20,10 +20,9 @@ import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/resolve
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
-import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { asObject, given, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseMetadata } from "../requests/normalise.ts";
 import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
-import { RateLimit } from "./rate-limit.ts";
 
 interface HookPorts extends CallPorts {
   /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
@@ -88,7 +87,8 @@ export class HookRunner {
     } catch (error) {
       if (isNoFailure(error)) return;
       const message = `nothing was done: ${messageOf(error)}`;
-      this.alert(lane, tx.txId, { severity: "ERROR", code: "STUCK_HOOK_FAILED", message });
+      const about = { lane: lane.lane, txId: tx.txId };
+      this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "STUCK_HOOK_FAILED", message, ...about });
     }
   }
 
@@ -143,22 +143,22 @@ export class HookRunner {
     refuseUnknownKeys(fields, KEYS, "");
     const verdict = parseVerdict(this.ports.codec, fields);
     const reason = parseReason(fields.reason);
-    const severity = fields.severity === undefined ? undefined : parseSeverity(fields.severity);
+    const severity = given(fields.severity, parseSeverity);
     const { action, afterwards } = verdict;
     const asked = by === undefined ? {} : { ...by.decision.audit, requestedBy: by.decision.actor, request: by.reason };
-    const own = { trigger, action, ...(afterwards === undefined ? {} : { afterwards }) };
+    const own = defined({ trigger, action, afterwards });
     const audit = { ...parseMetadata(fields.audit, "audit"), ...asked, ...own };
-    const order = by?.decision.order;
-    const decision = { actor: "hook", audit, ...(order === undefined ? {} : { order }) };
-    return { verdict, reason, decision, ...(severity === undefined ? {} : { severity }) };
+    const decision = defined({ actor: "hook", audit, order: by?.decision.order });
+    return defined({ verdict, reason, decision, severity });
   }
 
   private async carryOut(consultation: Consultation, ruling: Ruling): Promise<ResolutionFate> {
     const { lane, context, tx, record } = consultation;
     const { action } = ruling.verdict;
-    if (ruling.severity !== undefined) {
-      const message = `${action}: ${ruling.reason}`;
-      this.alert(lane, record.txId, { severity: ruling.severity, code: "STUCK_HOOK_DECISION", message });
+    const { severity, reason } = ruling;
+    if (severity !== undefined) {
+      const alert = { code: "STUCK_HOOK_DECISION", message: `${action}: ${reason}`, lane: lane.lane } as const;
+      this.ports.telemetry.emit({ type: "alert", severity, ...alert, txId: record.txId });
     }
     if (this.isOldNews(consultation, ruling)) return "repeated";
     try {
@@ -210,14 +210,6 @@ export class HookRunner {
       metadata,
     };
   }
-
-  private alert(
-    { lane }: OwnedLane,
-    txId: string,
-    what: { readonly severity: AlertSeverity; readonly code: AlertCode; readonly message: string },
-  ) {
-    this.ports.telemetry.emit({ type: "alert", lane, txId, ...what });
-  }
 }
 
 const MOST_REMEMBERED = 10_000;
@@ -240,4 +232,40 @@ function describeAttempt({ ordinal, kind, txHash, gas, fees, firstSentAt }: Atte
   const digits = Object.entries(fees).map(([name, value]) => [name, String(value)]);
   const inDigits = Object.fromEntries(digits) as Record<keyof Fees, string>;
   return { ordinal, kind, txHash, gas: String(gas), ...inDigits, firstSentAt: firstSentAt?.toISOString() ?? null };
+}
+
+interface RateRule {
+  readonly most: number;
+  readonly withinMs: number;
+}
+
+/** How often something may happen to one thing: so many times within any stretch of that length. */
+export class RateLimit<Key> {
+  private readonly clock;
+  private readonly rule;
+  private readonly taken = new Map<Key, number[]>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">, rule: RateRule) {
+    this.clock = clock;
+    this.rule = rule;
+  }
+
+  /** False: not now. */
+  take(key: Key): boolean {
+    const nowMs = this.clock.monotonicMs();
+    const recent = (this.taken.get(key) ?? []).filter((atMs) => nowMs - atMs < this.rule.withinMs);
+    if (recent.length >= this.rule.most) return false;
+    this.taken.delete(key);
+    this.taken.set(key, [...recent, nowMs]);
+    this.forget(nowMs);
+    return true;
+  }
+
+  /** Keys stand in the order of their last use: those whose time is over stand in front. */
+  private forget(nowMs: number) {
+    for (const [key, times] of this.taken) {
+      if (nowMs - (times.at(-1) ?? 0) < this.rule.withinMs) return;
+      this.taken.delete(key);
+    }
+  }
 }

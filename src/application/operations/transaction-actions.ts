@@ -1,3 +1,4 @@
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { laidDown, sendOrdered, sentAfresh, takenInHand } from "../../domain/pace/transaction-pace.ts";
@@ -34,19 +35,20 @@ interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> 
 }
 
 type Fate = "done" | "movedOn";
-type Performed = (ports: ActionPorts, task: Task) => Promise<Fate>;
 
 /** A send in hand, a lane read again: over in less than this many looks. */
 const MOST_LOOKS = 40;
 const LOOK_AGAIN_MS = 50;
 
-const ACTIONS: Readonly<Record<Exclude<TransactionAction, "approve" | "reject">, Performed>> = {
+const ACTIONS: Readonly<
+  Record<Exclude<TransactionAction, "approve" | "reject">, (ports: ActionPorts, task: Task) => Promise<Fate>>
+> = {
   suspend: holdTransaction,
   resume: holdTransaction,
   resubmit,
-  reprice: (ports, task) => changePayload(ports, task, "reprice"),
-  cancel: (ports, task) => changePayload(ports, task, "cancel"),
-  replace: (ports, task) => changePayload(ports, task, "replace"),
+  reprice: changePayload,
+  cancel: changePayload,
+  replace: changePayload,
   resolve,
 };
 
@@ -56,13 +58,10 @@ interface Asked {
   readonly instruction: Instruction;
 }
 
-/** As one node tells another. */
-interface ToldOrder extends TransactionOrder {
-  /** Absent from a caller, and from a node of an older release. */
-  readonly decisionId?: unknown;
-}
+/** `decisionId`: absent from a caller, and from a node of an older release. */
+type Forwarded = TransactionOrder & { readonly decisionId?: unknown };
 
-export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView> = {
+export const act: Operation<ActionPorts, Forwarded, Asked, void, TransactionView> = {
   async laneOf(ports, order) {
     if (!isKnown(order.action)) throw notKnownYet(order.action);
     const decisionId = order.decisionId === undefined ? ports.entropy.uuid() : parseDecisionId(order.decisionId);
@@ -165,13 +164,10 @@ async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked):
   return "done";
 }
 
-async function changePayload(
-  ports: ActionPorts,
-  { lane, context, record, tx, instruction }: Task,
-  kind: "reprice" | "cancel" | "replace",
-): Promise<Fate> {
+async function changePayload(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Fate> {
   const { reason, decision, fees, payload, allowNoCode } = instruction;
-  const change = { kind, reason, decision, fees, allowNoCode, ...(payload === undefined ? {} : { payload }) };
+  const kind = instruction.action as "reprice" | "cancel" | "replace";
+  const change = defined({ kind, reason, decision, fees, allowNoCode, payload });
   if (tx === null) return changeQueued(ports, context, { lane, record, change });
   refuseMined(tx);
   if (await lane.term.during(standsAlready(ports, tx, change))) return "done";
