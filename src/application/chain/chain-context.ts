@@ -1,6 +1,8 @@
 import type { Confirmation } from "../../domain/chain/confirmations.ts";
 import { FencepostError } from "../../domain/errors.ts";
 import { type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/fees/ceilings.ts";
+import { type GasLimit, knownGasCap, lowerLimit } from "../../domain/fees/gas.ts";
+import { keepNewest } from "../../domain/keep-newest.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
@@ -14,6 +16,7 @@ import {
   smaller,
 } from "../../domain/transaction/fees.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneIndex, OwnedLane } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
@@ -21,9 +24,7 @@ import { StandingAlerts } from "../standing-alerts.ts";
 import { Answers } from "./answers.ts";
 import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
-import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
-import { KnownCode } from "./known-code.ts";
 
 const TAG_PATIENCE_MS = 60_000;
 
@@ -248,4 +249,89 @@ export async function canonicalHashes(
   const blocks = await context.chain.blocksByNumber(asked);
   for (const block of blocks) if (block !== null) hashes.set(block.number, block.hash);
   return hashes;
+}
+
+/** As much as a busy node's callers use; the oldest make room. */
+const MOST_KEPT = 10_000;
+
+/**
+ * Addresses that have, or had, code. It only ever permits: a reorg may take code away again, and a contract may destroy
+ * itself, but what has been a contract is no mistyped address.
+ */
+export class KnownCode {
+  private readonly addresses = new Map<Address, "seen" | "deployed">();
+
+  /** An endpoint has shown its code: there is nothing more to ask. */
+  isSeen(address: Address): boolean {
+    return this.addresses.get(address) === "seen";
+  }
+
+  /** By its code, or by a receipt of its deployment, which endpoints that lag do not know of yet. */
+  isKnown(address: Address): boolean {
+    return this.addresses.has(address);
+  }
+
+  see(address: Address): void {
+    this.keep(address, "seen");
+  }
+
+  deploy(address: Address): void {
+    if (!this.addresses.has(address)) this.keep(address, "deployed");
+  }
+
+  private keep(address: Address, how: "seen" | "deployed") {
+    if (this.addresses.get(address) === how) return;
+    keepNewest(this.addresses, address, how, MOST_KEPT);
+  }
+}
+
+/**
+ * The most gas that a transaction may ask for on one chain. Its block says one limit; the other, for a single transaction,
+ * is what the settings say, else what is known of the chain by its id, else what a node named when it refused a payload.
+ *
+ * Reads: the followed head. Writes: nothing durable. A crash forgets what was learned; the next refusal teaches it again.
+ */
+
+/** What was learned is believed for this long: a chain may raise its cap, and one refusal may have been a mistake. */
+const LEARNED_FOR_MS = 60 * 60_000;
+/** Below every cap that is in use: one endpoint that names less would have most creates refused. It is not believed. */
+const LEAST_CAP = 1_000_000n;
+
+interface Options {
+  readonly chainId: number;
+  /** Null: not configured. */
+  readonly configured: bigint | null;
+  readonly clock: Clock;
+  readonly blockGasLimit: () => bigint | null;
+}
+
+export class GasLimits {
+  private readonly options;
+  private learned: { readonly cap: bigint; readonly untilMs: number } | null = null;
+
+  constructor(options: Options) {
+    this.options = options;
+  }
+
+  /** Null: neither a block was seen nor a cap is known. */
+  get most(): GasLimit | null {
+    return lowerLimit(this.options.blockGasLimit(), this.cap);
+  }
+
+  /** For one transaction, however large the block; null: none is known. */
+  get cap(): bigint | null {
+    const { chainId, configured } = this.options;
+    return configured ?? knownGasCap(chainId) ?? this.fresh();
+  }
+
+  /** Every node that was asked refused `gas`, and named `cap` as the most it takes. */
+  learn(cap: bigint, gas: bigint): void {
+    if (cap < LEAST_CAP || cap >= gas) return;
+    this.learned = { cap, untilMs: this.options.clock.monotonicMs() + LEARNED_FOR_MS };
+  }
+
+  private fresh() {
+    if (this.learned !== null && this.options.clock.monotonicMs() >= this.learned.untilMs) this.learned = null;
+    return this.learned?.cap ?? null;
+  }
 }

@@ -16,16 +16,14 @@ import type { ChainContext } from "../chain/chain-context.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { Dequeue } from "./dequeue.ts";
-import { forwardCreates } from "./forward-creates.ts";
+import { forwardCreates } from "./gather.ts";
 import { KeysAway } from "./keys-away.ts";
 import { KillSwitch } from "./kill-switch.ts";
-import { Membership } from "./membership.ts";
-import { OwnerActions } from "./owner-actions.ts";
+import { Membership, unownedLanes } from "./membership.ts";
+import { Dequeue, OwnerActions } from "./owner-actions.ts";
 import { PendingCreates } from "./pending-creates.ts";
 import { type PendingRequestPorts, PendingRequests } from "./pending-requests.ts";
 import { type RoutePorts, Router } from "./route.ts";
-import { unownedLanes } from "./unowned-lanes.ts";
 
 interface ClusterPorts
   extends Pick<RoutePorts, "selfUrl" | "onUnreachable">,

@@ -14,7 +14,7 @@ import type { ChainSettings } from "../settings.ts";
 import { sideBySide } from "./activity.ts";
 import { askAgain, type Patience } from "./ask-again.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
-import { keepTime } from "./keep-time.ts";
+import { keepTime } from "./lane-writer.ts";
 import { type LaneIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
 import { keepPace, resubmitEveryMs } from "./tracked.ts";

@@ -28,14 +28,10 @@ import { sign } from "../stages/3-sign/sign.ts";
 import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
 import { Housekeeping } from "./housekeeping.ts";
-import { coreOf, type NodeCore } from "./node-core.ts";
-import type { NodePorts } from "./node-ports.ts";
-import { openCreates } from "./open-creates.ts";
-import { DRAINING, Reception } from "./reception.ts";
+import { coreOf, type NodeCore, type NodePorts, openCreates, takeWaiting } from "./node-core.ts";
+import { DRAINING, Reception, tellingPauses, Wakefulness } from "./reception.ts";
 import { StuckWatch } from "./stuck-watch.ts";
-import { takeWaiting } from "./take-waiting.ts";
 import { tendLane } from "./tend.ts";
-import { tellingPauses, Wakefulness } from "./wakefulness.ts";
 
 const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;

@@ -17,9 +17,8 @@ import { tendHoles } from "../detours/holes.ts";
 import { isPassed, lowerGas, repriceIfBelow } from "../detours/reprice.ts";
 import { mayStick, reasonOf, stick } from "../detours/stuck.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
-import { hold } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, hold, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 

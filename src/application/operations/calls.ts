@@ -2,12 +2,12 @@
  * One typed record of what performs each call: HTTP, the library and the tests all use it. Each call is described where it
  * is performed. A call that fails for a reason a caller can act on throws a FencepostError.
  */
-import { orDatabaseSilent } from "../../domain/errors.ts";
-import { readiness } from "../queries/readiness.ts";
-import { createReads, type ReadPorts } from "../queries/reads.ts";
+import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
+import type { CreateLimits } from "../../domain/keys/principal.ts";
+import type { Created, CreateRequest, NamedCreate } from "../api.ts";
+import { createReads, type ReadPorts, readiness } from "../queries/reads.ts";
 import { createSights, type SightPorts } from "../queries/sights.ts";
 import type { Creates } from "../stages/1-create/create.ts";
-import { createCalls } from "./create-calls.ts";
 import { createJsonRpc, type JsonRpcPorts } from "./json-rpc.ts";
 import { createKeyOperations } from "./keys.ts";
 import { type KillPorts, killOperations } from "./kill.ts";
@@ -55,4 +55,26 @@ export function wrapped<Calls extends object>(calls: Calls, wrap: (call: Call) =
 /** A read that failed has changed nothing: the caller is told only that the database does not answer. */
 function reading(call: Call): Call {
   return (...given) => orDatabaseSilent(call(...given), null);
+}
+
+/** Creates as callers ask for them, one or many. */
+
+export function createCalls(creates: Pick<Creates, "create">) {
+  return {
+    /**
+     * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
+     * key, and FORBIDDEN says that it is outside that key's limits.
+     */
+    create: async (request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created> => {
+      const [result] = await creates.create([{ request, owner, limits }]);
+      if (result instanceof FencepostError) throw result;
+      return result as Created;
+    },
+    /** In order; partial success is normal. Never throws for an item. */
+    createBatch: (requests: readonly CreateRequest[], owner?: string | null, limits?: CreateLimits) =>
+      creates.create(requests.map((request) => ({ request, owner, limits }))),
+    /** The same, of creates whose ids are known before they are made: one whose answer does not come in time can be named. */
+    createNamed: (named: readonly NamedCreate[], owner?: string | null, limits?: CreateLimits) =>
+      creates.create(named.map((each) => ({ ...each, owner, limits }))),
+  };
 }

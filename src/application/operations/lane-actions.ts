@@ -14,8 +14,7 @@ import { TermOver } from "../lane/term.ts";
 import { signer as readSigner, type SignerView } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
-import type { Operation } from "./operation.ts";
-import { wasCarriedOut } from "./order-keys.ts";
+import { type Operation, wasCarriedOut } from "./operation.ts";
 
 /** An order about a lane. */
 interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {

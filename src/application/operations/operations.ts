@@ -13,8 +13,7 @@ import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane } from "./lane-actions.ts";
 import type { Offer, Operation } from "./operation.ts";
-import { type ReservationPorts, reservationCalls } from "./reservations.ts";
-import { orUnserved, submitSigned } from "./signed-transactions.ts";
+import { orUnserved, type ReservationPorts, reservationCalls, submitSigned } from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
 export type OperationPorts = ActionPorts &

@@ -3,11 +3,17 @@
  * nonce free; one that expires is a hole, and gets a placeholder (detours/expired-reservations.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
-
-import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
+import {
+  DatabaseSilent,
+  FencepostError,
+  forbiddenBy,
+  otherNonce,
+  outcomeUnknown,
+  unavailable,
+} from "../../domain/errors.ts";
 import { bounded } from "../../domain/fees/ceilings.ts";
 import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/keys/principal.ts";
-import type { Hash, Hex } from "../../domain/lane.ts";
+import type { Hash, Hex, Lane } from "../../domain/lane.ts";
 import { batchFailed } from "../../domain/pace/count-events.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import { routed } from "../../domain/transaction/attempts.ts";
@@ -16,7 +22,7 @@ import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import type { Reservation } from "../../domain/transaction/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction/transaction.ts";
 import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
-import type { Created, Reserved, ReserveRequest } from "../api.ts";
+import type { Created, Reserved, ReserveRequest, SignedRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
 import { type Binding, bind } from "../detours/bind.ts";
@@ -25,10 +31,20 @@ import { underNextTerm } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
-import type { NormalisePorts } from "../requests/normalise.ts";
-import { type HandedIn, parseReserve, parseSubmission, parseUsed, type ReserveOrder } from "../requests/reservation.ts";
+import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
+import { type NormalisePorts, parseChainId } from "../requests/normalise.ts";
+import {
+  decodeGiven,
+  type HandedIn,
+  parseReserve,
+  parseSubmission,
+  parseUsed,
+  type ReserveOrder,
+  rejected,
+} from "../requests/reservation.ts";
 import type { ChainSettings } from "../settings.ts";
-import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
+import { existingAs } from "../stages/1-create/answer-existing.ts";
+import { refuseImpossible, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
 import type { Offer, Operation, OwnerPorts } from "./operation.ts";
 
@@ -287,4 +303,82 @@ function intentOf(
 export function payloadOf({ unsigned }: HandedIn): Payload {
   const { to, data, value, gas, fees, accessList } = unsigned;
   return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
+}
+
+/**
+ * A transaction that its caller signed with a key that is managed here, without having reserved its nonce: bound if its nonce is
+ * the lane's next one, or one that the same API key has reserved, and refused otherwise. From then on it is a tracked
+ * transaction like any other.
+ */
+
+interface Signed {
+  readonly lane: Lane;
+  readonly owner: string | null;
+  readonly handedIn: HandedIn;
+}
+
+export const submitSigned: Operation<
+  ReservationPorts,
+  SignedRequest,
+  Signed,
+  Created,
+  Created & { readonly txHash: Hash }
+> = {
+  async laneOf({ codec, intents }, request, owner) {
+    const body = asObject(request, "");
+    refuseUnknownKeys(body, ["chainId", "rawTransaction"], "");
+    const rawTransaction = parseHex(body.rawTransaction, "rawTransaction");
+    const chainId = parseChainId(intents.chainIds, body.chainId, intents.isServedElsewhere);
+    const decoded = await decodeGiven(codec, rawTransaction, (why) =>
+      rejected("INVALID_INPUT", `rawTransaction ${why}`),
+    );
+    if (decoded.unsigned.chainId !== chainId) {
+      throw rejected("INVALID_INPUT", `it is for chain ${decoded.unsigned.chainId}, asked is chain ${chainId}`);
+    }
+    return { lane: { chainId, signer: decoded.signer }, owner, handedIn: { ...decoded, rawTransaction } };
+  },
+  travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
+  // The same bytes are the same transaction.
+  repeatable: () => true,
+  async perform(ports, owned, { lane, owner, handedIn }) {
+    const context = ports.chains.get(lane.chainId) as ChainContext;
+    const known = await heldAt(ports, lane, handedIn, owner);
+    if (known !== null) return known;
+    refuseImpossible(context, payloadOf(handedIn));
+    const submission = submissionOf(ports, { lane, requestId: null, owner }, handedIn);
+    const floor = await owned.term.during(nonceFloor(ports, context, owned));
+    const reason = "signed by the caller, for a nonce that it chose";
+    const { nonce } = handedIn.unsigned;
+    const { fate, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
+    // It may have been bound meanwhile, by a repeat of the same bytes.
+    if (fate !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
+    return { outcome: "created", txId: submission.intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
+  },
+  answer: (_, { handedIn }, created) => ({ ...created, txHash: handedIn.txHash }),
+};
+
+/**
+ * No live node holds the key: the signer is a stranger, unless it has a lane. A transaction of a managed signer that was taken
+ * for a stranger's would be sent past its lane.
+ */
+export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof FencepostError) || error.code !== "UNKNOWN_SIGNER") throw error;
+    const { lane } = await submitSigned.laneOf(ports, request, null);
+    if ((await ports.store.lanes(lane.signer)).length === 0) throw error;
+    throw unavailable(`no live node holds the key of ${lane.signer}; nothing was done`);
+  }
+}
+
+/** The same bytes again. */
+async function heldAt({ store }: ReservationPorts, at: Lane, { txHash, unsigned }: HandedIn, asking: string | null) {
+  const found = await store.transactionAt(at, unsigned.nonce);
+  if (found === null || isAnothers(found.owner, asking)) return null;
+  return found.attempts.some((attempt) => attempt.txHash === txHash) ? existingAs(found) : null;
+}
+
+function refuse(error: FencepostError): never {
+  throw error;
 }

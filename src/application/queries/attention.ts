@@ -11,7 +11,7 @@ import { rowOf, SEVERITIES } from "../../domain/troubles/table.ts";
 import { behind } from "../../domain/troubles/words.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { AttentionQuery, AttentionView } from "../api.ts";
-import { sharedLook } from "./shared-look.ts";
+import { sharedLook } from "../chain/answers.ts";
 
 interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;

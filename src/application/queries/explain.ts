@@ -2,7 +2,6 @@
  * Collects what an explanation is drawn from: the database's view of the transaction and its lane, what the chain says now, and
  * what the owner of the lane alone knows. Any node can answer; a chain that is away leaves facts out, never the answer.
  */
-
 import { depthNeeded } from "../../domain/chain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
@@ -12,9 +11,11 @@ import type { Receipt } from "../../domain/transaction/transaction.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
 import { explain } from "../../domain/troubles/explain.ts";
 import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
+import type { ReportedFacts } from "../../domain/troubles/rows.ts";
 import type {
   Asked,
   ExplainedChain,
+  ExplainedLane,
   ExplainedTransaction,
   Explanation,
   Situation,
@@ -22,10 +23,10 @@ import type {
 import type { Block } from "../../ports/chain.ts";
 import type { Spending } from "../../ports/lane-store.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
+import type { SightStore } from "../../ports/sight-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { forbiddenBy } from "../lane/limits.ts";
 import { type ExplainPorts, heldBetween, laneFacts } from "./explained-lane.ts";
-import { NOTHING_REPORTED, reportedOf } from "./reported.ts";
 import { silent } from "./silent.ts";
 import { notFound } from "./transactions.ts";
 
@@ -252,5 +253,35 @@ function unknownChain(chainId: number): ExplainedChain {
     ...{ ...NO_FIGURES, chainId, known: false, reachable: false, unreachableSince: null, head: null, ceilings: null },
     ...{ finality: "confirmations", confirmations: 0, inFlightWindow: 0, stuckAfterResubmits: 0 },
     ...{ doubted: null, privateEndpoints: [] },
+  };
+}
+
+/** What the owner of a lane reported that it alone knows, for explanations on other nodes. */
+
+interface Reported
+  extends Pick<ExplainedLane, "signerAway">,
+    Pick<ExplainedTransaction, "refusal">,
+    Pick<ExplainedChain, "doubted" | "balance" | "minedCount"> {
+  /** Nodes that do not reach the chain. */
+  readonly unreachableFrom: readonly (string | null)[];
+}
+
+export const NOTHING_REPORTED: Reported = {
+  ...{ signerAway: null, refusal: null, doubted: null, balance: null, minedCount: null, unreachableFrom: [] },
+};
+
+export async function reportedOf(
+  store: Pick<SightStore, "reports">,
+  { lane: { chainId, signer }, txId }: Pick<TransactionRecord, "lane" | "txId">,
+): Promise<Reported> {
+  const reports = (await silent(store.reports())) ?? [];
+  const rows = reports.flatMap(({ findings }) => findings.filter((row) => row.chainId === chainId));
+  const facts: ReportedFacts = Object.assign({}, ...rows.map((row) => (row.signer === signer ? row.facts : {})));
+  const { signerAway: away, refusal, doubted = null, balance, minedCount = null } = facts;
+  return {
+    ...{ doubted, minedCount, balance: balance === undefined ? null : BigInt(balance) },
+    signerAway: away ? { reason: away.reason, since: new Date(away.sinceMs) } : null,
+    refusal: refusal?.txId === txId ? { ...refusal, since: new Date(refusal.sinceMs) } : null,
+    unreachableFrom: rows.flatMap(({ code, nodeId }) => (code === "CHAIN_UNREACHABLE" ? [nodeId] : [])),
   };
 }

@@ -8,10 +8,9 @@ import type { State } from "../../domain/transaction/transitions.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
 import type { TransactionRecord } from "../../ports/query-store.ts";
 import type { HeldQuery } from "../api.ts";
-import { Answers } from "../chain/answers.ts";
+import { Answers, sharedLook } from "../chain/answers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
-import { sharedLook } from "./shared-look.ts";
 
 type OverviewPorts = Pick<CallPorts, "clock" | "store" | "chains">;
 

@@ -1,11 +1,14 @@
-import type { CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
+import type { CompletionsPage, CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
-import { chainLooks } from "./chain-looks.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
 import { explanationOf } from "./explain.ts";
 import type { ExplainPorts } from "./explained-lane.ts";
-import type { Feed } from "./feed.ts";
 import { signer, signers } from "./signers.ts";
-import { transaction, transactionByRequest, transactions } from "./transactions.ts";
+import { chainLooks, transaction, transactionByRequest, transactions } from "./transactions.ts";
 
 export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly feed: Feed };
 
@@ -30,4 +33,112 @@ export function createReads(ports: ReadPorts) {
     /** Every lane that was ever acquired, with its owner if it has one. */
     leases: () => store.leases(),
   };
+}
+
+/**
+ * The completion feed as callers follow it: by sequence, in order, never missing one. A waiting caller is woken by this
+ * node's own completions at once, and by those of others on the next look at the counter.
+ */
+
+type FeedPorts = Pick<Ports, "clock"> & { readonly store: Pick<QueryStore, "feed"> };
+
+const DEFAULT_LIMIT = 100;
+const LOOK_EVERY_MS = 250;
+
+export class Feed {
+  private readonly ports;
+  private sleepers = new Set<() => void>();
+
+  constructor(ports: FeedPorts) {
+    this.ports = ports;
+  }
+
+  /** This node appended to the feed. */
+  grew(): void {
+    const woken = this.sleepers;
+    this.sleepers = new Set();
+    for (const wake of woken) wake();
+  }
+
+  async page(query: CompletionsQuery): Promise<CompletionsPage> {
+    refuseNoPosition(query.after);
+    const untilMs = this.ports.clock.monotonicMs() + (query.waitMs ?? 0);
+    for (;;) {
+      const { items, ...position } = await this.ports.store.feed(query.after, query.limit ?? DEFAULT_LIMIT);
+      refuseMisplaced(query, position);
+      const leftMs = untilMs - this.ports.clock.monotonicMs();
+      if (items.length > 0 || leftMs <= 0 || query.signal?.aborted === true) {
+        return { epoch: position.epoch, items, next: items.at(-1)?.seq ?? query.after };
+      }
+      await this.sleep(Math.min(leftMs, LOOK_EVERY_MS), query.signal);
+    }
+  }
+
+  private sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        cancel();
+        this.sleepers.delete(wake);
+        signal?.removeEventListener("abort", wake);
+        resolve();
+      };
+      const cancel = this.ports.clock.after(ms, wake);
+      this.sleepers.add(wake);
+      signal?.addEventListener("abort", wake, { once: true });
+    });
+  }
+}
+
+/** Who embeds a node passed no schema: the database would refuse it in words that say that it is down. */
+function refuseNoPosition(after: number) {
+  if (!Number.isSafeInteger(after) || after < 0) throw invalid("after", "must be a whole number from 0 on");
+}
+
+function refuseMisplaced(query: CompletionsQuery, position: FeedPosition) {
+  if (query.epoch !== undefined && query.epoch !== position.epoch) {
+    throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
+      epoch: position.epoch,
+      // What the caller has not seen and the database still has is told before the new epoch's own.
+      resumeAfter: Math.min(query.after, position.epochStartsAfter),
+    });
+  }
+  if (query.after < position.truncatedThrough) {
+    throw new FencepostError("FEED_TRUNCATED", `completions up to ${position.truncatedThrough} are no longer kept`, {
+      resumeAfter: position.truncatedThrough,
+    });
+  }
+}
+
+export interface ReadinessParts {
+  readonly store: Pick<QueryStore, "ping">;
+  readonly lease: { mayAct(): boolean };
+  readonly chains: readonly ChainContext[];
+  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+  readonly draining: boolean;
+  /** No earlier owner that may be dead is waited for. */
+  readonly settledIn: boolean;
+}
+
+/**
+ * Whether a load balancer should send requests here: the database takes our word, and a chain answers. Any of them, so that
+ * one chain's outage does not take the others' traffic away; the one that was asked for, where one was.
+ */
+export async function readiness(parts: ReadinessParts, chainId?: number) {
+  const { store, lease, draining, settledIn, lanesOf } = parts;
+  const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
+  if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+  const answered = await store.ping().then(
+    () => true,
+    () => false,
+  );
+  const database = answered && lease.mayAct();
+  const views = chains.map(({ chain, reachable, follower }) => ({
+    chainId: chain.chainId,
+    reachable: reachable && follower.head !== null,
+    head: follower.head?.number ?? null,
+    // No reason to send requests elsewhere: they are accepted, and wait.
+    signersAway: lanesOf(chain.chainId).filter(({ pace }) => pace.signer.kind === "away").length,
+  }));
+  const ready = database && settledIn && !draining && views.some((entry) => entry.reachable);
+  return { ready, database, chains: views, draining };
 }

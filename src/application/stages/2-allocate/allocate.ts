@@ -18,8 +18,7 @@ import {
   type Unfenced,
 } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { noteTime } from "../../lane/keep-time.ts";
-import { type LaneWriterPorts, reportMove } from "../../lane/lane-writer.ts";
+import { type LaneWriterPorts, noteTime, reportMove } from "../../lane/lane-writer.ts";
 import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";

@@ -21,8 +21,7 @@ import type { ChainContext } from "../../chain/chain-context.ts";
 import { findSent, type Sent } from "../../chain/find-sent.ts";
 import type { Working } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { commitPlanned, type Planned, plan } from "../../lane/lane-writer.ts";
-import { withOwnContract } from "../../lane/own-contract.ts";
+import { commitPlanned, type Planned, plan, withOwnContract } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
 

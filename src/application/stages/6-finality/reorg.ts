@@ -9,9 +9,8 @@
 import type { Hash } from "../../../domain/lane.ts";
 import { withdrawn } from "../../../domain/pace/transaction-pace.ts";
 import { attemptToSend } from "../../../domain/transaction/attempts.ts";
-import { noteTime } from "../../lane/keep-time.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { commitPlanned, plan } from "../../lane/lane-writer.ts";
+import { commitPlanned, noteTime, plan } from "../../lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
 

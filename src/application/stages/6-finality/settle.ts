@@ -14,7 +14,7 @@ import type { LaneStore } from "../../../ports/lane-store.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import { sideBySide } from "../../lane/activity.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { withOwnContract } from "../../lane/own-contract.ts";
+import { withOwnContract } from "../../lane/lane-writer.ts";
 import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { saysTheSame } from "../5-receipt/external-use.ts";
 import type { Correction } from "../7-complete/complete.ts";
