@@ -37,11 +37,7 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
   const from = tx.status;
   const { state: to, subState } = transition(from, event);
   const rule: TransitionRule = TRANSITIONS[event];
-  const completion: NewCompletion | undefined = rule.completion && {
-    ...rule.completion,
-    subState,
-    txHash: hashOf(tx),
-  };
+  const completion: NewCompletion | undefined = rule.completion && { ...rule.completion, subState, txHash: hashOf(tx) };
   const bare = { txId: tx.txId, event, from: from.state, to, subState, ...changes };
   const item = completion === undefined ? bare : { ...bare, completion };
   tx.stands(stepPlanned, item);
