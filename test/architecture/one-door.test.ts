@@ -41,7 +41,7 @@ describe("the rule about the one door", () => {
 
   it("knows the places that ask", () => {
     expect(found("if (lane.term.hasEnded) stop();", "src/application/lane/lanes.ts")).toEqual([]);
-    expect(found("if (lease.mayAct()) stop();", "src/application/queries/reads.ts")).toEqual([]);
-    expect(found("if (lease.maySend()) stop();", "src/application/queries/reads.ts")).toEqual(["asks maySend"]);
+    expect(found("if (lease.mayAct()) stop();", "src/application/queries/readiness.ts")).toEqual([]);
+    expect(found("if (lease.maySend()) stop();", "src/application/queries/readiness.ts")).toEqual(["asks maySend"]);
   });
 });

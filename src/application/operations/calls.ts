@@ -5,7 +5,8 @@
 import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
 import type { CreateLimits } from "../../domain/keys/principal.ts";
 import type { Created, CreateRequest, NamedCreate } from "../api.ts";
-import { createReads, type ReadPorts, readiness } from "../queries/reads.ts";
+import { readiness } from "../queries/readiness.ts";
+import { createReads, type ReadPorts } from "../queries/reads.ts";
 import { createSights, type SightPorts } from "../queries/sights.ts";
 import type { Creates } from "../stages/1-create/create.ts";
 import { createJsonRpc, type JsonRpcPorts } from "./json-rpc.ts";

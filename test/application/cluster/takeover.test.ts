@@ -103,7 +103,7 @@ describe("a node that is killed", () => {
     checkInvariants(world);
   });
 
-  // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/reads.ts
+  // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/readiness.ts
   it("and started again is ready within half a second, and ready means that a create is accepted", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type ReadinessParts, readiness } from "../../../src/application/queries/reads.ts";
+import { type ReadinessParts, readiness } from "../../../src/application/queries/readiness.ts";
 import { createChainBench } from "../../support/chain-bench.ts";
 
 /** A node that serves chains 1 and 10, and has followed the head of those that are up. */
@@ -23,7 +23,7 @@ async function parts(up: readonly number[], overrides: Partial<ReadinessParts> =
 }
 
 describe("readiness of a node with several chains", () => {
-  // protects [Chains that differ] src/application/queries/reads.ts
+  // protects [Chains that differ] src/application/queries/readiness.ts
   it("holds while any of them is served, and names the others", async () => {
     expect(await readiness(await parts([1, 10]))).toMatchObject({ ready: true });
     expect(await readiness(await parts([10]))).toEqual({
@@ -38,7 +38,7 @@ describe("readiness of a node with several chains", () => {
     expect(await readiness(await parts([]))).toMatchObject({ ready: false });
   });
 
-  // protects [Chains that differ] src/application/queries/reads.ts
+  // protects [Chains that differ] src/application/queries/readiness.ts
   it("is a chain's own where one is asked for", async () => {
     const one = await parts([10]);
     expect(await readiness(one, 10)).toMatchObject({ ready: true, chains: [{ chainId: 10, reachable: true }] });

@@ -84,7 +84,7 @@ describe("a signer that is away", () => {
     checkInvariants(world);
   });
 
-  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/application/queries/signers.ts, src/application/queries/reads.ts
+  // protects [Signers] src/application/stages/3-sign/ask-signer.ts, src/application/queries/signers.ts, src/application/queries/readiness.ts
   it("is what a transaction that waits for it is explained by, and what readiness names", async () => {
     const node = await start();
     const state = takeAway(node);

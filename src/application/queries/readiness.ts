@@ -1,0 +1,38 @@
+import { FencepostError } from "../../domain/errors.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+
+export interface ReadinessParts {
+  readonly store: Pick<Ports["store"], "ping">;
+  readonly lease: { mayAct(): boolean };
+  readonly chains: readonly ChainContext[];
+  readonly lanesOf: CallPorts["lanesOf"];
+  readonly draining: boolean;
+  /** No earlier owner that may be dead is waited for. */
+  readonly settledIn: boolean;
+}
+
+/**
+ * Whether a load balancer should send requests here: the database takes our word, and a chain answers. Any of them, so that
+ * one chain's outage does not take the others' traffic away; the one that was asked for, where one was.
+ */
+export async function readiness(parts: ReadinessParts, chainId?: number) {
+  const { store, lease, draining, settledIn, lanesOf } = parts;
+  const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
+  if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);
+  const answered = await store.ping().then(
+    () => true,
+    () => false,
+  );
+  const database = answered && lease.mayAct();
+  const views = chains.map(({ chain, reachable, follower }) => ({
+    chainId: chain.chainId,
+    reachable: reachable && follower.head !== null,
+    head: follower.head?.number ?? null,
+    // No reason to send requests elsewhere: they are accepted, and wait.
+    signersAway: lanesOf(chain.chainId).filter(({ pace }) => pace.signer.kind === "away").length,
+  }));
+  const ready = database && settledIn && !draining && views.some((entry) => entry.reachable);
+  return { ready, database, chains: views, draining };
+}
