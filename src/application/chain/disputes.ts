@@ -37,7 +37,8 @@ const PATIENCE_MS = 60_000;
 export class Disputes {
   private readonly ports;
   private readonly open = new Map<Hash, Dispute>();
-  private priced: Pick<Dispute, "answers" | "since"> | null = null;
+  /** Contradictions in the newest market; null: there are none. */
+  prices: Pick<Dispute, "answers" | "since"> | null = null;
   /** Monotonic: when people were told last, of which. */
   private readonly toldAtMs = new Map<Dispute["code"], number>();
 
@@ -73,17 +74,13 @@ export class Disputes {
 
   /** Contradictions in the newest market; null: there are none, or none any more. The lower price counts meanwhile. */
   notePrices(answers: readonly string[] | null): void {
-    this.priced = answers && { answers, since: this.priced?.since ?? this.ports.clock.now() };
+    this.prices = answers && { answers, since: this.prices?.since ?? this.ports.clock.now() };
     if (answers === null) return;
     const said = answers.join("; ");
     this.alert(
       "RPC_DISAGREES",
       `what is said of the price of gas on chain ${this.ports.chainId} cannot all be true, and the lower price is offered first: ${said}`,
     );
-  }
-
-  get prices(): Pick<Dispute, "answers" | "since"> | null {
-    return this.priced;
   }
 
   end(blockHash: Hash): void {

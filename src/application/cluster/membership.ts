@@ -13,16 +13,12 @@ import type { Ports } from "../../ports/ports.ts";
 export class Membership {
   private readonly store;
   private readonly signers = new Map<string, ReadonlySet<Address>>();
-  private live: readonly Member[] = [];
+  members: readonly Member[] = [];
   private placement: ReturnType<typeof place> = new Map();
   private fingerprint = "";
 
   constructor(store: Pick<LeaseStore, "signersOf">) {
     this.store = store;
-  }
-
-  get members(): readonly Member[] {
-    return this.live;
   }
 
   /** Takes a reading of the heartbeat rows in. True where the picture changed. */
@@ -39,7 +35,7 @@ export class Membership {
     for (const known of this.signers.keys()) {
       if (!alive.some(({ instanceId }) => instanceId === known)) this.signers.delete(known);
     }
-    this.live = members;
+    this.members = members;
     this.placement = place(servedLanes(members), members);
     this.fingerprint = fingerprint;
     return true;
@@ -53,21 +49,21 @@ export class Membership {
   /** All that can serve it, favourite first; where none reaches the chain, those that at least have the key. */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
-    if (favourite === null) return this.live.filter((member) => holdsKey(member, lane) && !member.draining);
-    return [favourite, ...rank(lane, this.live).filter((member) => member !== favourite)];
+    if (favourite === null) return this.members.filter((member) => holdsKey(member, lane) && !member.draining);
+    return [favourite, ...rank(lane, this.members).filter((member) => member !== favourite)];
   }
 
   /** A live member holds the key, even where none can use it right now. */
   isKnown(lane: Lane): boolean {
-    return this.live.some((member) => holdsKey(member, lane));
+    return this.members.some((member) => holdsKey(member, lane));
   }
 
   servesChain(chainId: number): boolean {
-    return this.live.some((member) => member.chains.has(chainId));
+    return this.members.some((member) => member.chains.has(chainId));
   }
 
   find(url: string): Member | null {
-    return this.live.find((member) => member.url === url) ?? null;
+    return this.members.find((member) => member.url === url) ?? null;
   }
 
   private async memberOf(instance: InstanceRecord): Promise<Member> {

@@ -70,7 +70,8 @@ export class Lanes {
   private readonly leaving = new Set<LaneKey>();
   private readonly addresses: ReadonlySet<Address>;
   private closedBecause: string | null = null;
-  private owesClaim = false;
+  /** A claim of everything free did not go through: it must be tried again. */
+  claimOwed = false;
   /** How many are at work on lanes that are wanted back. */
   private retrying = 0;
 
@@ -82,11 +83,6 @@ export class Lanes {
 
   get size(): number {
     return this.held.size;
-  }
-
-  /** A claim of everything free did not go through: it must be tried again. */
-  get claimOwed(): boolean {
-    return this.owesClaim;
   }
 
   all(): readonly OwnedLane[] {
@@ -123,7 +119,7 @@ export class Lanes {
     const { store, chains, lease } = this.ports;
     // Asked once a second: ten thousand lanes are not gone through to find that all of them are held.
     if (this.held.size === chains.size * this.addresses.size) {
-      this.owesClaim = false;
+      this.claimOwed = false;
       return;
     }
     const servable = [...chains.keys()].flatMap((chainId) =>
@@ -131,11 +127,11 @@ export class Lanes {
     );
     const missing = await this.claimable(servable.filter((lane) => !this.held.has(laneKey(lane))));
     const free = missing.filter((lane) => this.isFree(lane));
-    this.owesClaim = missing.length > 0 && this.closedBecause === null;
-    if (!this.owesClaim || free.length === 0) return;
+    this.claimOwed = missing.length > 0 && this.closedBecause === null;
+    if (!this.claimOwed || free.length === 0) return;
     const claimed = await store.claimLanes(free, lease.instanceId, free.length);
     // An acquisition under way may have asked before the lane was freed: then no node has it, and no other claim is on its way.
-    this.owesClaim = free.length < missing.length;
+    this.claimOwed = free.length < missing.length;
     await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
       const { lane } = acquisition.fence;
       // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
@@ -240,18 +236,10 @@ export class Lanes {
     await sideBySide(this.wanted, RESUME_AT_ONCE - this.retrying, async ([key, lane]) => {
       if (this.acquiring.has(key) || !this.ports.lease.mayAct()) return;
       this.retrying++;
-      await this.retry(key, lane);
+      const isRefused = (error: unknown) => error instanceof FencepostError && error.code !== "UNAVAILABLE";
+      if (await this.own(lane).then(() => true, isRefused)) this.wanted.delete(key);
       this.retrying--;
     });
-  }
-
-  private async retry(key: LaneKey, lane: Lane) {
-    try {
-      await this.own(lane);
-      this.wanted.delete(key);
-    } catch (error) {
-      if (error instanceof FencepostError && error.code !== "UNAVAILABLE") this.wanted.delete(key);
-    }
   }
 
   /**
@@ -300,7 +288,9 @@ export class Lanes {
       // Writes of an earlier reading of this lane must be over before it is read again.
       await this.ports.writer.idle(lane);
       const acquisition = await this.patiently(obtain);
-      this.report(lane, acquisition);
+      const { result } = acquisition;
+      const token = result === "notLeader" ? null : acquisition.fence.token;
+      this.ports.telemetry.emit({ type: "lease.acquire", lane, result, token });
       if (acquisition.result === "notLeader") throw ownedBy(acquisition.owner.url || null);
       await this.ports.failpoint("lease.acquired");
       return await this.load(acquisition);
@@ -328,7 +318,10 @@ export class Lanes {
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context);
-    this.keepPace(lane, context);
+    const moment = { nowMs: this.ports.clock.monotonicMs(), now: this.ports.clock.now() };
+    for (const tx of lane.unmined.values()) {
+      keepPace(tx, moment, resubmitEveryMs(context.settings.resubmitIntervalMs, tx.status.state));
+    }
     keepTime(lane, snapshot.allocated > 0, this.ports.clock);
     this.held.set(lane.key, lane);
     this.forgetLists();
@@ -342,14 +335,6 @@ export class Lanes {
     });
     this.ports.onResumed(lane);
     return lane;
-  }
-
-  private keepPace(lane: OwnedLane, { settings }: ServedChain) {
-    const { clock } = this.ports;
-    const moment = { nowMs: clock.monotonicMs(), now: clock.now() };
-    for (const tx of lane.unmined.values()) {
-      keepPace(tx, moment, resubmitEveryMs(settings.resubmitIntervalMs, tx.status.state));
-    }
   }
 
   private drop(lane: OwnedLane, reason: string, how: Ending = "putOff") {
@@ -369,11 +354,6 @@ export class Lanes {
     const acquired = results.filter((result) => result === "acquired").length;
     const takenOver = results.filter((result) => result === "takenOver").length;
     if (acquired + takenOver > 0) this.ports.telemetry.emit({ type: "lanes.taken", acquired, takenOver });
-  }
-
-  private report(lane: Lane, acquisition: Acquisition) {
-    const token = acquisition.result === "notLeader" ? null : acquisition.fence.token;
-    this.ports.telemetry.emit({ type: "lease.acquire", lane, result: acquisition.result, token });
   }
 }
 

@@ -100,6 +100,10 @@ export class Lease {
     ports.sessionLock.hear((held) => this.lockChanged(held));
   }
 
+  private nowMs() {
+    return this.ports.clock.monotonicMs();
+  }
+
   /** Throws before `start` has registered one. */
   get instanceId(): string {
     if (this.current === null) throw new Error("the node has no instance yet");
@@ -108,7 +112,7 @@ export class Lease {
 
   /** False past our own deadline: no more sends, whatever the database thinks. */
   mayAct(): boolean {
-    return this.deadlineMs !== null && this.ports.clock.monotonicMs() < this.deadlineMs;
+    return this.deadlineMs !== null && this.nowMs() < this.deadlineMs;
   }
 
   /** False too while others may have taken the end of our session lock for ours: sends wait, all else is fenced anyway. */
@@ -157,7 +161,7 @@ export class Lease {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
     const replaces = this.current === null ? this.unheard : [this.current, ...this.unheard];
-    const startedMs = this.ports.clock.monotonicMs();
+    const startedMs = this.nowMs();
     const registration = {
       ...this.ports.serving(),
       ...this.ports.peers.introduce(instanceId, url),
@@ -224,7 +228,7 @@ export class Lease {
   /** One of the others could not be reached: it may have ended. */
   suspect(): void {
     const { lookedAtMs } = this;
-    if (lookedAtMs === null || this.ports.clock.monotonicMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();
+    if (lookedAtMs === null || this.nowMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();
   }
 
   private async pause(ms: number, hurry?: AbortSignal) {
@@ -235,7 +239,7 @@ export class Lease {
 
   /** False: the database did not answer; nothing is known, so only the deadline runs on. */
   private async renew() {
-    const startedMs = this.ports.clock.monotonicMs();
+    const startedMs = this.nowMs();
     try {
       if (
         !this.startingOver &&
@@ -282,12 +286,12 @@ export class Lease {
 
   private async lookAround() {
     const wasAcquainted = this.others.acquainted;
-    this.lookedAtMs = this.ports.clock.monotonicMs();
+    this.lookedAtMs = this.nowMs();
     const { again, self } = await this.others.look({ instanceId: this.current, session: this.session });
     if (self?.lock === "gone") this.missOwnLock();
     if (this.others.acquainted && !wasAcquainted) this.events.onAcquainted();
     if (again === null || this.stopping.signal.aborted) return;
-    const waitMs = again === "soon" ? LOOKS_APART_MS : Math.max(0, again - this.ports.clock.monotonicMs());
+    const waitMs = again === "soon" ? LOOKS_APART_MS : Math.max(0, again - this.nowMs());
     this.cancelLook ??= this.ports.clock.after(waitMs + TIMER_SLACK_MS, () => {
       this.cancelLook = null;
       this.look();
@@ -303,7 +307,7 @@ export class Lease {
   }
 
   private lockChanged(held: LockSession | null) {
-    const sinceMs = this.ports.clock.monotonicMs();
+    const sinceMs = this.nowMs();
     this.session = held === null ? null : { ...held, sinceMs };
     if (held === null) this.unsureSinceMs ??= sinceMs;
     this.telling.kick();

@@ -63,22 +63,14 @@ export class OtherInstances {
   private ended: ReadonlySet<string> = new Set();
   /** Who was there at the first look. Those who come later may come and go for ever, and are not waited for. */
   private present: ReadonlySet<string> | null = null;
-  private met = false;
-  private none = false;
+  /** Everybody who was there when we came has shown a sign of life, or is over. */
+  acquainted = false;
+  /** No other instance was alive at the last look. */
+  areNone = false;
 
   constructor(ports: OtherInstancesPorts, events: OtherInstancesEvents) {
     this.ports = ports;
     this.events = events;
-  }
-
-  /** Everybody who was there when we came has shown a sign of life, or is over. */
-  get acquainted(): boolean {
-    return this.met;
-  }
-
-  /** No other instance was alive at the last look. */
-  get areNone(): boolean {
-    return this.none;
   }
 
   /**
@@ -95,7 +87,7 @@ export class OtherInstances {
     this.noticeEnded(instances);
     this.startSighting(observer.session);
     const others = instances.filter(({ dead, instanceId }) => !dead && instanceId !== observer.instanceId);
-    this.none = others.length === 0;
+    this.areNone = others.length === 0;
     const doubts: number[] = [];
     for (const instance of others) {
       const judgedAtMs = await this.judge(instance, look);
@@ -103,9 +95,9 @@ export class OtherInstances {
     }
     this.present ??= new Set(others.map(({ instanceId }) => instanceId));
     const strangers = others.filter(({ instanceId }) => !this.vouched.has(instanceId));
-    this.met ||= !strangers.some(({ instanceId }) => this.present?.has(instanceId));
+    this.acquainted ||= !strangers.some(({ instanceId }) => this.present?.has(instanceId));
     const self = instances.find(({ instanceId }) => instanceId === observer.instanceId) ?? null;
-    const again = doubts.length > 0 ? Math.min(...doubts) : this.met ? null : "soon";
+    const again = doubts.length > 0 ? Math.min(...doubts) : this.acquainted ? null : "soon";
     return { again, self };
   }
 

@@ -3,7 +3,6 @@ import {
   type Change,
   foldKept,
   keptOf,
-  type Moved,
   mayMove,
   stepAcknowledged,
   type TransitionItem,
@@ -101,17 +100,16 @@ export class OwnedLane {
     this.ledger = foldKept(this.ledger, changes);
     this.queueShares.fold(changes);
     this.refusals.fold(changes);
-    for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
+    for (const change of changes) {
+      if (change.kind !== "moved") continue;
+      this.underWay.get(change.item)?.stands(stepAcknowledged, change);
+      this.underWay.delete(change.item);
+    }
   }
 
   /** A step of this transaction leaves for the database now. */
   awaitStep(tx: Tracked, item: TransitionItem): void {
     this.underWay.set(item, tx);
-  }
-
-  private acknowledge(change: Moved) {
-    this.underWay.get(change.item)?.stands(stepAcknowledged, change);
-    this.underWay.delete(change.item);
   }
 
   /** Above every nonce that was given; null: the lane is new. */
@@ -172,7 +170,7 @@ export class OwnedLane {
   }
 
   hasUnmined(): boolean {
-    return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > 0;
+    return this.hasUnminedBefore(0);
   }
 
   /** True while a transaction before these `own` creates may still change the state they would meet. */

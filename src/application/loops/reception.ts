@@ -18,7 +18,8 @@ export const DRAINING = "this node is shutting down";
 
 export class Reception {
   private readonly ports;
-  private open = 0;
+  /** Creates that are not answered: a node that shuts down waits for these. */
+  underWay = 0;
   draining = false;
   /** Callers at the door who were not read yet. */
   waiting = 0;
@@ -27,17 +28,12 @@ export class Reception {
     this.ports = ports;
   }
 
-  /** A node that shuts down waits for these. */
-  get underWay(): number {
-    return this.open;
-  }
-
   async counted<T>(creates: Promise<T>): Promise<T> {
-    this.open++;
+    this.underWay++;
     try {
       return await creates;
     } finally {
-      this.open--;
+      this.underWay--;
     }
   }
 

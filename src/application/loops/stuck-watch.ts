@@ -85,21 +85,14 @@ export class StuckWatch {
     const oldestMs = oldestAt === null ? 0 : clock.now().getTime() - oldestAt.getTime();
     const depth = lane.unminedDepth();
     const [isOpen, isHeld] = [lane.hasUnmined(), head?.held === true];
+    const mayBeOld = isOpen && !isHeld;
     return [
       {
-        ...{
-          trigger: "headAge",
-          code: "HEAD_OF_LINE_OLD",
-          lasts: isOpen && !isHeld && headMs > settings.alertHeadAgeMs,
-        },
+        ...{ trigger: "headAge", code: "HEAD_OF_LINE_OLD", lasts: mayBeOld && headMs > settings.alertHeadAgeMs },
         message: `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`,
       },
       {
-        ...{
-          trigger: "oldestAge",
-          code: "PENDING_OLD",
-          lasts: isOpen && !isHeld && oldestMs > settings.alertOldestAgeMs,
-        },
+        ...{ trigger: "oldestAge", code: "PENDING_OLD", lasts: mayBeOld && oldestMs > settings.alertOldestAgeMs },
         message: `the oldest transaction that is not final is ${seconds(oldestMs)} old`,
       },
       {
