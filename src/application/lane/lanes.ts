@@ -2,17 +2,22 @@
  * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
  * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
  */
-
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
-import { HistoryChanged, type LaneChanges, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
+import type { Clock } from "../../ports/clock.ts";
+import {
+  HistoryChanged,
+  type LaneChanges,
+  type LaneStore,
+  OutcomeUnknown,
+  StoreUnavailable,
+} from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { ChainSettings } from "../settings.ts";
 import { sideBySide } from "./activity.ts";
-import { askAgain, type Patience } from "./ask-again.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
 import { keepTime } from "./lane-writer.ts";
 import { type LaneIndex, OwnedLane } from "./owned-lane.ts";
@@ -359,4 +364,30 @@ export class Lanes {
 
 function ownedBy(ownerUrl: string | null) {
   return notLeader(`${ownerUrl === null ? "another node" : `the node at ${ownerUrl}`} acts for this signer`, ownerUrl);
+}
+
+export interface Patience {
+  readonly forMs: number;
+  readonly pauseMs?: number;
+  readonly signal?: AbortSignal;
+  /** What may be over by the next time. */
+  readonly mayPass?: (error: unknown) => boolean;
+}
+
+/** A database that was reached and is slow at this moment is no reason to give up: asked again, for so long. */
+export async function askAgain<T>(work: () => Promise<T>, clock: Clock, patience: Patience): Promise<T> {
+  const { forMs, pauseMs = 100, signal, mayPass = isSilent } = patience;
+  const untilMs = clock.monotonicMs() + forMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!mayPass(error) || clock.monotonicMs() >= untilMs) throw error;
+      await clock.sleep(pauseMs, signal);
+    }
+  }
+}
+
+function isSilent(error: unknown) {
+  return error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
 }
