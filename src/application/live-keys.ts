@@ -56,15 +56,14 @@ export class LiveKeys {
       // What cannot be read now is read at the next look.
       const keys = await store.apiKeys().catch(() => null);
       if (keys !== null) {
-        this.principals = new Map(keys.flatMap((key) => this.principalsOf(key)));
+        const principals = keys.flatMap(({ secrets, ...terms }) =>
+          secrets.map(({ digest }) => [digest, this.same(digest, principalOf(terms, this.ports.quotas))] as const),
+        );
+        this.principals = new Map(principals);
         this.readAtMs = beganMs;
       }
       await clock.sleep(READ_EVERY_MS, this.stopping.signal).catch(() => undefined);
     }
-  }
-
-  private principalsOf({ secrets, ...terms }: KeyRecord): readonly (readonly [string, Principal])[] {
-    return secrets.map(({ digest }) => [digest, this.same(digest, principalOf(terms, this.ports.quotas))] as const);
   }
 
   /** The one that is known already, where nothing about it changed: what was made for it is kept. */

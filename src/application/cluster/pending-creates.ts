@@ -53,6 +53,8 @@ const MOST_AT_ONCE = 200;
 
 const UNANSWERED =
   "the process that acts for this signer did not say whether it accepted this; ask for the transaction, or repeat with the same request id";
+const NOT_JSON = "must be JSON: it is passed to another process, which acts for this signer";
+const TOO_LARGE = `another process acts for this signer, and takes at most ${MOST_BYTES / 1024} KiB from outside; nothing was accepted`;
 const NOT_ENQUEUED = "what stands before this in its batch was not answered; nothing of this was accepted";
 
 export class PendingCreates {
@@ -89,7 +91,7 @@ export class PendingCreates {
     let open = creates.flatMap((each, index): readonly Sized[] => {
       const bytes = bytesOf(each.create);
       if (bytes !== null && bytes <= MOST_BYTES) return [{ ...each, bytes, index }];
-      results[index] = bytes === null ? unreadable() : tooLarge();
+      results[index] = bytes === null ? invalid("", NOT_JSON) : new FencepostError("PAYLOAD_TOO_LARGE", TOO_LARGE);
       return [];
     });
     for (let isAnswered = true; open.length > 0; ) {
@@ -199,13 +201,4 @@ function resultOf(answer: Answer, txId: string, at: number): CreateResult {
   const fields = result as Readonly<Record<string, unknown>>;
   const read = typeof fields.code === "string" ? errorFrom(fields) : readForwardedAnswer(fields);
   return read === null || typeof read === "string" ? outcomeUnknown(UNANSWERED, { txId }) : read;
-}
-
-function unreadable() {
-  return invalid("", "must be JSON: it is passed to another process, which acts for this signer");
-}
-
-function tooLarge() {
-  const detail = `another process acts for this signer, and takes at most ${MOST_BYTES / 1024} KiB from outside; nothing was accepted`;
-  return new FencepostError("PAYLOAD_TOO_LARGE", detail);
 }

@@ -50,13 +50,6 @@ const SUSPECT_EVERY_MS = 100;
 /** Of those before them the lease has run out: the store asks for a good part of one before it says that it does not know. */
 const MOST_UNHEARD = 16;
 
-/** What the others were told of our session lock, and by when. */
-interface ToldLock {
-  readonly instanceId: string;
-  readonly lock: LockSession | null;
-  readonly atMs: number;
-}
-
 export class Lease {
   private readonly ports;
   private readonly settings;
@@ -84,7 +77,8 @@ export class Lease {
   /** The last instance that was lost by silence. */
   private silentAs: string | null = null;
   private session: OwnSession | null = null;
-  private told: ToldLock | null = null;
+  /** Our session lock as the others know it, and since when. */
+  private told: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null = null;
   /** When a lock was lost that others may know of; null: no other node can take us for dead by it. */
   private unsureSinceMs: number | null = null;
   private readonly telling = new Activity(

@@ -103,27 +103,25 @@ export class Tracked {
 }
 
 /** What the lane's loop has found out about a transaction that does not get on. */
-export const FACT_CODES = [
+export type FactCode =
   /** More is wanted than the ceiling of its fee allows. */
-  "FEE_CEILING_REACHED",
+  | "FEE_CEILING_REACHED"
   /** A policy does not allow it to cost more. */
-  "POLICY_LIMIT_REACHED",
+  | "POLICY_LIMIT_REACHED"
   /** As many payloads were signed as the settings allow; it is still tracked and sent. */
-  "MAX_ATTEMPTS_REACHED",
+  | "MAX_ATTEMPTS_REACHED"
   /** Its bytes cannot be signed again at another price. */
-  "CANNOT_RESIGN",
+  | "CANNOT_RESIGN"
   /** A node took it, it was sent again as often as the settings allow, and no block has it. */
-  "RESENT_OFTEN",
+  | "RESENT_OFTEN"
   /** A nonce below it is held by nothing. */
-  "NONCE_HOLE",
+  | "NONCE_HOLE"
   /** The signer cannot pay for it. */
-  "INSUFFICIENT_FUNDS",
+  | "INSUFFICIENT_FUNDS"
   /** The hash that its caller, or the node that signs it, named is another transaction's. */
-  "HASH_OF_ANOTHER",
+  | "HASH_OF_ANOTHER"
   /** Called impossible more than once, and taken by no node ever. */
-  "REFUSED_FOR_GOOD",
-] as const;
-export type FactCode = (typeof FACT_CODES)[number];
+  | "REFUSED_FOR_GOOD";
 
 export interface Fact {
   readonly text: string;

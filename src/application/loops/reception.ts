@@ -108,16 +108,11 @@ const NOTABLE_MS = 250;
 /** What fails for so long after a pause may have failed because of it. */
 const RECENT_MS = 5_000;
 
-interface Pause {
-  readonly ms: number;
-  readonly endedMs: number;
-}
-
 export class Wakefulness {
   private readonly clock;
   private readonly everyMs;
   private lastBeatMs: number | null = null;
-  private pause: Pause | null = null;
+  private pause: { readonly ms: number; readonly endedMs: number } | null = null;
 
   constructor(clock: Pick<Clock, "monotonicMs">, everyMs: number) {
     this.clock = clock;

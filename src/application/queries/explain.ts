@@ -15,7 +15,6 @@ import type { ReportedFacts } from "../../domain/troubles/rows.ts";
 import type {
   Asked,
   ExplainedChain,
-  ExplainedLane,
   ExplainedTransaction,
   Explanation,
   Situation,
@@ -23,7 +22,6 @@ import type {
 import type { Block } from "../../ports/chain.ts";
 import type { Spending } from "../../ports/lane-store.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { forbiddenBy } from "../lane/limits.ts";
 import { type ExplainPorts, heldBetween, laneFacts } from "./explained-lane.ts";
@@ -73,7 +71,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
   const [known, reported] = await Promise.all([
     chainFacts(context, record, ports.remembered === true),
-    owned === undefined && !isSettled(record.state) ? reportedOf(ports.store, record) : NOTHING_REPORTED,
+    reportedOf(ports, record, owned === undefined && !isSettled(record.state)),
   ]);
   const isOthers = owned === undefined && ports.remembered === true;
   const chain = {
@@ -256,25 +254,13 @@ function unknownChain(chainId: number): ExplainedChain {
   };
 }
 
-/** What the owner of a lane reported that it alone knows, for explanations on other nodes. */
-
-interface Reported
-  extends Pick<ExplainedLane, "signerAway">,
-    Pick<ExplainedTransaction, "refusal">,
-    Pick<ExplainedChain, "doubted" | "balance" | "minedCount"> {
-  /** Nodes that do not reach the chain. */
-  readonly unreachableFrom: readonly (string | null)[];
-}
-
-export const NOTHING_REPORTED: Reported = {
-  ...{ signerAway: null, refusal: null, doubted: null, balance: null, minedCount: null, unreachableFrom: [] },
-};
-
-export async function reportedOf(
-  store: Pick<SightStore, "reports">,
+/** Facts that only the owner of the lane has, from its last report. `isAsked` false: none are looked for. */
+async function reportedOf(
+  { store }: ExplainPorts,
   { lane: { chainId, signer }, txId }: Pick<TransactionRecord, "lane" | "txId">,
-): Promise<Reported> {
-  const reports = (await silent(store.reports())) ?? [];
+  isAsked: boolean,
+) {
+  const reports = (isAsked && (await silent(store.reports()))) || [];
   const rows = reports.flatMap(({ findings }) => findings.filter((row) => row.chainId === chainId));
   const facts: ReportedFacts = Object.assign({}, ...rows.map((row) => (row.signer === signer ? row.facts : {})));
   const { signerAway: away, refusal, doubted = null, balance, minedCount = null } = facts;
@@ -282,6 +268,7 @@ export async function reportedOf(
     ...{ doubted, minedCount, balance: balance === undefined ? null : BigInt(balance) },
     signerAway: away ? { reason: away.reason, since: new Date(away.sinceMs) } : null,
     refusal: refusal?.txId === txId ? { ...refusal, since: new Date(refusal.sinceMs) } : null,
+    // Nodes that do not reach the chain.
     unreachableFrom: rows.flatMap(({ code, nodeId }) => (code === "CHAIN_UNREACHABLE" ? [nodeId] : [])),
   };
 }
