@@ -1,4 +1,5 @@
 import { FencepostError } from "../../domain/errors.ts";
+import type { Limits } from "../../domain/keys/principal.ts";
 import type { Lane } from "../../domain/lane.ts";
 import type { OrderKey } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
@@ -22,6 +23,12 @@ export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, D
   /** Answer to the caller, read on the node that it asked. Absent: what `perform` returned. */
   answer?(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
 }
+
+/** Makes an operation known to the other nodes by this name, and a call that any node may be asked for. */
+export type Offer<Ports> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
+  action: string,
+  operation: Operation<Ports, Body, Asked, Done, Answer>,
+) => (body: Body, owner?: string | null, limits?: Limits) => Promise<Answer>;
 
 export interface OwnerPorts {
   readonly lanes: { own(lane: Lane): Promise<OwnedLane> };

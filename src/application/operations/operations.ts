@@ -12,17 +12,8 @@ import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { actOnLane } from "./lane-actions.ts";
-import type { Operation } from "./operation.ts";
-import {
-  findReservation,
-  markUsed,
-  orUnserved,
-  type ReservationPorts,
-  releaseNonce,
-  reserveNonce,
-  submitReserved,
-  submitSigned,
-} from "./reservations.ts";
+import type { Offer, Operation } from "./operation.ts";
+import { orUnserved, type ReservationPorts, reservationCalls, submitSigned } from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
 export type OperationPorts = ActionPorts &
@@ -34,12 +25,18 @@ const acting = <T>(work: Promise<T>) => orDatabaseSilent(work, "look at the tran
 
 export function createOperations(ports: OperationPorts) {
   const { actions } = ports;
-  /** Makes an operation known to the other nodes by this name: an owner of another release is asked for it too. */
-  const offer = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
+  /** Known to the other nodes by this name: an owner of another release is asked for it too. */
+  const offer: Offer<OperationPorts> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
-    operation: Operation<OperationPorts, Body, Asked, Done, Answer>,
+    {
+      laneOf,
+      travels,
+      isDone,
+      repeatable,
+      perform,
+      answer = asDone,
+    }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
-    const { laneOf, travels, isDone, repeatable, perform, answer = asDone } = operation;
     // Async, both: what throws before its first wait fails like everything else.
     const carryOut = async (lane: OwnedLane, asked: Asked) => orRefused(perform(ports, lane, asked));
     const hear = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
@@ -66,9 +63,6 @@ export function createOperations(ports: OperationPorts) {
   const orderTransactionOnce = offer("actOnce", act);
   const orderLaneOnce = offer("actOnLaneOnce", actOnLane);
   const signed = offer("submitSigned", submitSigned);
-  const submit = offer("submitReserved", submitReserved);
-  const use = offer("markUsed", markUsed);
-  const release = offer("releaseNonce", releaseNonce);
   return {
     /** Carries out an operator's action; answers with the transaction as it is then. CONFLICT says what really happened. */
     act: (order: TransactionOrder) =>
@@ -76,15 +70,7 @@ export function createOperations(ports: OperationPorts) {
     /** The same for a lane as a whole. */
     actOnLane: (order: LaneOrder, limits?: Limits) =>
       (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
-    /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
-    reserveNonce: offer("reserveNonce", reserveNonce),
-    reservation: (reservationId: string) => acting(findReservation(ports, reservationId)),
-    /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT if it is too late. */
-    submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
-    /** `{ txHash }` of what the caller sent itself: followed, and never sent from here. */
-    markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
-    /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
-    releaseNonce: (reservationId: string) => release({ reservationId }),
+    ...reservationCalls(ports, offer, acting),
     /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */
     submitSigned: (request: SignedRequest, owner?: string | null, limits?: Limits) =>
       orUnserved(ports, request, signed(request, owner, limits)),

@@ -46,16 +46,37 @@ import type { ChainSettings } from "../settings.ts";
 import { existingAs } from "../stages/1-create/answer-existing.ts";
 import { refuseImpossible, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/nonce-floor.ts";
-import type { Operation, OwnerPorts } from "./operation.ts";
+import type { Offer, Operation, OwnerPorts } from "./operation.ts";
 
 export interface ReservationPorts extends CallPorts, OwnerPorts {
   readonly intents: NormalisePorts;
 }
 
+export function reservationCalls(
+  ports: ReservationPorts,
+  offer: Offer<ReservationPorts>,
+  reading: <T>(work: Promise<T>) => Promise<T>,
+) {
+  const submit = offer("submitReserved", submitReserved);
+  const use = offer("markUsed", markUsed);
+  const release = offer("releaseNonce", releaseNonce);
+  return {
+    /** Keeps a nonce for a caller that signs itself; a repeat of the request id gets its own again. */
+    reserveNonce: offer("reserveNonce", reserveNonce),
+    reservation: (reservationId: string) => reading(findReservation(ports, reservationId)),
+    /** `{ rawTransaction }`, signed for that very nonce: from here on a tracked transaction. CONFLICT if it is too late. */
+    submitReserved: (reservationId: string, request: unknown) => submit({ reservationId, request }),
+    /** `{ txHash }` of what the caller sent itself: followed, and never sent from here. */
+    markUsed: (reservationId: string, request: unknown) => use({ reservationId, request }),
+    /** The caller's word that nothing was signed: the nonce is free for the next transaction. */
+    releaseNonce: (reservationId: string) => release({ reservationId }),
+  };
+}
+
 type Wanted = Omit<Unfenced<"reserve">, "kind" | "floor" | "fill">;
 type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
-export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
+const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
   // What is the only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
@@ -77,7 +98,7 @@ export const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOr
 
 type Named = Pick<Reservation, "reservationId">;
 
-export const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
+const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
     const { fate, hole } = await written(lane, lane.term.write({ kind: "release", reservationId }));
@@ -174,7 +195,7 @@ function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservation
 
 type Used = Named & { readonly request: unknown };
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
-export const submitReserved: Operation<
+const submitReserved: Operation<
   ReservationPorts,
   Used,
   Reservation & { readonly handedIn: HandedIn },
@@ -193,7 +214,7 @@ export const submitReserved: Operation<
 };
 
 /** Only followed: there are no bytes to send again, and its payload is not known. */
-export const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHash: Hash }, Created, Created> = {
+const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHash: Hash }, Created, Created> = {
   laneOf: async (ports, { reservationId, request }) => ({
     ...(await usableReservation(ports, reservationId)),
     txHash: parseUsed(request),
