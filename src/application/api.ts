@@ -1,74 +1,17 @@
 import type { Kill } from "../domain/cluster/kills.ts";
-import type { Address, Hash, Hex, Lane } from "../domain/lane.ts";
-import type { WindowLimit } from "../domain/pace/lane-pace.ts";
-import type { PolicyRecord } from "../domain/policy/in-force.ts";
-import type { Forbidden } from "../domain/policy/policy.ts";
-import type { Amounts } from "../domain/policy/use.ts";
+import type { Address, Hash } from "../domain/lane.ts";
 import type { Reservation } from "../domain/transaction/reservations.ts";
 import type { CREATE_FIELDS } from "../domain/transaction/transaction.ts";
+import type { Trouble } from "../domain/troubles/rows.ts";
 import type { ShownOutcome } from "../ports/chain.ts";
-import type { TransactionObject } from "../ports/codec.ts";
-import type { KeyTerms } from "../ports/key-store.ts";
 import type { ForwardedAnswer } from "../ports/peers.ts";
 import type {
   CompletionRecord,
   HistoryRecord,
-  LaneDecisionRecord,
   LaneFilter,
-  LaneRecord,
   ListFilter,
   TransactionRecord,
 } from "../ports/query-store.ts";
-
-export interface NoticeOrder {
-  readonly noticeId: string;
-  /** The unparsed body: `reason`, and the count `times` that the operator saw. */
-  readonly request: unknown;
-  readonly actor: string;
-  readonly idempotencyKey?: unknown;
-}
-
-export interface KeyView extends KeyTerms {
-  readonly createdAt: Date;
-  readonly secrets: readonly { readonly secretId: string; readonly createdAt: Date }[];
-}
-
-export interface NewKey extends KeyTerms {
-  /** Told this once. */
-  readonly secret: string;
-  readonly secretId: string;
-}
-
-export interface PoliciesView extends Omit<PolicyRecord, "stamp" | "document"> {
-  /** Null: nothing is limited. */
-  readonly hash: Hex | null;
-  readonly policies: Readonly<Record<string, unknown>> | null;
-}
-
-export interface PolicyVerdict extends Amounts, Partial<Forbidden> {
-  readonly allowed: boolean;
-  /** It would wait for approval; `rule` says by which one. */
-  readonly awaitsApproval?: boolean;
-}
-
-/** What is used in the present hour and day, beside the limits; null: not limited. */
-export interface UsedView {
-  /** When the hour began. */
-  readonly since: Date;
-  readonly hour: UsedWindow;
-  readonly day: UsedWindow;
-}
-
-interface UsedWindow extends Amounts {
-  readonly maxValue: bigint | null;
-  readonly maxCost: bigint | null;
-}
-
-export interface PolicyUsageView {
-  readonly at: Date;
-  readonly signers: readonly (UsedView & { readonly lane: Lane })[];
-  readonly keys: readonly (UsedView & { readonly chainId: number; readonly key: string })[];
-}
 
 export type TransactionAction =
   | "resubmit"
@@ -82,28 +25,34 @@ export type TransactionAction =
   | "resume";
 export type LaneAction = "suspend" | "resume" | "realign";
 
-export interface TransactionOrder {
+/** An operator's action, as it arrives. */
+interface Order {
+  /** The unparsed body: `reason`, and the action's own fields. */
+  readonly request: unknown;
+  /** Name for the audit: `operator:<name>`. */
+  readonly actor: string;
+  /** The caller's own: an action that was carried out under this key is not carried out again. */
+  readonly idempotencyKey?: unknown;
+}
+
+export interface TransactionOrder extends Order {
   readonly action: TransactionAction;
   readonly txId: string;
-  /** As it arrived, not yet validated: `reason`, and what goes with the action. */
-  readonly request: unknown;
-  /** Who gives it, for the audit: `operator:<name>`. */
-  readonly actor: string;
-  /** Of the caller's own: what was carried out under it is not carried out again. */
-  readonly idempotencyKey?: unknown;
 }
 
-export interface LaneOrder {
+/** In its body: `chainId` if several chains are configured, `nonce` with `realign`. */
+export interface LaneOrder extends Order {
   readonly action: LaneAction;
   readonly signer: string;
-  /** As it arrived: `reason`, `chainId` where several chains are configured, `nonce` with `realign`. */
-  readonly request: unknown;
-  readonly actor: string;
-  readonly idempotencyKey?: unknown;
 }
 
-export interface KillOrder extends Omit<LaneOrder, "action" | "signer" | "idempotencyKey"> {
-  /** Null: everything. */
+/** In its body: the count `times` that the operator saw. */
+export interface NoticeOrder extends Order {
+  readonly noticeId: string;
+}
+
+export interface KillOrder extends Omit<Order, "idempotencyKey"> {
+  /** Null: every signer. */
   readonly signer: string | null;
 }
 
@@ -128,15 +77,6 @@ export interface NamedCreate {
 export interface SignedRequest {
   readonly chainId?: unknown;
   readonly rawTransaction?: unknown;
-}
-
-export interface SubmittedSigned extends Created {
-  readonly txHash: Hash;
-}
-
-export interface SignedView {
-  readonly lane: Lane;
-  readonly transaction: TransactionObject;
 }
 
 export interface Waiting {
@@ -176,11 +116,9 @@ export interface TransactionView extends TransactionRecord {
   readonly onChain?: ChainLook;
 }
 
-/** What became of a question to the chain. "unmined": there is no receipt to ask about. "differs": it stands in another block. */
-export type LookKind = "shown" | "unmined" | "unknown" | "differs" | "silent";
-
 export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"> {
-  readonly kind: LookKind;
+  /** "unmined": there is no receipt to ask about. "differs": the receipt is in another block. "silent": no answer. */
+  readonly kind: "shown" | "unmined" | "unknown" | "differs" | "silent";
   readonly askedAt: Date;
   readonly blockHash: Hash | null;
 }
@@ -224,45 +162,40 @@ export interface SignersQuery extends Pick<LaneFilter, "chainId" | "owner"> {
   readonly limit?: number;
 }
 
-export interface SignersPage {
-  readonly items: readonly SignerView[];
-  readonly next: string | null;
+/** Held while the answer still is of `revision`, for `waitMs` at most. */
+export interface HeldQuery {
+  readonly revision?: string;
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
 }
 
-export interface SignerView extends LaneRecord {
-  readonly address: Address;
-  /** Null where the chain does not answer right now. */
-  readonly chainCounts: { readonly latest: number; readonly pending: number | null } | null;
-  readonly balance: bigint | null;
-  /** Null: it signs, as far as this node knows. */
-  readonly signerAway: { readonly since: Date; readonly reason: string } | null;
-  /** Null: another node acts for it and knows. */
-  readonly window: LaneWindow | null;
-  /** What people decided about the lane, newest first; where one signer is asked for. */
-  readonly decisions?: readonly LaneDecisionRecord[];
+export interface AttentionQuery extends HeldQuery {
+  readonly chainId?: number;
+  readonly limit?: number;
 }
 
-/** How many may be on their way at once. */
-export interface LaneWindow {
-  /** By the settings. */
-  readonly configured: number;
-  /** Now: fewer where the chain's node takes no nonce ahead of the next one. */
-  readonly open: number;
-  /** Signed, and not mined. */
-  readonly inFlight: number;
-  /** What keeps the next from being signed; null: nothing does, or nothing waits. */
-  readonly limitedBy: WindowLimit | null;
+export interface AttentionView {
+  readonly revision: string;
+  readonly asOf: Date;
+  readonly items: readonly Trouble[];
+  readonly more: number;
+  /** What was told of a moment lately and is over, newest first. */
+  readonly past: readonly Trouble[];
 }
 
-export interface Readiness {
-  readonly ready: boolean;
-  readonly database: boolean;
-  readonly chains: readonly {
-    readonly chainId: number;
-    readonly reachable: boolean;
-    readonly head: number | null;
-    /** Lanes of this node whose signer does not sign now. */
-    readonly signersAway: number;
-  }[];
-  readonly draining: boolean;
+export interface Found {
+  readonly kind: "transaction" | "signer" | "reservation" | "node";
+  readonly label: string;
+  readonly txId?: string;
+  readonly chainId?: number;
+  readonly signer?: Address;
+  readonly nonce?: number;
+  readonly reservationId?: string;
+  readonly nodeId?: string;
+}
+
+export interface NonceRulerQuery {
+  readonly chainId?: number;
+  readonly from?: number;
+  readonly to?: number;
 }

@@ -4,7 +4,6 @@
  */
 
 import type { Kill } from "../domain/cluster/kills.ts";
-import { defined } from "../domain/defined.ts";
 import { FencepostError } from "../domain/errors.ts";
 import {
   ANYBODY,
@@ -21,7 +20,7 @@ import {
 } from "../domain/keys/principal.ts";
 import type { Address, Lane } from "../domain/lane.ts";
 import type { Explanation } from "../domain/troubles/situation.ts";
-import type { Created, Include, RequestQuery, TransactionAction, TransactionView } from "./api.ts";
+import type { Created, Include, RequestQuery, TransactionAction } from "./api.ts";
 import { type KeyRates, type RateRule, tooFast } from "./key-rates.ts";
 import type { FencepostApi } from "./operations/calls.ts";
 
@@ -38,17 +37,16 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   checkPolicy: asked,
 
   // Under an id: what it may not see does not exist.
-  ...{ transaction: found, transactionByRequest: found, reservation: foundReservation },
+  ...{
+    transaction: found("transaction"),
+    transactionByRequest: found("transaction"),
+    reservation: found("reservation"),
+  },
   ...{ explain: explained, signedAs: foundSigned },
 
   // In lists: what it may not see is left out.
-  ...{
-    transactions: listed,
-    completions: listedFeed,
-    signers: listedSigners,
-    signer: listedLanes,
-    leases: listedLeases,
-  },
+  ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
+  ...{ signer: listedLanes, leases: listedLeases },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
   // The application leaves it out itself.
   ...{ overview: narrowed, search: narrowed, clusterHistory: narrowed, attention: namedAndNarrowed },
@@ -112,7 +110,7 @@ export function limitedTo(principal: Principal, api: FencepostApi, rates: KeyRat
   return Object.fromEntries(calls) as FencepostApi;
 }
 
-function everybody<C>(call: C): C {
+function everybody<C>(call: C) {
   return call;
 }
 
@@ -152,22 +150,19 @@ function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"chec
   };
 }
 
-/** Of a transaction, by its id or by its request. */
-function found<By extends string | RequestQuery>(
-  call: (by: By, include?: readonly Include[]) => Promise<TransactionView>,
-  { principal, limited }: Key,
-): typeof call {
-  return async (by, include) => {
-    if (typeof by !== "string") refuseNamed(principal, by);
-    const what = typeof by === "string" ? `transaction ${by}` : `transaction with request id ${by.requestId}`;
-    // No chain is asked about what it may not see.
-    if (limited && include?.includes("logs") === true) shown(principal, await call(by), what);
-    return shown(principal, await call(by, include), what);
-  };
-}
-
-function foundReservation(call: Call<"reservation">, { principal }: Key): Call<"reservation"> {
-  return async (id) => shown(principal, await call(id), `reservation ${id}`);
+/** By its id, or by its request. */
+function found(kind: string) {
+  return <By extends string | RequestQuery, Found extends OnLane>(
+    call: (by: By, include?: readonly Include[]) => Promise<Found>,
+    { principal, limited }: Key,
+  ): typeof call =>
+    async (by, include) => {
+      if (typeof by !== "string") refuseNamed(principal, by);
+      const what = typeof by === "string" ? `${kind} ${by}` : `${kind} with request id ${by.requestId}`;
+      // The chain is not asked about a transaction that the key may not see.
+      if (limited && include?.includes("logs") === true) shown(principal, await call(by), what);
+      return shown(principal, await call(by, include), what);
+    };
 }
 
 function foundSigned(call: Call<"signedAs">, { principal }: Key): Call<"signedAs"> {
@@ -185,29 +180,21 @@ function explained(call: Call<"explain">, { principal, limited, api }: Key): Cal
   };
 }
 
-/** What it may not see leaves its page, which may be short, or empty, and has a next one all the same. */
-function listed(call: Call<"transactions">, { principal, limited }: Key): Call<"transactions"> {
-  const only = { ...onlyOne(principal.signers, "signer"), ...onlyOne(principal.chains, "chainId") };
-  return async (query) => {
-    refuseNamed(principal, query);
-    const page = await call({ ...only, ...query });
-    return limited ? { ...page, items: seen(principal, page.items) } : page;
-  };
-}
-
-/** Others' numbers keep their places: `next` goes past them. */
-function listedFeed(call: Call<"completions">, { principal, limited }: Key): Call<"completions"> {
-  return async (query) => {
-    const page = await call(query);
-    return limited ? { ...page, items: seen(principal, page.items), filtered: true } : page;
-  };
-}
-
-function listedSigners(call: Call<"signers">, { principal, limited }: Key): Call<"signers"> {
-  return async (query = {}) => {
-    refuseNamed(principal, defined({ chainId: query.chainId }));
-    const page = await call(query);
-    return limited ? { ...page, items: seen(principal, page.items) } : page;
+/**
+ * Items that the key may not see leave their page, which may be short, or empty, and has a next one all the same. In the feed
+ * the others' numbers keep their places: `next` goes past them.
+ */
+function listed({ narrows = false, ...mark }: { readonly narrows?: boolean; readonly filtered?: true } = {}) {
+  return <Query extends object | undefined, Page extends { readonly items: readonly OnLane[] }>(
+    call: (query: Query) => Promise<Page>,
+    { principal, limited }: Key,
+  ): typeof call => {
+    const only = narrows && { ...onlyOne(principal.signers, "signer"), ...onlyOne(principal.chains, "chainId") };
+    return async (query) => {
+      refuseNamed(principal, query ?? {});
+      const page = await call({ ...only, ...query } as Query);
+      return limited ? { ...page, items: seen(principal, page.items), ...mark } : page;
+    };
   };
 }
 
@@ -223,13 +210,13 @@ function listedLeases(call: Call<"leases">, { principal }: Key): Call<"leases"> 
 }
 
 /** A key that is limited to signers sees the policies of those signers and its own: others' limits would tell it what they do. */
-function ownPolicies(call: Call<"policies">, { principal, limited }: Key): Call<"policies"> {
+function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   return async () => {
     const inForce = await call();
     if (!limited || inForce.policies === null) return inForce;
     const { signers, keys, ...rest } = inForce.policies;
-    const isVisible = (signer: string): boolean => principal.signers?.has(signer.toLowerCase() as Address) !== false;
-    const isMine = (key: string): boolean => key === principal.name;
+    const isVisible = (signer: string) => principal.signers?.has(signer.toLowerCase() as Address) !== false;
+    const isMine = (key: string) => key === principal.name;
     const narrow = { ...only(signers, isVisible, "signers"), ...only(keys, isMine, "keys") };
     return { ...inForce, policies: { ...rest, ...narrow } };
   };
@@ -312,7 +299,7 @@ function ownReservation<Given extends readonly unknown[], Done>(
 
 function unlimited(does: string) {
   return <Given extends readonly unknown[], Done>(call: (...given: Given) => Promise<Done>, { principal }: Key) =>
-    async (...given: Given): Promise<Done> => {
+    async (...given: Given) => {
       refuseLimited(principal, `a key that is limited to signers or chains ${does}`);
       return call(...given);
     };
@@ -330,16 +317,16 @@ function stopping(call: Call<"kill">, { principal, limited }: Key): Call<"kill">
   };
 }
 
-function countOne(principal: Principal, rates: KeyRates, rule?: RateRule): void {
+function countOne(principal: Principal, rates: KeyRates, rule?: RateRule) {
   if (rates.take(principal, 1, rule) === 0) throw tooFast(principal, rule);
 }
 
-function refuseOthersUse(principal: Principal, key: string | null | undefined): void {
+function refuseOthersUse(principal: Principal, key: string | null | undefined) {
   if (key !== undefined && key !== principal.name)
     refuseLimited(principal, "a key that is limited to signers or chains sees no other key's use");
 }
 
-function seen<T extends OnLane>(principal: Principal, items: readonly T[]): readonly T[] {
+function seen<T extends OnLane>(principal: Principal, items: readonly T[]) {
   return items.filter(({ lane }) => isWithin(principal, lane));
 }
 
@@ -351,20 +338,20 @@ function only(policies: unknown, isVisible: (name: string) => boolean, kind: str
 }
 
 /** `own`: the scope that is enough for what is one's own; null: none is. */
-function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned): void {
+function mayActOn(principal: Principal, own: Scope | null, { owner }: Owned) {
   if (principal.scopes.has("operate")) return;
   if (own === null || !principal.scopes.has(own)) throw forbidden("scope:operate", "this takes a key with operate");
   if (isOwn(principal, owner)) return;
   throw forbidden("owner", "this belongs to another API key, or to none: acting on it takes a key with operate");
 }
 
-function mayApprove(principal: Principal, { owner }: Owned): void {
+function mayApprove(principal: Principal, { owner }: Owned) {
   if (!principal.scopes.has("approve")) throw forbidden("scope:approve", "this takes a key with approve");
   if (isOwn(principal, owner))
     throw forbidden("owner", "this API key made the transaction: another one has to approve it");
 }
 
-function shown<T extends OnLane>(principal: Principal, found: T, what: string): T {
+function shown<T extends OnLane>(principal: Principal, found: T, what: string) {
   if (isWithin(principal, found.lane)) return found;
   throw new FencepostError("NOT_FOUND", `there is no ${what}`);
 }
@@ -375,7 +362,7 @@ interface Names {
 }
 
 /** As it was written: what is no address is in no list of signers. */
-function refuseNamed(principal: Principal, named: Names): void {
+function refuseNamed(principal: Principal, named: Names) {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
 }

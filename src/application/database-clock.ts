@@ -11,7 +11,7 @@ const CATCH_UP = 0.1;
  * or a server with another clock takes over, it is followed slowly. Before it is first heard, the machine's has to do.
  */
 export class DatabaseClock implements Clock {
-  private readonly machine: Clock;
+  private readonly machine;
   /** What is added to the milliseconds that never go back, and when that was found. */
   private heard: { readonly offsetMs: number; readonly atMs: number } | null = null;
 

@@ -16,7 +16,7 @@ const FULL_AFTER_SECONDS = 1;
 type Rated = Pick<Principal, "name" | RateRule>;
 
 export class KeyRates {
-  private readonly clock: Pick<Clock, "monotonicMs">;
+  private readonly clock;
   /** When each is full again, by the key's name. Those that are full are forgotten. */
   private readonly fullAtMs: Readonly<Record<RateRule, Map<string, number>>> = {
     createsPerSecond: new Map(),
@@ -52,7 +52,7 @@ export class KeyRates {
 }
 
 /** Keys come and go; at most as many stay as created or asked something within the last second. */
-function forget(buckets: Map<string, number>, nowMs: number): void {
+function forget(buckets: Map<string, number>, nowMs: number) {
   for (const [name, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(name);
 }
 

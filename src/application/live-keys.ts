@@ -8,7 +8,7 @@ import type { Principal, Quotas } from "../domain/keys/principal.ts";
 import type { KeyRecord, KeyStore } from "../ports/key-store.ts";
 import type { Ports } from "../ports/ports.ts";
 
-export interface LiveKeysPorts extends Pick<Ports, "clock"> {
+interface LiveKeysPorts extends Pick<Ports, "clock"> {
   /** For how long keys hold that cannot be read again. */
   readonly trustedMs: number;
   /** Of keys that name none of their own. */
@@ -19,7 +19,7 @@ export interface LiveKeysPorts extends Pick<Ports, "clock"> {
 const READ_EVERY_MS = 500;
 
 export class LiveKeys {
-  private readonly ports: LiveKeysPorts;
+  private readonly ports;
   private readonly stopping = new AbortController();
   private principals: ReadonlyMap<string, Principal> = new Map();
   /** Null: not yet. */
@@ -49,26 +49,25 @@ export class LiveKeys {
     throw unavailable("the database does not answer, so this API key cannot be checked");
   }
 
-  private async read(store: Pick<KeyStore, "apiKeys">): Promise<void> {
+  private async read(store: Pick<KeyStore, "apiKeys">) {
     const { clock } = this.ports;
     while (!this.stopping.signal.aborted) {
       const beganMs = clock.monotonicMs();
       // What cannot be read now is read at the next look.
       const keys = await store.apiKeys().catch(() => null);
       if (keys !== null) {
-        this.principals = new Map(keys.flatMap((key) => this.principalsOf(key)));
+        const principals = keys.flatMap(({ secrets, ...terms }) =>
+          secrets.map(({ digest }) => [digest, this.same(digest, principalOf(terms, this.ports.quotas))] as const),
+        );
+        this.principals = new Map(principals);
         this.readAtMs = beganMs;
       }
       await clock.sleep(READ_EVERY_MS, this.stopping.signal).catch(() => undefined);
     }
   }
 
-  private principalsOf({ secrets, ...terms }: KeyRecord): readonly (readonly [string, Principal])[] {
-    return secrets.map(({ digest }) => [digest, this.same(digest, principalOf(terms, this.ports.quotas))] as const);
-  }
-
   /** The one that is known already, where nothing about it changed: what was made for it is kept. */
-  private same(digest: string, read: Principal): Principal {
+  private same(digest: string, read: Principal) {
     const known = this.principals.get(digest);
     return known !== undefined && textOf(known) === textOf(read) ? known : read;
   }
@@ -83,6 +82,6 @@ function principalOf({ name, scopes, signers, chains, ...own }: Omit<KeyRecord, 
   };
 }
 
-function textOf({ scopes, signers, chains, ...rest }: Principal): string {
+function textOf({ scopes, signers, chains, ...rest }: Principal) {
   return JSON.stringify([[...scopes], signers && [...signers], chains && [...chains], rest]);
 }

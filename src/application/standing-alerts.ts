@@ -7,7 +7,7 @@ import type { AlertSeverity, Telemetry } from "../ports/telemetry.ts";
 type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly message: string };
 
 export class StandingAlerts {
-  private readonly telemetry: Telemetry;
+  private readonly telemetry;
   /** By lane, chain or node: which transaction is the head of an old line may change while the line is old. */
   private readonly standing = new Map<string, AlertSubject>();
 
@@ -60,6 +60,6 @@ export class StandingAlerts {
   }
 }
 
-function standingKey({ txId: _, ...subject }: AlertSubject): string {
+function standingKey({ txId: _, ...subject }: AlertSubject) {
   return alertKey(subject);
 }

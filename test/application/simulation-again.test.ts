@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { play } from "../support/simulation/play.ts";
 
 /** Worlds that once came to grief, and how. */
-// protects [The feed] src/application/queries/feed.ts, src/adapters/postgres/stores/queries.ts
+// protects [The feed] src/application/queries/reads.ts, src/adapters/postgres/stores/queries.ts
 const REGRESSIONS = [[2_000_948, "an epoch of the feed began between the two reads of a page"]] as const;
 
 it.each(REGRESSIONS)("seed %i, where %s, comes to rest", async (seed) => {

@@ -20,8 +20,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   "PoolMembers.balancesAskedAtMs": "members of a pool that other nodes own",
   "PoolMembers.chosen": "choices among members that other nodes own",
   "AttentionDesk.explained": "explanations of transactions of every node, kept for three seconds",
-  "ChainLooks.kept": "questions of people about transactions of every node",
-  "FirstHashes.waiting": "callers that wait for a transaction of any node",
+  kept: "questions of people about transactions of every node (queries/transactions.ts)",
   known: "the EIP-55 spelling of any address (domain/text/checksum.ts)",
   // Found by lanes, and filled by them: LaneIndex in lane/owned-lane.ts.
   "ChainContext.hashes": "one look-up by hash for all lanes of a chain",

@@ -92,7 +92,7 @@ describe("a stop after 3 of 64 sends", () => {
 });
 
 describe("a send that hangs", () => {
-  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/hold-transaction.ts, src/application/cluster/kill-switch.ts
+  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts, src/application/cluster/kill-switch.ts
   it("delays neither suspend nor hold nor kill", async ({ simulated, nodes }) => {
     endpoint = await startSlowEndpoint(simulated.url);
     const node = await nodes.start(endpoint.url);

@@ -126,7 +126,7 @@ describe("fencepost start", () => {
     await wire.close();
   });
 
-  // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/ask-again.ts, src/adapters/postgres/session/is-away.ts
+  // protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
   it("waits where its first transactions end for want of time, for longer than a lease, says so once, and serves afterwards", async ({
     fencepost,
     simulated,

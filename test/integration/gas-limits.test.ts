@@ -52,7 +52,7 @@ const overstate = (proxy: RpcProxy) =>
   );
 
 describe("a call that needs nearly all the gas that the chain takes in one transaction", () => {
-  // protects [Holes] src/application/chain/gas-limits.ts, src/domain/fees/gas.ts
+  // protects [Holes] src/application/chain/chain-context.ts, src/domain/fees/gas.ts
   it("asks for that much and no more where the cap is set", async ({ stage }) => {
     const scene = await stage({ chain: { maxTransactionGas: Number(CAP) } }, "move");
     await placeFurnace(scene, NEARLY_ALL);

@@ -52,7 +52,7 @@ describe.concurrent("an endpoint that lies about receipts", () => {
     },
   );
 
-  // protects [False receipts] src/application/lane/own-contract.ts
+  // protects [False receipts] src/application/lane/lane-writer.ts
   it("and names another contract: the address follows from signer and nonce", async ({ edr, nodes, database }) => {
     const proxy = await startRpcProxy(edr.url);
     try {

@@ -1,5 +1,6 @@
-import type { Created, SignerView, TransactionView } from "../../src/application/api.ts";
+import type { Created, TransactionView } from "../../src/application/api.ts";
 import type { FencepostApi } from "../../src/application/operations/calls.ts";
+import type { SignerView } from "../../src/application/queries/signers.ts";
 import type { Address, Hash } from "../../src/domain/lane.ts";
 import type { InstanceRecord, LeaseRecord } from "../../src/ports/lease-store.ts";
 import type { CompletionRecord } from "../../src/ports/query-store.ts";

@@ -1,8 +1,8 @@
 import { maxHeaderSize } from "node:http";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { OPEN } from "../../application/admittance.ts";
 import { limitedTo } from "../../application/authority.ts";
 import { KeyRates } from "../../application/key-rates.ts";
+import { OPEN } from "../../application/loops/reception.ts";
 import { isOperators } from "../../contract/scopes.ts";
 import { FencepostError, invalid, unavailable } from "../../domain/errors.ts";
 import { rememberingChecksum } from "../../domain/text/checksum.ts";

@@ -1,17 +1,17 @@
+import { keepNewest } from "../../domain/keep-newest.ts";
 import type { Clock } from "../../ports/clock.ts";
-
-interface Question<T> {
-  readonly askedAtMs: number;
-  readonly answer: Promise<T>;
-}
+import type { HeldQuery } from "../api.ts";
 
 /** Questions to the chain, by subject: one answer serves every caller that comes soon enough. */
 export class Answers<K, T> {
-  private readonly clock: Clock;
-  private readonly questions = new Map<K, Question<T>>();
+  private readonly clock;
+  private readonly most;
+  private readonly questions = new Map<K, { readonly askedAtMs: number; readonly answer: Promise<T> }>();
 
-  constructor(clock: Clock) {
+  /** `most`: subjects that are kept; the oldest are dropped. */
+  constructor(clock: Clock, most = Number.POSITIVE_INFINITY) {
     this.clock = clock;
+    this.most = most;
   }
 
   /** The answer to a question that is younger than `atMostMs`, else to a new one. */
@@ -20,7 +20,7 @@ export class Answers<K, T> {
     const known = this.questions.get(key);
     if (known !== undefined && nowMs - known.askedAtMs < atMostMs) return known.answer;
     const question = { askedAtMs: nowMs, answer: ask(nowMs) };
-    this.questions.set(key, question);
+    keepNewest(this.questions, key, question, this.most);
     // A failure serves only those who already wait for it.
     question.answer.catch(() => {
       if (this.questions.get(key) === question) this.questions.delete(key);
@@ -31,4 +31,29 @@ export class Answers<K, T> {
   clear(): void {
     this.questions.clear();
   }
+}
+
+const EVERY_MS = 1_000;
+
+/**
+ * A view that many people watch. It is drawn at most once a second, only while somebody asks, and once for all who do. The
+ * answer comes as soon as its revision differs from the one that the caller has seen, or when the caller's wait is over.
+ */
+export function sharedLook<T>(clock: Clock, draw: () => Promise<T>) {
+  const views = new Answers<"view", T>(clock);
+  let drawnMs = 0;
+  const drawAt = (nowMs: number) => {
+    drawnMs = nowMs;
+    return draw();
+  };
+  return async <V extends { readonly revision: string }>(query: HeldQuery, present: (view: T) => V): Promise<V> => {
+    const untilMs = clock.monotonicMs() + (query.revision === undefined ? 0 : (query.waitMs ?? 0));
+    for (;;) {
+      const view = present(await views.about("view", EVERY_MS, drawAt));
+      const nowMs = clock.monotonicMs();
+      if (view.revision !== query.revision || nowMs >= untilMs || query.signal?.aborted === true) return view;
+      const nextMs = Math.max(1, drawnMs + EVERY_MS - nowMs);
+      await clock.sleep(Math.min(untilMs - nowMs, nextMs), query.signal).catch(() => undefined);
+    }
+  };
 }

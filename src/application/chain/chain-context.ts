@@ -1,6 +1,8 @@
 import type { Confirmation } from "../../domain/chain/confirmations.ts";
 import { FencepostError } from "../../domain/errors.ts";
-import { type Ceilings, type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/fees/ceilings.ts";
+import { type Content, ceilingsOf, type Priced, priceUnder } from "../../domain/fees/ceilings.ts";
+import { type GasLimit, knownGasCap, lowerLimit } from "../../domain/fees/gas.ts";
+import { keepNewest } from "../../domain/keep-newest.ts";
 import type { Address, Hash } from "../../domain/lane.ts";
 import { type BlockPace, blockSeen, isStalled, NO_BLOCKS, usualBlockMs } from "../../domain/pace/block-pace.ts";
 import { at, isDue, NEVER, type When } from "../../domain/pace/when.ts";
@@ -14,6 +16,7 @@ import {
   smaller,
 } from "../../domain/transaction/fees.ts";
 import type { Chain, SecondOpinion } from "../../ports/chain.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { LaneIndex, OwnedLane } from "../lane/owned-lane.ts";
 import type { ChainSettings } from "../settings.ts";
@@ -21,9 +24,7 @@ import { StandingAlerts } from "../standing-alerts.ts";
 import { Answers } from "./answers.ts";
 import { Counts } from "./counts.ts";
 import { Disputes } from "./disputes.ts";
-import { GasLimits } from "./gas-limits.ts";
 import { HeadFollower } from "./head-follower.ts";
-import { KnownCode } from "./known-code.ts";
 
 const TAG_PATIENCE_MS = 60_000;
 
@@ -32,23 +33,23 @@ export const LOOKS_AT_ONCE = 100;
 
 /** One chain as this node knows it: the port, its settings, the head, the tracked hashes, and what may be asked once per block. */
 export class ChainContext {
-  readonly chain: Chain;
-  readonly counts: Counts;
+  readonly chain;
+  readonly counts;
   /** As the chain last told one of the loops, for lists of many signers, which ask nothing. Nothing is decided by it. */
   readonly knownBalances = new Map<Address, bigint>();
   /** The same of what blocks take. */
   knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
-  readonly settings: ChainSettings;
+  readonly settings;
   /** What is in force here: as configured, else by the chain's id. */
-  readonly ceilings: Ceilings;
-  readonly follower: HeadFollower;
-  readonly gasLimits: GasLimits;
+  readonly ceilings;
+  readonly follower;
+  readonly gasLimits;
   readonly hashes: LaneIndex["hashes"] = new Map();
   readonly onChain: LaneIndex["onChain"] = new Set();
-  readonly disputes: Disputes;
+  readonly disputes;
   /** What was said of this chain and its lanes, and is not over. */
-  readonly standing: StandingAlerts;
+  readonly standing;
   reachable = true;
   /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
   lookSoon: () => void = () => undefined;
@@ -62,11 +63,10 @@ export class ChainContext {
   /** Wall-clock time at which this node first saw the head that it has; null: it has none. */
   headSince: Date | null = null;
   private blocks: BlockPace = NO_BLOCKS;
-  /** So many passes failed for a reason of our own. */
-  failedPasses = 0;
+  private failedPasses = 0;
   /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
-  private readonly ports: Pick<Ports, "clock" | "telemetry">;
+  private readonly ports;
   /** When it is to be said that the node does not know the tag that finality goes by; null: it does. */
   private tagAlert: When | null = null;
   private readonly markets: Answers<"market", FeeMarket>;
@@ -122,6 +122,20 @@ export class ChainContext {
     return this.reachable && isStalled(this.blocks, clock.monotonicMs(), awaitedMs);
   }
 
+  /** A pass over the chain failed for a reason of our own: reported once until a pass is whole again. */
+  passFailed(message: string): void {
+    this.failedPasses++;
+    this.standing.raise({ severity: "ERROR", code: "PASS_FAILED", message, chainId: this.chain.chainId });
+  }
+
+  /** `work` says whether every lane could be judged; a lane that could not may be the reason of the failure before. */
+  async endingFailures(work: () => Promise<boolean>): Promise<void> {
+    const { chainId } = this.chain;
+    const before = this.failedPasses;
+    if ((await work()) && this.failedPasses === before)
+      this.standing.resolve({ code: "PASS_FAILED", chainId }, `a pass over chain ${chainId} was whole`);
+  }
+
   /** A new head: what was asked of the one before is out of date. */
   forget(): void {
     this.markets.clear();
@@ -162,7 +176,7 @@ export class ChainContext {
   }
 
   /** A market that is one endpoint's word may be false with all its history: the blocks that were followed bound it, too. */
-  private usualLimit(market: FeeMarket): bigint | null {
+  private usualLimit(market: FeeMarket) {
     const seenBaseFees = this.seenBaseFees(market);
     if (this.sanity?.of !== seenBaseFees) this.sanity = { of: seenBaseFees, limit: sanityLimit(seenBaseFees) };
     return this.sanity.limit;
@@ -235,4 +249,89 @@ export async function canonicalHashes(
   const blocks = await context.chain.blocksByNumber(asked);
   for (const block of blocks) if (block !== null) hashes.set(block.number, block.hash);
   return hashes;
+}
+
+/** As much as a busy node's callers use; the oldest make room. */
+const MOST_KEPT = 10_000;
+
+/**
+ * Addresses that have, or had, code. It only ever permits: a reorg may take code away again, and a contract may destroy
+ * itself, but what has been a contract is no mistyped address.
+ */
+export class KnownCode {
+  private readonly addresses = new Map<Address, "seen" | "deployed">();
+
+  /** An endpoint has shown its code: there is nothing more to ask. */
+  isSeen(address: Address): boolean {
+    return this.addresses.get(address) === "seen";
+  }
+
+  /** By its code, or by a receipt of its deployment, which endpoints that lag do not know of yet. */
+  isKnown(address: Address): boolean {
+    return this.addresses.has(address);
+  }
+
+  see(address: Address): void {
+    this.keep(address, "seen");
+  }
+
+  deploy(address: Address): void {
+    if (!this.addresses.has(address)) this.keep(address, "deployed");
+  }
+
+  private keep(address: Address, how: "seen" | "deployed") {
+    if (this.addresses.get(address) === how) return;
+    keepNewest(this.addresses, address, how, MOST_KEPT);
+  }
+}
+
+/**
+ * The most gas that a transaction may ask for on one chain. Its block says one limit; the other, for a single transaction,
+ * is what the settings say, else what is known of the chain by its id, else what a node named when it refused a payload.
+ *
+ * Reads: the followed head. Writes: nothing durable. A crash forgets what was learned; the next refusal teaches it again.
+ */
+
+/** What was learned is believed for this long: a chain may raise its cap, and one refusal may have been a mistake. */
+const LEARNED_FOR_MS = 60 * 60_000;
+/** Below every cap that is in use: one endpoint that names less would have most creates refused. It is not believed. */
+const LEAST_CAP = 1_000_000n;
+
+interface Options {
+  readonly chainId: number;
+  /** Null: not configured. */
+  readonly configured: bigint | null;
+  readonly clock: Clock;
+  readonly blockGasLimit: () => bigint | null;
+}
+
+export class GasLimits {
+  private readonly options;
+  private learned: { readonly cap: bigint; readonly untilMs: number } | null = null;
+
+  constructor(options: Options) {
+    this.options = options;
+  }
+
+  /** Null: neither a block was seen nor a cap is known. */
+  get most(): GasLimit | null {
+    return lowerLimit(this.options.blockGasLimit(), this.cap);
+  }
+
+  /** For one transaction, however large the block; null: none is known. */
+  get cap(): bigint | null {
+    const { chainId, configured } = this.options;
+    return configured ?? knownGasCap(chainId) ?? this.fresh();
+  }
+
+  /** Every node that was asked refused `gas`, and named `cap` as the most it takes. */
+  learn(cap: bigint, gas: bigint): void {
+    if (cap < LEAST_CAP || cap >= gas) return;
+    this.learned = { cap, untilMs: this.options.clock.monotonicMs() + LEARNED_FOR_MS };
+  }
+
+  private fresh() {
+    if (this.learned !== null && this.options.clock.monotonicMs() >= this.learned.untilMs) this.learned = null;
+    return this.learned?.cap ?? null;
+  }
 }

@@ -40,8 +40,8 @@ interface CountedChain {
 }
 
 export class Counts {
-  private readonly context: CountedChain;
-  private readonly clock: Clock;
+  private readonly context;
+  private readonly clock;
   private readonly asked: Readonly<Record<Tag, Answers<Address, CountFact>>>;
   private readonly told = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;
@@ -87,7 +87,7 @@ export class Counts {
     return this.waiting.over;
   }
 
-  private ask(signer: Address, tag: Tag, atMostMs: number): Promise<CountFact> {
+  private ask(signer: Address, tag: Tag, atMostMs: number) {
     return this.asked[tag].about(signer, atMostMs, async (askedAtMs) => {
       const atBlock = this.context.follower.head?.number ?? 0;
       const { count, endpoint } = await this.context.chain.transactionCount(signer, tag);

@@ -22,7 +22,7 @@ export interface Dispute {
   readonly nextAskMs: number;
 }
 
-export interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
+interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly chainId: number;
   readonly pollIntervalMs: number;
 }
@@ -35,9 +35,10 @@ const ALERT_INTERVAL_MS = 60_000;
 const PATIENCE_MS = 60_000;
 
 export class Disputes {
-  private readonly ports: DisputesPorts;
+  private readonly ports;
   private readonly open = new Map<Hash, Dispute>();
-  private priced: Pick<Dispute, "answers" | "since"> | null = null;
+  /** Contradictions in the newest market; null: there are none. */
+  prices: Pick<Dispute, "answers" | "since"> | null = null;
   /** Monotonic: when people were told last, of which. */
   private readonly toldAtMs = new Map<Dispute["code"], number>();
 
@@ -73,17 +74,13 @@ export class Disputes {
 
   /** Contradictions in the newest market; null: there are none, or none any more. The lower price counts meanwhile. */
   notePrices(answers: readonly string[] | null): void {
-    this.priced = answers && { answers, since: this.priced?.since ?? this.ports.clock.now() };
+    this.prices = answers && { answers, since: this.prices?.since ?? this.ports.clock.now() };
     if (answers === null) return;
     const said = answers.join("; ");
     this.alert(
       "RPC_DISAGREES",
       `what is said of the price of gas on chain ${this.ports.chainId} cannot all be true, and the lower price is offered first: ${said}`,
     );
-  }
-
-  get prices(): Pick<Dispute, "answers" | "since"> | null {
-    return this.priced;
   }
 
   end(blockHash: Hash): void {
@@ -105,23 +102,23 @@ export class Disputes {
     return this.open.size;
   }
 
-  private begun(code: Dispute["code"], block: BlockPlace): Dispute {
+  private begun(code: Dispute["code"], block: BlockPlace) {
     const known = this.open.get(block.hash);
     if (known?.code === code) return known;
     const { clock } = this.ports;
     return { code, block, answers: [], since: clock.now(), sinceMs: clock.monotonicMs(), times: 0, nextAskMs: 0 };
   }
 
-  private keep(dispute: Dispute): void {
+  private keep(dispute: Dispute) {
     this.open.set(dispute.block.hash, dispute);
     if (this.isOfNote(dispute)) this.alertOf(dispute);
   }
 
-  private isOfNote({ code, sinceMs }: Dispute): boolean {
+  private isOfNote({ code, sinceMs }: Dispute) {
     return code === "RPC_DISAGREES" || this.ports.clock.monotonicMs() - sinceMs >= PATIENCE_MS;
   }
 
-  private alertOf({ code, block: { number, hash }, answers }: Dispute): void {
+  private alertOf({ code, block: { number, hash }, answers }: Dispute) {
     const others = [...this.open.values()].filter((each) => each.code === code).length - 1;
     const which = `block ${number} ${hash} of chain ${this.ports.chainId}${others > 0 ? ` (and ${others} more blocks)` : ""}`;
     const said = answers.join("; ");
@@ -132,7 +129,7 @@ export class Disputes {
     this.alert(code, message);
   }
 
-  private alert(code: Dispute["code"], message: string): void {
+  private alert(code: Dispute["code"], message: string) {
     const { chainId, clock, telemetry } = this.ports;
     const nowMs = clock.monotonicMs();
     const toldAtMs = this.toldAtMs.get(code);

@@ -90,7 +90,7 @@ async function scan(context: ChainContext, query: SentQuery, from: number): Prom
   return "unseen";
 }
 
-async function readBlock(context: ChainContext, query: SentQuery, number: number): Promise<ChainTransaction | null> {
+async function readBlock(context: ChainContext, query: SentQuery, number: number) {
   const sent = (await context.chain.sentInBlock(query.signer, number)) ?? [];
   for (const transaction of sent) query.seen.set(transaction.nonce, transaction);
   return sent.find(({ nonce }) => nonce === query.nonce) ?? null;

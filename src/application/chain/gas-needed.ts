@@ -4,12 +4,14 @@
  * Reads: the chain's word on the call, the limits that are known. Writes: nothing. One endpoint's estimate is believed where
  * little hangs on it; where it is out of all proportion and dear besides, a second endpoint has to say the same.
  */
+
+import { needsCode } from "../../domain/chain/receiver-code.ts";
 import { unavailable } from "../../domain/errors.ts";
 import { gasOverLimit, isOutOfProportion, plainTransferGas } from "../../domain/fees/gas.ts";
+import type { Address } from "../../domain/lane.ts";
 import type { FeeMarket, FeeWishes } from "../../domain/transaction/fees.ts";
 import type { Call, Heard, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
-import { askingCode, noteCode } from "./receiver-code.ts";
 
 /** Two honest endpoints may stand at neighbouring blocks, and a call may cost more in one of them. */
 const SAME_WITHIN = 2n;
@@ -46,11 +48,11 @@ export async function confirmEstimate(context: ChainContext, call: Call, estimat
   throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; bring gas, or try again`);
 }
 
-function isAsMuch(heard: Heard<Simulation>, gas: bigint): boolean {
+function isAsMuch(heard: Heard<Simulation>, gas: bigint) {
   return heard.kind === "says" && heard.answer.outcome === "ok" && heard.answer.gas * SAME_WITHIN >= gas;
 }
 
-function inWords(heard: Heard<Simulation>): string {
+function inWords(heard: Heard<Simulation>) {
   if (heard.kind === "silent") return "gives no answer";
   const { answer: simulation } = heard;
   return simulation.outcome === "ok" ? `${simulation.gas}` : simulation.outcome;
@@ -64,12 +66,64 @@ export interface Estimated {
 }
 
 /** At the price that is wanted, this much gas costs more than a transaction may: then its price would have to give way. */
-function isDear(context: ChainContext, { gas, market, wishes }: Estimated): boolean {
+function isDear(context: ChainContext, { gas, market, wishes }: Estimated) {
   const { reached } = context.priceOn(market, wishes, { gas, value: 0n });
   return reached !== null && reached.variable !== "FENCEPOST_MAX_FEE_GWEI";
 }
 
-function withKnownCost({ chain }: ChainContext, call: Call): Call {
+function withKnownCost({ chain }: ChainContext, call: Call) {
   const gasWithoutCode = call.gas === undefined ? plainTransferGas(chain.chainId, call) : null;
   return gasWithoutCode === null ? call : { ...call, gasWithoutCode };
+}
+
+/**
+ * Call data to an address without code does nothing, and is paid for: refused while that is free.
+ *
+ * Reads: the chain's word, which rides along with the estimate or the trial run of the same call. Writes: nothing. Code
+ * that was seen once is not asked for again. "Absent" and "not yet" are different answers: an endpoint that lags has no
+ * code of what was deployed a moment ago, so every endpoint that is up is asked before anything is refused, and one that
+ * keeps silent leaves it open (I7).
+ */
+
+/** The call, with the question whether its receiver has code where that matters and is not known. */
+export function askingCode({ knownCode }: ChainContext, call: Call): Call {
+  const isOpen = call.to !== null && !knownCode.isSeen(call.to) && needsCode(call);
+  return isOpen ? { ...call, asksCode: true } : call;
+}
+
+export function noteCode({ knownCode }: ChainContext, { to }: Call, simulation: Simulation): void {
+  if (to !== null && simulation.outcome === "ok" && simulation.hasCode === true) knownCode.see(to);
+}
+
+/**
+ * What an endpoint says that has the code, where the one that was asked first has none: its estimate was for a call that
+ * does nothing. Null: none has.
+ */
+export async function simulationWithCode(
+  context: ChainContext,
+  call: Call,
+  said: Simulation,
+): Promise<Simulation | null> {
+  if (!isBlind(said)) return said;
+  const answers = await context.chain.simulateEverywhere({ ...call, asksCode: true });
+  const seeing = answers.map(seenBy).find((answer) => answer !== null);
+  if (seeing != null) {
+    noteCode(context, call, seeing);
+    return seeing;
+  }
+  const isAbsent = answers.length > 0 && answers.every((heard) => heard.kind === "says" && isBlind(heard.answer));
+  return isAbsent && !context.knownCode.isKnown(call.to as Address) ? null : said;
+}
+
+/** It ran, and there was no code to run. */
+function isBlind(simulation: Simulation) {
+  return simulation.outcome === "ok" && simulation.hasCode === false;
+}
+
+/** Only code reverts. */
+function seenBy(heard: Heard<Simulation>): Simulation | null {
+  if (heard.kind === "silent") return null;
+  const { answer } = heard;
+  const hasCode = answer.outcome === "revert" || (answer.outcome === "ok" && answer.hasCode === true);
+  return hasCode ? answer : null;
 }

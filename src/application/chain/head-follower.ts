@@ -32,16 +32,19 @@ const FETCH_AT_ONCE = 64;
 const LIKELY_AT_MOST = 8;
 
 export class HeadFollower {
-  private readonly chain: Chain;
-  private readonly telemetry: Telemetry;
-  private readonly settings: ChainSettings;
-  private readonly depth: number;
-  private readonly settledDepth: number;
-  private readonly capacity: number;
+  private readonly chain;
+  private readonly telemetry;
+  private readonly settings;
+  private readonly depth;
+  private readonly settledDepth;
+  private readonly capacity;
   private readonly buffers = new Set<BlockBuffer<HeadChange>>();
-  private current = BlockWindow.empty;
-  private newest: Block | null = null;
-  private baseFees: readonly bigint[] = [];
+  /** The frozen view: immutable, replaced as a whole. */
+  window = BlockWindow.empty;
+  /** The newest block with its contents; null before the first answer. */
+  head: Block | null = null;
+  /** Base fees of the last blocks that were followed, oldest first: each was an answer of its own. Replaced after each change. */
+  seenBaseFees: readonly bigint[] = [];
   private recomputes = false;
   private broken = false;
   /** How many blocks the last change has brought. */
@@ -56,25 +59,10 @@ export class HeadFollower {
     this.capacity = Math.max(LEAST_CAPACITY, this.depth);
   }
 
-  /** The frozen view: immutable, replaced as a whole. */
-  get window(): BlockWindow {
-    return this.current;
-  }
-
-  /** The newest block with its contents; null before the first answer. */
-  get head(): Block | null {
-    return this.newest;
-  }
-
   /** Of the newest block; of the one before whose header hashed, where its own does not and others of the chain did. */
   get baseFee(): bigint | null {
-    const isForged = this.recomputes && this.newest?.headerHolds === false;
-    return (isForged ? this.baseFees.at(-1) : this.newest?.baseFeePerGas) ?? null;
-  }
-
-  /** Of the last blocks that were followed, oldest first: each was an answer of its own. Another list after each change. */
-  get seenBaseFees(): readonly bigint[] {
-    return this.baseFees;
+    const isForged = this.recomputes && this.head?.headerHolds === false;
+    return (isForged ? this.seenBaseFees.at(-1) : this.head?.baseFeePerGas) ?? null;
   }
 
   /** Whether the chain has, since the last call, been another one further back than anything is watched for. */
@@ -101,9 +89,9 @@ export class HeadFollower {
   async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
     if (head === null) throw new ChainUnavailable("the node knows no latest block");
-    const { tip } = this.current;
+    const { tip } = this.window;
     if (tip === null) return this.begin(head);
-    if (this.current.contains(head)) {
+    if (this.window.contains(head)) {
       this.stride = 0;
       return false;
     }
@@ -112,15 +100,15 @@ export class HeadFollower {
     if (!isNext && head.number > tip.number && this.buffers.size <= 1 && !isAwaited()) return this.skipTo(head);
     const branch = await this.branchTo(head, ahead);
     if (branch === "lagging") {
-      this.broken ||= (this.current.tip?.number ?? 0) - head.number > this.settledDepth;
+      this.broken ||= (this.window.tip?.number ?? 0) - head.number > this.settledDepth;
       return false;
     }
-    const change = branch === "lost" ? null : this.current.extend(branch, this.capacity);
+    const change = branch === "lost" ? null : this.window.extend(branch, this.capacity);
     if (change === null) return this.begin(head);
-    this.current = change.window;
-    this.newest = head;
+    this.window = change.window;
+    this.head = head;
     this.stride = change.added.length;
-    this.noteBaseFees(this.baseFees, change.added);
+    this.noteBaseFees(this.seenBaseFees, change.added);
     this.broken ||= change.removed.length > this.settledDepth;
     const { chainId } = this.chain;
     const fromBlock = change.removed.at(-1)?.number;
@@ -136,12 +124,12 @@ export class HeadFollower {
    * "lost": the fork point is deeper than the window, or the node cannot tell.
    */
   private async branchTo(head: Block, ahead: readonly Block[]): Promise<readonly Block[] | "lagging" | "lost"> {
-    const tip = this.current.tip as BlockRef;
-    if (head.number <= tip.number && this.current.hashAt(head.number) === null) return "lagging";
+    const tip = this.window.tip as BlockRef;
+    if (head.number <= tip.number && this.window.hashAt(head.number) === null) return "lagging";
     const between = head.number - tip.number - 1;
     if (between > this.capacity) return "lost";
     const known = ahead.filter(({ number }) => number < head.number);
-    const branch: Block[] = [
+    const branch = [
       ...known,
       ...(await blocksBetween(this.chain, tip.number + 1 + known.length, head.number - 1)),
       head,
@@ -150,8 +138,8 @@ export class HeadFollower {
     for (let depth = 0; depth <= this.capacity; depth++) {
       const first = branch[0] as Block;
       // Nothing below is known: no parent can be found there.
-      if (first.number <= (this.current.oldest?.number ?? 0)) return "lost";
-      if (this.current.contains({ number: first.number - 1, hash: first.parentHash })) return branch;
+      if (first.number <= (this.window.oldest?.number ?? 0)) return "lost";
+      if (this.window.contains({ number: first.number - 1, hash: first.parentHash })) return branch;
       const parent = await this.chain.blockByHash(first.parentHash);
       if (parent === null) return "lost";
       branch.unshift(parent);
@@ -164,7 +152,7 @@ export class HeadFollower {
    * with the head, in one request. Those below the head that came without a gap; what is missing is fetched as usual.
    */
   private async likelyNext(): Promise<readonly Block[]> {
-    const { tip } = this.current;
+    const { tip } = this.window;
     if (tip === null || this.stride < 2) return [];
     const numbers = range(tip.number + 1, tip.number + Math.min(this.stride - 1, LIKELY_AT_MOST));
     const next: Block[] = [];
@@ -176,12 +164,12 @@ export class HeadFollower {
   }
 
   /** First sight, or continuity lost: the window is filled anew, and everyone is told that blocks may have been missed. */
-  private async begin(head: Block): Promise<boolean> {
-    const first = this.current.tip === null;
+  private async begin(head: Block) {
+    const first = this.window.tip === null;
     const below = await blocksBetween(this.chain, Math.max(0, head.number - this.depth + 1), head.number - 1);
     if (!isLinked([...below, head])) throw new ChainUnavailable("the chain moved while it was read");
-    this.current = BlockWindow.of([...below, head]);
-    this.newest = head;
+    this.window = BlockWindow.of([...below, head]);
+    this.head = head;
     this.noteBaseFees([], [...below, head]);
     for (const buffer of this.buffers) {
       buffer.markGap();
@@ -197,23 +185,23 @@ export class HeadFollower {
 
   /** The window begins anew at the head. Those who would have to be told of a gap have nothing in it. */
   private skipTo(head: Block): true {
-    this.current = BlockWindow.of([head]);
-    this.newest = head;
+    this.window = BlockWindow.of([head]);
+    this.head = head;
     this.stride = 0;
-    this.noteBaseFees(this.baseFees, [head]);
+    this.noteBaseFees(this.seenBaseFees, [head]);
     for (const buffer of this.buffers) buffer.push({ added: [head], removed: [] });
     this.reportHead(head);
     return true;
   }
 
-  private noteBaseFees(before: readonly bigint[], added: readonly Block[]): void {
+  private noteBaseFees(before: readonly bigint[], added: readonly Block[]) {
     // Once a header hashed to its hash, those of this chain can be recomputed: one that does not was changed by an endpoint.
     this.recomputes ||= added.some(({ headerHolds }) => headerHolds === true);
     const held = this.recomputes ? added.filter(({ headerHolds }) => headerHolds !== false) : added;
-    this.baseFees = [...before, ...held.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);
+    this.seenBaseFees = [...before, ...held.flatMap(({ baseFeePerGas }) => baseFeePerGas ?? [])].slice(-SANITY_BLOCKS);
   }
 
-  private reportHead(head: Block): void {
+  private reportHead(head: Block) {
     this.telemetry.emit({ type: "chain.head", chainId: this.chain.chainId, number: head.number, hash: head.hash });
   }
 }

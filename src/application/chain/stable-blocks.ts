@@ -45,25 +45,13 @@ export async function* stableBlocks(
   }
 }
 
-interface Stable {
-  readonly stable: readonly Block[];
-  readonly brokeStability: boolean;
-  /** There is another page to be read, at once. */
-  readonly more: boolean;
-}
-
-interface Rescan {
-  readonly added: readonly Block[];
-  readonly reachedTip: boolean;
-}
-
 class StableReader {
-  private readonly context: ChainContext;
-  private readonly depth: number;
-  private readonly subscription: Subscription;
+  private readonly context;
+  private readonly depth;
+  private readonly subscription;
   private readonly stream: StableStream<Block>;
   /** Where the stream begins; null before any block was seen. */
-  private firstHeight: number | null;
+  private firstHeight;
   private owed: readonly HeadChange[] = [];
   private gap = false;
 
@@ -77,7 +65,7 @@ class StableReader {
   }
 
   /** What became stable since the last call. A chain that does not answer is asked again by the next call. */
-  async next(): Promise<Stable> {
+  async next() {
     const { items, gapPotential } = this.subscription.drain();
     this.owed = [...this.owed, ...items];
     this.gap ||= gapPotential && this.firstHeight !== null;
@@ -90,6 +78,7 @@ class StableReader {
     return {
       stable: results.flatMap(({ stable }) => stable),
       brokeStability: results.some(({ brokeStability }) => brokeStability),
+      // There is another page to be read, at once.
       more: this.gap,
     };
   }
@@ -101,7 +90,7 @@ class StableReader {
   }
 
   /** A page from the last height that is sure towards the head, read from the chain; null where it does not answer. */
-  private async rescan(): Promise<Rescan | null> {
+  private async rescan() {
     const { window } = this.context.follower;
     const { tip } = window;
     if (tip === null || this.firstHeight === null) return null;

@@ -9,7 +9,6 @@
  */
 import { countNotExceeded } from "../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
-import type { Hash } from "../../domain/lane.ts";
 import { chainJudged, chainLookOwed, isUnsure, type LanePace } from "../../domain/pace/lane-pace.ts";
 import { lookOwed } from "../../domain/pace/transaction-pace.ts";
 import { isDue } from "../../domain/pace/when.ts";
@@ -19,7 +18,6 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
 import type { ChainContext } from "./chain-context.ts";
-import { passFailed } from "./pass-failures.ts";
 
 const SILENT = "an endpoint that is up gives no answer, and it depends on that";
 
@@ -54,14 +52,14 @@ export async function trustedOnSight(
   return new Set(lanes.filter((lane) => !owesLook(lane)));
 }
 
-function owesLook(lane: OwnedLane): boolean {
+function owesLook(lane: OwnedLane) {
   return isUnsure(lane.pace);
 }
 
-async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const failures: unknown[] = [];
   /** True for a failure of ours: not of the chain, nor the end of a term. */
-  const note = (error: unknown): boolean => {
+  const note = (error: unknown) => {
     const isOurs = !(error instanceof ChainUnavailable || error instanceof TermOver);
     if (isOurs) failures.push(error);
     return isOurs;
@@ -86,7 +84,7 @@ async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly 
   if (failures.length === 0) return;
   const { chainId } = context.chain;
   const message = `whether chain ${chainId} is still the one that was known could not be judged for ${failures.length} of ${lanes.length} lanes: ${String(failures[0])}`;
-  passFailed(context, message);
+  context.passFailed(message);
 }
 
 /** Null: nothing shows that it is another chain than the one we know. */
@@ -103,7 +101,7 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
 }
 
 /** More than half of the endpoints contradict, or none can be asked besides. Throws where a silent one could decide. */
-async function isShownByMost(context: ChainContext): Promise<boolean> {
+async function isShownByMost(context: ChainContext) {
   const answers = await context.chain.identityEverywhere();
   const said = answers.flatMap((heard) => (heard.kind === "says" ? contradiction(context, heard.answer) : []));
   const against = said.filter((each) => each !== null).length;
@@ -112,7 +110,7 @@ async function isShownByMost(context: ChainContext): Promise<boolean> {
   return false;
 }
 
-function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentity): string | null {
+function contradiction({ chain, genesisHash }: ChainContext, found: ChainIdentity) {
   if (found.chainId !== chain.chainId) return `chain ${found.chainId} answers where ${chain.chainId} should`;
   if (genesisHash === null || found.genesisHash === null || found.genesisHash === genesisHash) return null;
   return `the chain begins with ${found.genesisHash}, and we know one that begins with ${genesisHash}`;
@@ -133,7 +131,7 @@ async function countEvidence(ports: LanePorts, { counts }: ChainContext, lane: O
   return `the chain counts ${count} transactions of ${signer}, and ${settled} are settled beyond any reorg`;
 }
 
-function judge(ports: LanePorts, context: ChainContext, lane: OwnedLane, evidence: string | null): void {
+function judge(ports: LanePorts, context: ChainContext, lane: OwnedLane, evidence: string | null) {
   const before = lane.pace;
   happened(lane, chainJudged, evidence, ports.clock.monotonicMs() + context.settings.pollIntervalMs);
   const { doubt } = lane.pace;
@@ -141,12 +139,12 @@ function judge(ports: LanePorts, context: ChainContext, lane: OwnedLane, evidenc
   if (doubt === NO_DOUBT && before.doubt !== NO_DOUBT) goOn(ports, lane, before);
 }
 
-function reportStop({ telemetry }: LanePorts, { lane, pace }: OwnedLane): void {
+function reportStop({ telemetry }: LanePorts, { lane, pace }: OwnedLane) {
   const message = `${pace.distrust}: nothing is sent, allocated or decided for ${lane.signer} until that is over`;
   telemetry.emit({ type: "alert", severity: "CRITICAL", code: "CHAIN_DISTRUSTED", message, lane });
 }
 
-function goOn(ports: LanePorts, lane: OwnedLane, before: LanePace): void {
+function goOn(ports: LanePorts, lane: OwnedLane, before: LanePace) {
   oweReceipts(lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
@@ -155,14 +153,14 @@ function goOn(ports: LanePorts, lane: OwnedLane, before: LanePace): void {
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "CHAIN_TRUSTED_AGAIN", message, lane: lane.lane });
 }
 
-function oweReceipts(lane: OwnedLane): void {
+function oweReceipts(lane: OwnedLane) {
   for (const tx of lane.unmined.values()) happened(tx, lookOwed);
 }
 
 /** The first owner of any lane on the chain notes its first block; every later owner compares. */
-async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]): Promise<void> {
+async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: readonly OwnedLane[]) {
   const [lane] = lanes;
-  const genesisHash: Hash | null = context.seenGenesis;
+  const genesisHash = context.seenGenesis;
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
   try {
     await lane.term.write({ kind: "identify", genesisHash });

@@ -1,13 +1,14 @@
+import type { Ports } from "../../ports/ports.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import type { ChainContext } from "./chain-context.ts";
 
-/** What work across the lanes and chains of a node is done with. */
+/** Ports of work across the lanes and chains of a node. */
 export interface WorkPorts extends LanePorts {
   readonly chains: ReadonlyMap<number, ChainContext>;
   /** The lanes that this node owns on a chain, now. */
   readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-  /** There is something in the intake table that a nonce is due to. */
+  /** The intake table has a row that is due a nonce. */
   readonly intakeDue: () => void;
 }
 
@@ -16,4 +17,11 @@ export interface LaneWork {
   readonly ports: LanePorts;
   readonly context: ChainContext;
   readonly lane: OwnedLane;
+}
+
+/** The one list of ports for calls: queries and operations pick from it. */
+export interface CallPorts extends Omit<Ports, "signer">, Omit<WorkPorts, keyof Ports> {
+  readonly signer: WorkPorts["signer"] & Pick<Ports["signer"], "addresses">;
+  /** How long a final transaction is kept; absent: for ever. */
+  readonly retention?: { readonly ageMs: number };
 }

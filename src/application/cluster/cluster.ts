@@ -5,51 +5,41 @@
  * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
  */
 
-import { findsKeyAway, isReachable } from "../../domain/cluster/placement.ts";
+import { findsKeyAway, isReachable, type Member } from "../../domain/cluster/placement.ts";
 import { afterSilence, type Silences, standsBack } from "../../domain/cluster/stand-back.ts";
 import { type FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import type { KillStore } from "../../ports/kill-store.ts";
 import type { HistoryChanged } from "../../ports/lane-store.ts";
-import type { InstanceRecord, InstanceRegistration, LeaseStore } from "../../ports/lease-store.ts";
-import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { InstanceRecord, InstanceRegistration } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { Signer } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { DatabaseClock } from "../database-clock.ts";
 import type { Lanes } from "../lane/lanes.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { Dequeue } from "./dequeue.ts";
-import { ForwardCreates } from "./forward-creates.ts";
+import { forwardCreates } from "./gather.ts";
 import { KeysAway } from "./keys-away.ts";
 import { KillSwitch } from "./kill-switch.ts";
-import { Membership } from "./membership.ts";
-import { OwnerActions } from "./owner-actions.ts";
+import { Membership, unownedLanes } from "./membership.ts";
+import { Dequeue, OwnerActions } from "./owner-actions.ts";
 import { PendingCreates } from "./pending-creates.ts";
-import { PendingRequests } from "./pending-requests.ts";
+import { type PendingRequestPorts, PendingRequests } from "./pending-requests.ts";
 import { type RoutePorts, Router } from "./route.ts";
-import { UnownedLanes } from "./unowned-lanes.ts";
 
-export interface ClusterPorts
-  extends Pick<RoutePorts, "selfUrl">,
-    Pick<Ports, "entropy" | "telemetry" | "peers" | "wakeUps"> {
-  readonly store: LeaseStore & KillStore & LeftRequestStore;
+interface ClusterPorts
+  extends Pick<RoutePorts, "selfUrl" | "onUnreachable">,
+    Pick<PendingRequestPorts, "onEnqueued">,
+    Pick<Ports, "store" | "signer" | "entropy" | "telemetry" | "peers" | "wakeUps"> {
   readonly clock: DatabaseClock;
   readonly lease: () => { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
   readonly lanes: () => Lanes;
   readonly mode: "basic" | "worker-queue";
-  readonly signer: Signer;
   readonly chains: ReadonlyMap<number, ChainContext>;
   /** A chain that was away for so long is no longer announced; a node that was silent for so long is dead. */
   readonly leaseDurationMs: number;
   /** The picture changed: there may be lanes to claim. */
   readonly onChange: () => void;
-  /** Another node did not answer: it may have ended. */
-  readonly onUnreachable: () => void;
   /** Creates that may wait for one lane. */
   readonly queueLimit: number;
-  /** There are waiting requests or intents, which this node or another has to read. */
-  readonly onEnqueued: () => void;
 }
 
 /** Of the lanes that belong elsewhere, this part moves each time, and no fewer than so many: a join is no storm. */
@@ -59,22 +49,22 @@ const MOVE_LEAST = 4;
 const LEFT_TO_TAKER_MS = 1_000;
 
 export class Cluster {
-  readonly membership: Membership;
-  readonly router: Router;
-  readonly forwardCreates: ForwardCreates;
-  readonly actions: OwnerActions;
-  readonly kills: KillSwitch;
-  readonly keys: KeysAway;
-  readonly pendingCreates: PendingCreates;
-  private readonly pendingRequests: PendingRequests;
+  readonly membership;
+  readonly router;
+  readonly forwardCreates;
+  readonly actions;
+  readonly kills;
+  readonly keys;
+  readonly pendingCreates;
+  private readonly pendingRequests;
   /** Requests that other nodes enqueued for this one's lanes. */
-  readonly dequeue: Dequeue;
-  private readonly ports: ClusterPorts;
+  readonly dequeue;
+  private readonly ports;
   private readonly signers: ReadonlySet<Address>;
   private readonly awaySince = new Map<number, number>();
   /** The last giving of each lane. One that is back since was not taken, and is not given there again for a lease. */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
-  private readonly unowned: UnownedLanes;
+  private readonly unowned;
   /** Lanes claimed while this node stands back, and whose they were to be: a node that did not take one is not given it again. */
   private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
@@ -86,13 +76,13 @@ export class Cluster {
     this.signers = new Set(ports.signer.addresses());
     this.keys = new KeysAway(ports);
     this.membership = new Membership(ports.store);
-    this.unowned = new UnownedLanes(ports);
-    this.forwardCreates = new ForwardCreates(ports);
+    this.unowned = unownedLanes(ports);
+    this.forwardCreates = forwardCreates(ports);
     this.router = new Router({
       ...ports,
       membership: this.membership,
       forwards: this.forwards,
-      selfId: () => ports.lease().instanceId,
+      selfId: () => this.selfId,
       holds: (lane) => ports.lanes().holds(lane),
       hasKey: (lane) => this.hasKey(lane),
       canServe: (lane) => this.canServe(lane),
@@ -111,8 +101,12 @@ export class Cluster {
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
     this.actions = new OwnerActions({ peers: ports.peers, lanes, router: this.router, requests });
-    const instanceId = () => ports.lease().instanceId;
+    const instanceId = () => this.selfId;
     this.dequeue = new Dequeue({ ...ports, instanceId, actions: this.actions, onAnswered: () => this.answered() });
+  }
+
+  private get selfId() {
+    return this.ports.lease().instanceId;
   }
 
   /** True: a request for another node's lane is forwarded. False: it is refused with the owner's URL. */
@@ -136,7 +130,7 @@ export class Cluster {
   /** Placement gives this lane to us, or to no known member. */
   isOurs(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
-    return favourite === null ? !this.draining : favourite.instanceId === this.ports.lease().instanceId;
+    return favourite === null ? !this.draining : favourite.instanceId === this.selfId;
   }
 
   /** Those of the lanes, none of them ours, that are to be claimed all the same: no node has taken them for the length of a lease. */
@@ -165,16 +159,15 @@ export class Cluster {
   /** A create for the lane that comes here will find a node that acts for it: this one, one that it can ask, or one that it leaves it for. */
   reaches(lane: Lane): boolean {
     const favourite = this.membership.favourite(lane);
-    if (favourite === null || favourite.instanceId === this.ports.lease().instanceId) return this.canServe(lane);
+    if (favourite === null || favourite.instanceId === this.selfId) return this.canServe(lane);
     return this.forwards || !isReachable(favourite) || this.ports.selfUrl === "";
   }
 
   /** Others that are live, take lanes and can be asked. */
   get peers(): number {
     const { selfUrl } = this.ports;
-    return this.membership.members.filter((member) => {
-      return isReachable(member) && member.url !== selfUrl && !member.draining;
-    }).length;
+    const isPeer = (member: Member) => isReachable(member) && member.url !== selfUrl && !member.draining;
+    return this.membership.members.filter(isPeer).length;
   }
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
@@ -187,9 +180,9 @@ export class Cluster {
   /** Tells the others what has changed about this node; silent where nothing has. */
   async announce(): Promise<void> {
     const announcement = { ...this.abilities(), draining: this.draining };
-    const text = `${this.ports.lease().instanceId} ${JSON.stringify(announcement)}`;
+    const text = `${this.selfId} ${JSON.stringify(announcement)}`;
     if (text === this.announced) return;
-    await this.ports.store.announce(this.ports.lease().instanceId, announcement);
+    await this.ports.store.announce(this.selfId, announcement);
     this.announced = text;
   }
 
@@ -215,12 +208,10 @@ export class Cluster {
   /** Gives away some of what belongs elsewhere by now. */
   async rebalance(): Promise<void> {
     // A single node has no one to give lanes to.
-    const selfId = this.ports.lease().instanceId;
+    const { selfId } = this;
     if (!this.draining && this.membership.members.every((member) => member.instanceId === selfId)) return;
-    const strays = this.ports
-      .lanes()
-      .all()
-      .filter(({ lane }) => !this.isOurs(lane) && !this.isLeftHere(lane));
+    const all = this.ports.lanes().all();
+    const strays = all.filter(({ lane }) => !this.isOurs(lane) && !this.isLeftHere(lane));
     const moving = strays.slice(0, Math.max(MOVE_LEAST, Math.ceil(strays.length / MOVE_PART)));
     await Promise.all(moving.map((lane) => this.give(lane)));
   }
@@ -229,13 +220,13 @@ export class Cluster {
   async refusal(lane: Lane): Promise<FencepostError> {
     if (!this.hasKey(lane) && !this.membership.isKnown(lane)) await this.lookAgain();
     const favourite = this.membership.favourite(lane);
-    const isOther = favourite !== null && favourite.instanceId !== this.ports.lease().instanceId;
-    if (!isOther || !isReachable(favourite)) return this.router.unserved(lane);
+    if (favourite === null || favourite.instanceId === this.selfId || !isReachable(favourite))
+      return this.router.unserved(lane);
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 
   /** What an order to stop held back. */
-  private goOn(): void {
+  private goOn() {
     for (const { signing, broadcasting } of this.ports.lanes().all()) {
       signing?.kick();
       broadcasting?.kick();
@@ -246,19 +237,19 @@ export class Cluster {
     return { chains: this.reachableChains(), standsBack: this.standsBack, keysAway: this.keys.list() };
   }
 
-  private async give(lane: OwnedLane): Promise<void> {
+  private async give(lane: OwnedLane) {
     if (!(await this.ports.lanes().handOver(lane, "placed on another node"))) return;
     const taker = this.membership.favourite(lane.lane);
     if (taker === null) return;
     this.given.set(lane.key, { taker: taker.instanceId, atMs: this.ports.clock.monotonicMs() });
   }
 
-  private get standsBack(): boolean {
+  private get standsBack() {
     return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
   }
 
   /** The one it belongs to did not take it: not after it was given there, or not while this node stands back. */
-  private isLeftHere(lane: Lane): boolean {
+  private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);
     // Every member finds the key away, or this one alone reaches the chain: the lane would move in vain.
@@ -266,42 +257,39 @@ export class Cluster {
     return this.standsBack && favourite !== null && this.leftBy.get(laneKey(lane)) === favourite.instanceId;
   }
 
-  private isLeftToAnother(lane: Lane): boolean {
+  private isLeftToAnother(lane: Lane) {
     if (this.isWithTaker(lane, LEFT_TO_TAKER_MS)) return true;
     const favourite = this.membership.favourite(lane);
     return this.standsBack && favourite !== null && isReachable(favourite) && !this.isOurs(lane);
   }
 
   /** Given to the node that it still belongs to, and not longer ago than that. */
-  private isWithTaker(lane: Lane, withinMs: number): boolean {
+  private isWithTaker(lane: Lane, withinMs: number) {
     const favourite = this.membership.favourite(lane);
     const given = this.given.get(laneKey(lane));
     if (favourite === null || given?.taker !== favourite.instanceId || !isReachable(favourite)) return false;
     return this.ports.clock.monotonicMs() - given.atMs < withinMs;
   }
 
-  private async lookAgain(): Promise<void> {
+  private async lookAgain() {
     await this.learn(await this.ports.store.instances());
   }
 
-  private canServe(lane: Lane): boolean {
+  private canServe(lane: Lane) {
     return !this.draining && this.hasKey(lane);
   }
 
-  private hasKey(lane: Lane): boolean {
+  private hasKey(lane: Lane) {
     return this.ports.chains.has(lane.chainId) && this.signers.has(lane.signer);
   }
 
   private reachableChains(): readonly number[] {
     const nowMs = this.ports.clock.monotonicMs();
-    for (const [chainId, { reachable }] of this.ports.chains) {
+    return [...this.ports.chains].flatMap(([chainId, { reachable }]) => {
+      const sinceMs = this.awaySince.get(chainId) ?? nowMs;
       if (reachable) this.awaySince.delete(chainId);
-      else if (!this.awaySince.has(chainId)) this.awaySince.set(chainId, nowMs);
-    }
-    const away = (chainId: number): boolean => {
-      const sinceMs = this.awaySince.get(chainId);
-      return sinceMs !== undefined && nowMs - sinceMs >= this.ports.leaseDurationMs;
-    };
-    return [...this.ports.chains.keys()].filter((chainId) => !away(chainId));
+      else this.awaySince.set(chainId, sinceMs);
+      return reachable || nowMs - sinceMs < this.ports.leaseDurationMs ? [chainId] : [];
+    });
   }
 }

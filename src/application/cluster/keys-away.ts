@@ -9,7 +9,7 @@ import type { Address } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Signer, SignerAway, SigningRefused } from "../../ports/signer.ts";
 
-export interface KeysAwayPorts {
+interface KeysAwayPorts {
   readonly signer: Signer;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly leaseDurationMs: number;
@@ -18,7 +18,7 @@ export interface KeysAwayPorts {
 export class KeysAway {
   /** The same signer, with an eye on what becomes of each request. */
   readonly signer: Signer;
-  private readonly ports: KeysAwayPorts;
+  private readonly ports;
   private readonly health = new Map<Address, KeyHealth>();
 
   constructor(ports: KeysAwayPorts) {
@@ -37,7 +37,7 @@ export class KeysAway {
     return [...this.health].flatMap(([address, health]) => (isAway(health, nowMs) ? [address] : [])).sort();
   }
 
-  private async watched<T>(address: Address, signing: Promise<T>): Promise<T> {
+  private async watched<T>(address: Address, signing: Promise<T>) {
     try {
       const signed = await signing;
       this.signed(address);
@@ -50,12 +50,12 @@ export class KeysAway {
     }
   }
 
-  private failed(address: Address): void {
+  private failed(address: Address) {
     const { clock, leaseDurationMs } = this.ports;
     this.health.set(address, afterFailure(this.health.get(address), clock.monotonicMs(), leaseDurationMs));
   }
 
-  private signed(address: Address): void {
+  private signed(address: Address) {
     const before = this.health.get(address);
     if (before === undefined) return;
     const { clock, leaseDurationMs } = this.ports;

@@ -17,7 +17,7 @@ import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { KillAnswer } from "../api.ts";
 
-export interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "telemetry"> {
+interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "telemetry"> {
   readonly store: Pick<Ports["store"], "keepKills" | "endKills" | "kills">;
   readonly members: () => readonly Member[];
   readonly selfUrl: string;
@@ -48,7 +48,7 @@ interface Notified {
 }
 
 export class KillSwitch {
-  private readonly ports: KillSwitchPorts;
+  private readonly ports;
   private readonly held = new Map<string, Held>();
   /** Read once at least. */
   private isKnown = false;
@@ -153,7 +153,7 @@ export class KillSwitch {
   }
 
   /** Resolves after the first try; goes on behind that until it was told. */
-  private async tell(node: Notified, kill: Kill, times: number): Promise<void> {
+  private async tell(node: Notified, kill: Kill, times: number) {
     try {
       await this.ports.peers.kill(node.member.url, kill, TELL_WITHIN_MS);
       node.told = true;
@@ -164,14 +164,14 @@ export class KillSwitch {
   }
 
   /** Writes down what is not; resolves after the first try, and goes on behind that until it is. */
-  private keep(): Promise<void> {
+  private keep() {
     this.keeping ??= this.keepOnce().finally(() => {
       this.keeping = null;
     });
     return this.keeping;
   }
 
-  private async keepOnce(): Promise<void> {
+  private async keepOnce() {
     const unwritten = () => [...this.held.values()].filter(({ written }) => !written);
     if (unwritten().length === 0) return;
     try {
@@ -188,13 +188,13 @@ export class KillSwitch {
     );
   }
 
-  private later(isWanted: () => boolean, again: () => Promise<void>): void {
+  private later(isWanted: () => boolean, again: () => Promise<void>) {
     const isOver = () => this.stopping.signal.aborted || !isWanted();
     if (!isOver()) this.ports.clock.after(AGAIN_MS, () => void (isOver() ? null : again()));
   }
 
   /** Where it is not known which changes this has seen, the next look at the instances reads once more. */
-  private async read(): Promise<void> {
+  private async read() {
     this.readAt = null;
     const asked = [...this.held.values()];
     const rows = await this.ports.store.kills(asked.map(({ kill }) => kill.killId));

@@ -4,24 +4,21 @@
  *
  * Reads: instances and their signers. Writes: nothing. A wrong or old picture costs a hop, never a wrong write (I10).
  */
-
 import { holdsKey, type Member, place, rank, servedLanes } from "../../domain/cluster/placement.ts";
-import { type Address, type Lane, laneKey } from "../../domain/lane.ts";
+import { type Address, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { AT_ONCE, at, isDue } from "../../domain/pace/when.ts";
 import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 
 export class Membership {
-  private readonly store: Pick<LeaseStore, "signersOf">;
+  private readonly store;
   private readonly signers = new Map<string, ReadonlySet<Address>>();
-  private live: readonly Member[] = [];
+  members: readonly Member[] = [];
   private placement: ReturnType<typeof place> = new Map();
   private fingerprint = "";
 
   constructor(store: Pick<LeaseStore, "signersOf">) {
     this.store = store;
-  }
-
-  get members(): readonly Member[] {
-    return this.live;
   }
 
   /** Takes a reading of the heartbeat rows in. True where the picture changed. */
@@ -38,7 +35,7 @@ export class Membership {
     for (const known of this.signers.keys()) {
       if (!alive.some(({ instanceId }) => instanceId === known)) this.signers.delete(known);
     }
-    this.live = members;
+    this.members = members;
     this.placement = place(servedLanes(members), members);
     this.fingerprint = fingerprint;
     return true;
@@ -52,21 +49,21 @@ export class Membership {
   /** All that can serve it, favourite first; where none reaches the chain, those that at least have the key. */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
-    if (favourite === null) return this.live.filter((member) => holdsKey(member, lane) && !member.draining);
-    return [favourite, ...rank(lane, this.live).filter((member) => member !== favourite)];
+    if (favourite === null) return this.members.filter((member) => holdsKey(member, lane) && !member.draining);
+    return [favourite, ...rank(lane, this.members).filter((member) => member !== favourite)];
   }
 
   /** A live member holds the key, even where none can use it right now. */
   isKnown(lane: Lane): boolean {
-    return this.live.some((member) => holdsKey(member, lane));
+    return this.members.some((member) => holdsKey(member, lane));
   }
 
   servesChain(chainId: number): boolean {
-    return this.live.some((member) => member.chains.has(chainId));
+    return this.members.some((member) => member.chains.has(chainId));
   }
 
   find(url: string): Member | null {
-    return this.live.find((member) => member.url === url) ?? null;
+    return this.members.find((member) => member.url === url) ?? null;
   }
 
   private async memberOf(instance: InstanceRecord): Promise<Member> {
@@ -76,4 +73,47 @@ export class Membership {
     const keysAway = instance.keysAway === null ? null : new Set(instance.keysAway);
     return { instanceId, nodeId, url, mode, chains: new Set(chains), signers, draining, standsBack, keysAway };
   }
+}
+
+/**
+ * Lanes that no node has acquired for the length of a lease. A node of an older release does not know that this one stands
+ * back: it leaves lanes to this node that this node leaves to it, and without this file they would never have an owner.
+ *
+ * Reads: the leases, a few times a lease, and only while this node stands back. Writes: nothing. The token shows that the
+ * lane had no owner between two reads.
+ */
+
+const LOOKS_PER_LEASE = 4;
+
+type UnownedPorts = Pick<Ports, "clock"> & {
+  readonly store: Pick<Ports["store"], "leases">;
+  readonly leaseDurationMs: number;
+};
+
+export function unownedLanes({ store, clock, leaseDurationMs }: UnownedPorts) {
+  let before = new Map<LaneKey, { readonly token: number; readonly sinceMs: number }>();
+  let nextLook = AT_ONCE;
+  return {
+    /** Those of the lanes that were free at every read for a lease. None between two reads. */
+    async among(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+      const nowMs = clock.monotonicMs();
+      if (lanes.length === 0 || !isDue(nextLook, nowMs)) return [];
+      nextLook = at(nowMs + leaseDurationMs / LOOKS_PER_LEASE);
+      const records = new Map((await store.leases()).map((record) => [laneKey(record.lane), record]));
+      const free: typeof before = new Map();
+      for (const key of lanes.map(laneKey)) {
+        const { owner, token } = records.get(key) ?? { owner: null, token: 0 };
+        if (owner !== null) continue;
+        const known = before.get(key);
+        free.set(key, known?.token === token ? known : { token, sinceMs: nowMs });
+      }
+      before = free;
+      return lanes.filter((lane) => nowMs - (free.get(laneKey(lane))?.sinceMs ?? nowMs) >= leaseDurationMs);
+    },
+    /** An earlier reading says nothing about now. */
+    forget() {
+      before = new Map();
+      nextLook = AT_ONCE;
+    },
+  };
 }

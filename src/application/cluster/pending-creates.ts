@@ -14,13 +14,13 @@ import { errorFrom } from "../../domain/text/refusal.ts";
 import type { Intent } from "../../domain/transaction/transaction.ts";
 import type { ForwardedAnswer, ForwardedCreate, LaneAnswer } from "../../ports/peers.ts";
 import { readForwardedAnswer } from "../../ports/peers.ts";
-import type { Result } from "./delivery.ts";
 import type { PendingRequests } from "./pending-requests.ts";
+import type { Result } from "./route.ts";
 
 /** Name of the action, known to every owner. */
 export const CREATE_ACTION = "create";
 
-export interface PendingCreatePorts {
+interface PendingCreatePorts {
   readonly requests: Pick<PendingRequests, "ask">;
   /** Most creates that may wait for one lane's owner. */
   readonly perLane: number;
@@ -53,10 +53,12 @@ const MOST_AT_ONCE = 200;
 
 const UNANSWERED =
   "the process that acts for this signer did not say whether it accepted this; ask for the transaction, or repeat with the same request id";
+const NOT_JSON = "must be JSON: it is passed to another process, which acts for this signer";
+const TOO_LARGE = `another process acts for this signer, and takes at most ${MOST_BYTES / 1024} KiB from outside; nothing was accepted`;
 const NOT_ENQUEUED = "what stands before this in its batch was not answered; nothing of this was accepted";
 
 export class PendingCreates {
-  private readonly ports: PendingCreatePorts;
+  private readonly ports;
   private readonly unsent = new Map<LaneKey, Unit[]>();
   private readonly underWay = new Map<LaneKey, number>();
 
@@ -77,19 +79,19 @@ export class PendingCreates {
     }
   }
 
-  private count(key: LaneKey, creates: number): void {
+  private count(key: LaneKey, creates: number) {
     const left = (this.underWay.get(key) ?? 0) + creates;
     if (left === 0) this.underWay.delete(key);
     else this.underWay.set(key, left);
   }
 
   /** More than a row holds is enqueued one row after the other: the owner carries out all rows that it finds at once. */
-  private async inRows(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean): Promise<CreateResult[]> {
+  private async inRows(lane: Lane, creates: readonly PendingCreate[], mayShare: boolean) {
     const results = new Array<CreateResult>(creates.length);
     let open = creates.flatMap((each, index): readonly Sized[] => {
       const bytes = bytesOf(each.create);
       if (bytes !== null && bytes <= MOST_BYTES) return [{ ...each, bytes, index }];
-      results[index] = bytes === null ? unreadable() : tooLarge();
+      results[index] = bytes === null ? invalid("", NOT_JSON) : new FencepostError("PAYLOAD_TOO_LARGE", TOO_LARGE);
       return [];
     });
     for (let isAnswered = true; open.length > 0; ) {
@@ -118,7 +120,7 @@ export class PendingCreates {
   }
 
   /** One row at a time, which keeps the order of the calls; creates that come meanwhile may share the next row. */
-  private async send(lane: Lane, unsent: Unit[]): Promise<void> {
+  private async send(lane: Lane, unsent: Unit[]) {
     this.unsent.set(laneKey(lane), unsent);
     await Promise.resolve();
     while (unsent.length > 0) await this.write(lane, unsent.splice(0, sharing(unsent)));
@@ -146,12 +148,12 @@ export class PendingCreates {
   }
 }
 
-function isAcceptable({ intent: { pool, exactNonce } }: PendingCreate): boolean {
+function isAcceptable({ intent: { pool, exactNonce } }: PendingCreate) {
   return pool === undefined && exactNonce === undefined;
 }
 
 /** Null: it has no form that another process could read. */
-function bytesOf(create: ForwardedCreate): number | null {
+function bytesOf(create: ForwardedCreate) {
   try {
     return Buffer.byteLength(jsonText(create));
   } catch {
@@ -160,7 +162,7 @@ function bytesOf(create: ForwardedCreate): number | null {
 }
 
 /** How many of these, in order, one row holds: one at least. */
-function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[]): number {
+function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[]) {
   let [bytes, count] = [0, 0];
   const end = all.findIndex((each, at) => {
     for (const create of createsOf(each)) bytes += create.bytes;
@@ -174,7 +176,7 @@ function fitting<T>(all: readonly T[], createsOf: (each: T) => readonly Sized[])
  * Units of the next row. A unit that waits for the chain has a row of its own, and so delays no other caller; units that can be
  * accepted without a nonce share no row with others.
  */
-function sharing(unsent: readonly Unit[]): number {
+function sharing(unsent: readonly Unit[]) {
   const isLike = (unit: Unit) =>
     unit.mayShare && unit.creates.every(isAcceptable) === unsent[0]?.creates.every(isAcceptable);
   const end = unsent.findIndex((unit) => !isLike(unit));
@@ -199,13 +201,4 @@ function resultOf(answer: Answer, txId: string, at: number): CreateResult {
   const fields = result as Readonly<Record<string, unknown>>;
   const read = typeof fields.code === "string" ? errorFrom(fields) : readForwardedAnswer(fields);
   return read === null || typeof read === "string" ? outcomeUnknown(UNANSWERED, { txId }) : read;
-}
-
-function unreadable(): FencepostError {
-  return invalid("", "must be JSON: it is passed to another process, which acts for this signer");
-}
-
-function tooLarge(): FencepostError {
-  const detail = `another process acts for this signer, and takes at most ${MOST_BYTES / 1024} KiB from outside; nothing was accepted`;
-  return new FencepostError("PAYLOAD_TOO_LARGE", detail);
 }

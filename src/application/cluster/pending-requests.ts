@@ -7,27 +7,25 @@
  * nothing was done, or its intents were accepted in the same statement. A request that was begun and is not answered is
  * unknown. A crash of this process leaves a request that is carried out without a reader, or never begun because its time is over.
  */
-import { DatabaseSilent, type FencepostError, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
+import { DatabaseSilent, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { jsonText } from "../../domain/text/json-text.ts";
 import { errorFrom } from "../../domain/text/refusal.ts";
 import type { Intent } from "../../domain/transaction/transaction.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Entropy } from "../../ports/entropy.ts";
 import { OutcomeUnknown, StoreUnavailable } from "../../ports/lane-store.ts";
-import type { LeftRequest, LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { LeftRequest } from "../../ports/left-request-store.ts";
 import type { LaneAnswer, LaneRequest } from "../../ports/peers.ts";
-import type { WakeUps } from "../../ports/wake-ups.ts";
-import type { Result } from "./delivery.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { Result } from "./route.ts";
 
 export interface PendingRequestPorts {
-  readonly store: Pick<LeftRequestStore, "leaveRequests" | "leftStanding" | "withdrawRequest">;
-  readonly entropy: Pick<Entropy, "uuid">;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly wakeUps: Pick<WakeUps, "hears">;
+  readonly store: Pick<Ports["store"], "leaveRequests" | "leftStanding" | "withdrawRequest">;
+  readonly entropy: Pick<Ports["entropy"], "uuid">;
+  readonly clock: Pick<Ports["clock"], "monotonicMs" | "sleep">;
+  readonly wakeUps: Pick<Ports["wakeUps"], "hears">;
   /** Most requests that may wait for one lane's owner. */
   readonly perLane: number;
-  /** There are rows for owners to read. */
+  /** Requests or intents wait, which this node or another has to read. */
   readonly onEnqueued: () => void;
 }
 
@@ -71,7 +69,7 @@ const NOT_BEGUN =
   "the process that acts for this signer did not take this up in time, and will not any more; nothing was done, repeat it";
 
 export class PendingRequests {
-  private readonly ports: PendingRequestPorts;
+  private readonly ports;
   private readonly waiting = new Map<string, Waiting>();
   private readonly unwritten: Unwritten[] = [];
   private isWriting = false;
@@ -115,7 +113,7 @@ export class PendingRequests {
   }
 
   /** One write at a time, in the order of the calls; requests that come meanwhile share the next. */
-  private async writeAll(): Promise<void> {
+  private async writeAll() {
     if (this.isWriting) return;
     this.isWriting = true;
     await Promise.resolve();
@@ -123,7 +121,7 @@ export class PendingRequests {
     this.isWriting = false;
   }
 
-  private async write(unwritten: readonly Unwritten[]): Promise<void> {
+  private async write(unwritten: readonly Unwritten[]) {
     const { store, onEnqueued } = this.ports;
     try {
       const requests = unwritten.map(({ onWritten: _, ...request }) => request);
@@ -140,14 +138,14 @@ export class PendingRequests {
     }
   }
 
-  private hasRoom(key: LaneKey, characters: number): boolean {
+  private hasRoom(key: LaneKey, characters: number) {
     const waiting = [...this.waiting.values()];
     const all = waiting.reduce((sum, each) => sum + each.characters, characters);
     return all <= MOST_CHARACTERS && waiting.filter((each) => each.key === key).length < this.ports.perLane;
   }
 
   /** Until nobody waits any more. */
-  private async watch(): Promise<void> {
+  private async watch() {
     if (this.isWatching) return;
     this.isWatching = true;
     const { clock, wakeUps } = this.ports;
@@ -164,7 +162,7 @@ export class PendingRequests {
     this.isWatching = false;
   }
 
-  private async read(all: readonly (readonly [string, Waiting])[]): Promise<void> {
+  private async read(all: readonly (readonly [string, Waiting])[]) {
     const { store, clock, onEnqueued } = this.ports;
     for (const { leftId, answer } of await store.leftStanding(all.map(([leftId]) => leftId))) {
       if (answer !== null) this.answer(leftId, readAnswer(answer));
@@ -178,20 +176,20 @@ export class PendingRequests {
     }
   }
 
-  private giveUp(): void {
+  private giveUp() {
     const nowMs = this.ports.clock.monotonicMs();
     for (const [leftId, { answerByMs }] of this.waiting) {
       if (this.isClosing || nowMs >= answerByMs) this.answer(leftId, outcomeUnknown(UNANSWERED));
     }
   }
 
-  private answer(leftId: string, result: Result<LaneAnswer>): void {
+  private answer(leftId: string, result: Result<LaneAnswer>) {
     this.waiting.get(leftId)?.resolve(result);
     this.waiting.delete(leftId);
   }
 }
 
-function notEnqueued(error: unknown): FencepostError {
+function notEnqueued(error: unknown) {
   if (error instanceof OutcomeUnknown) return outcomeUnknown(UNANSWERED, { cause: error });
   return new DatabaseSilent("nothing was done", error);
 }

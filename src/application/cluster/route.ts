@@ -13,11 +13,28 @@
 import { isReachable, type Member } from "../../domain/cluster/placement.ts";
 import { DatabaseSilent, FencepostError } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
-import { PeerUnreachable } from "../../ports/peers.ts";
+import { PeerUnreachable, type Sending } from "../../ports/peers.ts";
 import type { Ports } from "../../ports/ports.ts";
-import { BetweenOwners } from "../lane/between-owners.ts";
-import { Delivery, everyItem, type ForwardedRequest, NobodyActs, type Result } from "./delivery.ts";
+import { BetweenOwners, PutOff } from "../lane/between-owners.ts";
 import type { Membership } from "./membership.ts";
+
+export type Result<T> = T | FencepostError;
+
+/** Something that only the owner of one lane can do: several items, each with its own result. */
+export interface ForwardedRequest<T> {
+  readonly lane: Lane;
+  readonly items: number;
+  /** Sent again after no answer, it is still done once. If false, no answer ends the delivery. */
+  readonly repeatable: boolean;
+  /** Done by this node, which may acquire the lane for it. */
+  here(which: readonly number[], repeat: boolean): Promise<readonly Result<T>[]>;
+  /** Done by the node at that URL. Throws `PeerUnreachable`. */
+  at(url: string, which: readonly number[], sending: Sending): Promise<readonly Result<T>[]>;
+  /** Done by the owner, which reads the table of waiting requests: no node could be asked for these items. */
+  enqueue(which: readonly number[]): Promise<readonly Result<T>[]>;
+  /** The result of an item that some node may have done without an answer. */
+  unknown(item: number): FencepostError;
+}
 
 export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly membership: Membership;
@@ -47,7 +64,7 @@ const START_OVER_MS = { first: 25, most: 100 };
 const TRY_AGAIN_MS = 1_000;
 
 export class Router {
-  private readonly ports: RoutePorts;
+  private readonly ports;
   /** Owners that answered for a lane; forgotten as soon as one denies it. */
   private readonly owners = new Map<LaneKey, string>();
   /** Last time that this node tried for a lane and an owner without a URL had it. */
@@ -75,7 +92,7 @@ export class Router {
    * for owners without one alone: while a lane changes hands among nodes with URLs, its caller does better to ask again. A
    * request that may have been done is never enqueued.
    */
-  private isUnasked(result: unknown): boolean {
+  private isUnasked(result: unknown) {
     if (!(result instanceof FencepostError) || result.extras.outcome === "unknown") return false;
     if (result instanceof OutOfReach) return true;
     const isBetween = result.code === "NOT_LEADER" || result instanceof BetweenOwners || result instanceof NobodyActs;
@@ -119,14 +136,14 @@ export class Router {
   }
 
   /** Trying for a lane locks its row, and its owner's commits wait for that: this node does not try with each create. */
-  private isDenied(lane: Lane): boolean {
+  private isDenied(lane: Lane) {
     const atMs = this.deniedAtMs.get(laneKey(lane));
     if (atMs === undefined || this.ports.clock.monotonicMs() - atMs >= TRY_AGAIN_MS) return false;
     return this.ownerOutOfReach(lane) !== null;
   }
 
   /** A node may have joined since the last look: its signers must not be answered with UNKNOWN_SIGNER. */
-  private async lookOnceMore(lane: Lane): Promise<string | FencepostError> {
+  private async lookOnceMore(lane: Lane) {
     try {
       if (!this.ports.membership.isKnown(lane)) await this.ports.lookAgain();
     } catch (error) {
@@ -136,18 +153,18 @@ export class Router {
   }
 
   /** URL of a member; null: it has none. */
-  private stopAt(member: Member): string | null {
+  private stopAt(member: Member) {
     if (member.instanceId === this.ports.selfId()) return this.ports.selfUrl;
     return isReachable(member) ? member.url : null;
   }
 
   /** The node that should own the lane, if it has no URL: waiting for it does not help. */
-  private ownerOutOfReach(lane: Lane): Member | null {
+  private ownerOutOfReach(lane: Lane) {
     const favourite = this.ports.membership.favourite(lane);
     return favourite !== null && this.stopAt(favourite) === null ? favourite : null;
   }
 
-  private hasOthers(): boolean {
+  private hasOthers() {
     const { membership, selfId } = this.ports;
     return membership.members.some((member) => member.instanceId !== selfId() && isReachable(member));
   }
@@ -161,7 +178,7 @@ export class Router {
     return new FencepostError("UNKNOWN_SIGNER", `no live node holds the key of ${lane.signer}`);
   }
 
-  private async visit<T>(delivery: Delivery<T>, stop: string): Promise<void> {
+  private async visit<T>(delivery: Delivery<T>, stop: string) {
     delivery.stops++;
     const { request, open, repeated } = delivery;
     const { clock, selfUrl, membership, onUnreachable } = this.ports;
@@ -186,14 +203,14 @@ export class Router {
   }
 
   /** A node that can serve the lane and was not asked yet. */
-  private otherStop<T>({ request, visited }: Delivery<T>): string | null {
+  private otherStop<T>({ request, visited }: Delivery<T>) {
     const { membership, canServe, selfUrl } = this.ports;
     const others = membership.candidates(request.lane).flatMap((member) => this.stopAt(member) ?? []);
     const all = canServe(request.lane) ? [...others, selfUrl] : others;
     return all.find((url) => !visited.has(url)) ?? null;
   }
 
-  private settle<T>(delivery: Delivery<T>, stop: string, results: readonly Result<T>[]): void {
+  private settle<T>(delivery: Delivery<T>, stop: string, results: readonly Result<T>[]) {
     const key = laneKey(delivery.request.lane);
     const owner = delivery.note(results);
     if (delivery.open.length === 0) {
@@ -204,7 +221,7 @@ export class Router {
     delivery.goTo(owner ?? this.otherStop(delivery));
   }
 
-  private report<T>({ stops, stop, open, request }: Delivery<T>): void {
+  private report<T>({ stops, stop, open, request }: Delivery<T>) {
     if (stops === 1 && stop === this.ports.selfUrl) return;
     const result = open.length > 0 ? "failed" : stops === 1 ? "hit" : "miss";
     this.ports.telemetry.emit({ type: "forward", lane: request.lane, result, stops });
@@ -217,5 +234,135 @@ export class OutOfReach extends FencepostError {
     const where = `${nodeId} acts for this signer inside another process, and takes no requests from outside`;
     const instead = `ask it there, or run "fencepost start" on the same database with this signer's key, which any node can ask`;
     super("NOT_LEADER", `${where}: ${instead}`, { ownerUrl: null, retryAfterSeconds: 1 });
+  }
+}
+
+/** Refusals that describe the node that was asked, not the request. */
+const ABOUT_THE_NODE: ReadonlySet<string> = new Set([
+  ...["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"],
+  ...["UNKNOWN_SIGNER", "UNKNOWN_CHAIN"],
+]);
+
+/** One request under way between nodes: the node to ask next, and the items without a result. */
+export class Delivery<T> {
+  readonly request;
+  readonly visited = new Set<string>();
+  open;
+  stop;
+  stops = 0;
+  /** The last node that the request did not reach. */
+  unreached: string | null = null;
+  /** A node may have acted, and its answer was lost: the next node that is asked must look for the request first. */
+  repeated = false;
+  /** Nothing more may be tried. */
+  over = false;
+  private readonly results: (Result<T> | undefined)[];
+  private deadlineMs;
+  private isProlonged = false;
+
+  constructor(request: ForwardedRequest<T>, stop: string | null, deadlineMs: number) {
+    this.request = request;
+    this.results = Array.from({ length: request.items }, () => undefined);
+    this.open = everyItem(request);
+    this.stop = stop;
+    this.deadlineMs = deadlineMs;
+  }
+
+  goesOn(nowMs: number): boolean {
+    return this.open.length > 0 && !this.over && nowMs < this.deadlineMs;
+  }
+
+  /** A process that was paused has used its callers' time up without asking anybody: once, it gets a little more. */
+  prolong(nowMs: number, moreMs: number): void {
+    if (this.isProlonged || nowMs < this.deadlineMs) return;
+    this.isProlonged = true;
+    this.deadlineMs = nowMs + moreMs;
+  }
+
+  /** Time for one node's answer. Half of the rest, so that a repeat after no answer has as much again. */
+  withinMs(nowMs: number): number {
+    const leftMs = this.deadlineMs - nowMs;
+    return this.repeated ? leftMs : leftMs / 2;
+  }
+
+  /** Keeps the results; items that were refused because another node leads stay open. Returns that node, if it was named. */
+  note(results: readonly Result<T>[]): string | null {
+    let owner: string | null = null;
+    this.visited.add(this.stop as string);
+    if (this.stop === this.unreached) this.unreached = null;
+    this.open = this.open.filter((index, at) => {
+      const result = results[at] as Result<T>;
+      this.results[index] = result;
+      if (!isElsewhere(result)) return false;
+      this.repeated ||= result.extras.outcome === "unknown";
+      owner = result.extras.ownerUrl || owner;
+      return true;
+    });
+    return owner;
+  }
+
+  /** A node that was asked already is not asked again before the delivery starts over. */
+  goTo(stop: string | null): void {
+    this.stop = stop !== null && this.visited.has(stop) ? null : stop;
+  }
+
+  startOver(stop: string | null): void {
+    this.visited.clear();
+    this.stop = stop;
+  }
+
+  /**
+   * No answer. A live node that may have acted is asked once more before any other, because it may have the answer; a node
+   * that the request never reached is passed over.
+   */
+  unanswered({ neverSent }: PeerUnreachable, next: { readonly isLive: boolean; readonly other: () => string | null }) {
+    const again = !neverSent && !this.repeated && next.isLive;
+    this.repeated ||= !neverSent;
+    this.over = !neverSent && !this.request.repeatable;
+    if (neverSent) this.unreached = this.stop;
+    if (again) return;
+    this.visited.add(this.stop as string);
+    this.stop = next.other();
+  }
+
+  /** This node itself may not act for now: without another node, waiting does not help. */
+  isWaitingForItself(): boolean {
+    return this.open.some((index) => {
+      const result = this.results[index];
+      return result instanceof BetweenOwners && !(result instanceof PutOff);
+    });
+  }
+
+  /** A node that accepted nothing answers for itself alone: the node that was asked before it may have acted. */
+  private isInDoubt(result: unknown) {
+    return this.repeated && result instanceof FencepostError && ABOUT_THE_NODE.has(result.code);
+  }
+
+  conclude(nobodyActs: () => FencepostError): readonly Result<T>[] {
+    const open = new Set(this.open);
+    return this.results.map((result, index) => {
+      if (!open.has(index) && !this.isInDoubt(result)) return result as Result<T>;
+      if (this.repeated) return this.request.unknown(index);
+      return result instanceof BetweenOwners ? result : nobodyActs();
+    });
+  }
+}
+
+export function everyItem({ items }: Pick<ForwardedRequest<unknown>, "items">): readonly number[] {
+  return Array.from({ length: items }, (_, index) => index);
+}
+
+function isElsewhere(result: unknown): result is FencepostError {
+  return result instanceof BetweenOwners || (result instanceof FencepostError && result.code === "NOT_LEADER");
+}
+
+/** No live node acts for the signer, and nothing was accepted. */
+export class NobodyActs extends FencepostError {
+  constructor(unreached: string | null) {
+    const why =
+      unreached === null
+        ? "no node can act for this signer right now"
+        : `the node at ${unreached}, which may act for this signer, cannot be reached`;
+    super("UNAVAILABLE", `${why}; nothing was accepted`, { retryAfterSeconds: 1 });
   }
 }

@@ -40,9 +40,8 @@ import { type DeclaredPayload, type SignedTransaction, SigningRefused } from "..
 import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
 import type { LaneWork } from "../chain/work-ports.ts";
-import { holdAtCeiling } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
-import { commitPlanned, type LaneWriterPorts, plan, reportMove } from "../lane/lane-writer.ts";
+import { commitPlanned, holdAtCeiling, type LaneWriterPorts, plan, reportMove } from "../lane/lane-writer.ts";
 import { forbiddenNow, spendingOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, Tracked } from "../lane/tracked.ts";

@@ -21,7 +21,7 @@ export async function sideBySide<T>(
   const all = [...items];
   // One iterator for all workers: each takes what no other has taken.
   const left = all.values();
-  const worker = async (): Promise<void> => {
+  const worker = async () => {
     for (const item of left) await work(item);
   };
   await Promise.all(Array.from({ length: Math.max(0, Math.min(most, all.length)) }, worker));
@@ -32,8 +32,8 @@ export async function sideBySide<T>(
  * arrive, none is lost and none queues up.
  */
 export class Activity {
-  private readonly work: () => Working;
-  private readonly onError: (error: unknown) => void;
+  private readonly work;
+  private readonly onError;
   /** The last that had to be waited for. */
   private running: Working = null;
   /** "kicked": it is to look, or to look again once it has ended. */
@@ -64,7 +64,7 @@ export class Activity {
     while (this.state !== "at rest") await this.running;
   }
 
-  private async run(first: Promise<void>): Promise<void> {
+  private async run(first: Promise<void>) {
     for (let working: Working = first; working !== null; working = this.next()) {
       try {
         await working;
@@ -76,7 +76,7 @@ export class Activity {
   }
 
   /** Works for as long as it was kicked and nothing has to be waited for. */
-  private next(): Working {
+  private next() {
     while (this.state === "kicked") {
       this.turn("busy");
       try {
@@ -89,11 +89,11 @@ export class Activity {
     return null;
   }
 
-  private turn(state: Activity["state"]): void {
+  private turn(state: Activity["state"]) {
     this.state = state;
   }
 
-  private failed(error: unknown): void {
+  private failed(error: unknown) {
     this.turn("busy");
     if (!(error instanceof TermOver)) this.onError(error);
   }
@@ -105,4 +105,20 @@ export interface LaneActivities {
   readonly broadcasting: Activity;
   readonly tending: Activity;
   readonly expiring: Activity;
+}
+
+/** Outcomes that a pass has decided, and does not wait for. */
+export class Outcomes {
+  private readonly underWay = new Set<Promise<unknown>>();
+
+  /** `failed` hears of what went wrong on the way. */
+  add(writing: Promise<unknown>, failed: (error: unknown) => void): void {
+    const ended = writing.catch(failed).finally(() => this.underWay.delete(ended));
+    this.underWay.add(ended);
+  }
+
+  /** Until they stand in the database: before, a look for settled rows would find none. */
+  async written(): Promise<void> {
+    await Promise.all(this.underWay);
+  }
 }

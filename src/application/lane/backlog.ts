@@ -133,11 +133,11 @@ export class Backlog {
     this.now({ records: moved });
   }
 
-  private now(changed: Partial<Waiting>): void {
+  private now(changed: Partial<Waiting>) {
     this.waiting = { ...this.waiting, ...changed };
   }
 
-  private atHandThrough(): number {
+  private atHandThrough() {
     const { records, nextUnsigned } = this.waiting;
     return records.at(-1)?.nonce ?? nextUnsigned - 1;
   }

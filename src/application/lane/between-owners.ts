@@ -42,7 +42,7 @@ export function orRefused<T>(work: Promise<T>): Promise<T> {
   return unlessOver(work, (over) => Promise.reject<T>(refusalAfter(over)));
 }
 
-function refusalAfter({ how }: TermOver): FencepostError {
+function refusalAfter({ how }: TermOver) {
   if (how === "lost") return notLeader("another node took this signer over");
   if (how === "lapsed") return new LeaseLapsed();
   return new PutOff();

@@ -19,7 +19,7 @@ const ASK_AGAIN_MS = 250;
 
 /** The nonces of a lane that no transaction holds, kept for a caller or held by nothing: as the ledger has them. */
 export class LaneNonces {
-  private readonly ledger: () => KeptLedger;
+  private readonly ledger;
   /** Comparisons of the cursor with the chain that are under way, by the failures of batches before them. */
   readonly comparing = new Map<number, Promise<number | null>>();
   /** Of what is reserved, by nonce. */

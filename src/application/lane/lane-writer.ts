@@ -1,6 +1,8 @@
-import type { Hash } from "../../domain/lane.ts";
+import { type FeeLimit, limitInWords } from "../../domain/fees/ceilings.ts";
 import { stepPlanned } from "../../domain/ledger/index.ts";
+import { expiryAhead, expiryLookDue } from "../../domain/pace/lane-time.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
+import type { Receipt } from "../../domain/transaction/transaction.ts";
 import {
   isSettled,
   TRANSITIONS,
@@ -8,11 +10,14 @@ import {
   type TransitionRule,
   transition,
 } from "../../domain/transaction/transitions.ts";
+import type { AlertCode } from "../../domain/troubles/table.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { type NewCompletion, OutcomeUnknown, type TransitionItem } from "../../ports/lane-store.ts";
 import type { TelemetryEvent } from "../../ports/telemetry.ts";
-import type { LaneWriterPorts } from "./lane-ports.ts";
-import type { OwnedLane, Tracked } from "./owned-lane.ts";
+import type { LanePorts, LaneWriterPorts } from "./lane-ports.ts";
+import type { OwnedLane } from "./owned-lane.ts";
 import { TermOver } from "./term.ts";
+import { establish, type FactCode, happened, type Tracked } from "./tracked.ts";
 
 export type { FeedWriterPorts, LaneWriterPorts } from "./lane-ports.ts";
 
@@ -32,11 +37,7 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
   const from = tx.status;
   const { state: to, subState } = transition(from, event);
   const rule: TransitionRule = TRANSITIONS[event];
-  const completion: NewCompletion | undefined = rule.completion && {
-    ...rule.completion,
-    subState,
-    txHash: hashOf(tx),
-  };
+  const completion: NewCompletion | undefined = rule.completion && { ...rule.completion, subState, txHash: hashOf(tx) };
   const bare = { txId: tx.txId, event, from: from.state, to, subState, ...changes };
   const item = completion === undefined ? bare : { ...bare, completion };
   tx.stands(stepPlanned, item);
@@ -44,7 +45,7 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
 }
 
 /** Of what was mined, or else of its newest payload. */
-function hashOf({ receipt, attempts }: Tracked): Hash | null {
+function hashOf({ receipt, attempts }: Tracked) {
   return receipt?.txHash ?? attempts.at(-1)?.txHash ?? null;
 }
 
@@ -58,7 +59,7 @@ export function commitPlanned(ports: LaneWriterPorts, lane: OwnedLane, planned: 
   );
 }
 
-async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
   const writes: Promise<void>[] = [];
   for (let from = 0; from < planned.length; from += MOVES_AT_ONCE) {
     writes.push(commitSome(ports, lane, planned.slice(from, from + MOVES_AT_ONCE)));
@@ -70,7 +71,7 @@ async function commitAll(ports: LaneWriterPorts, lane: OwnedLane, planned: reado
  * No async function: a thousand lanes wait here with a move each, and what an async function keeps while it waits is what
  * the garbage collector copies.
  */
-function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
+function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]) {
   if (planned.length === 0) return Promise.resolve();
   for (const { tx, item } of planned) lane.awaitStep(tx, item);
   return lane.term.write({ kind: "transition", items: planned.map(({ item }) => item) }).then(
@@ -98,7 +99,7 @@ function readAgain({ term }: OwnedLane, reason: string, error?: unknown): never 
   throw error instanceof TermOver ? error : new TermOver();
 }
 
-function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned): void {
+function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Planned) {
   const { event, from, to: state, subState } = item;
   const txHash = hashOf(tx);
   const ageMs = isSettled(state) ? { ageMs: Math.max(0, ports.clock.now().getTime() - tx.createdAt.getTime()) } : {};
@@ -114,4 +115,54 @@ export function reportMove(
   move: Omit<Transition, "type" | "lane" | "nodeId" | "token">,
 ): void {
   telemetry.emit({ type: "tx.transition", lane, ...move, nodeId, token: fence.token });
+}
+
+type HoldPorts = Pick<LaneWriterPorts, "clock" | "telemetry">;
+type Obstacle = { readonly code: FactCode & AlertCode; readonly text: string };
+
+/** Notes what a transaction is held up by, and says it aloud the first time. */
+export function hold(ports: HoldPorts, { lane }: OwnedLane, tx: Tracked, { code, text }: Obstacle): void {
+  if (!establish(tx, code, { text, since: ports.clock.now() })) return;
+  const message = `nonce ${tx.nonce} of ${lane.signer}: ${text}; it is still tracked and sent`;
+  ports.telemetry.emit({ type: "alert", severity: "WARNING", code, message, lane, txId: tx.txId });
+}
+
+/** The first price of what was just signed would have been higher but for a ceiling. */
+export function holdAtCeiling(ports: HoldPorts, lane: OwnedLane, tx: Tracked, reached: FeeLimit): void {
+  const text = `its fee is at ${limitInWords(reached)}, and more was wanted`;
+  hold(ports, lane, tx, { code: "FEE_CEILING_REACHED", text });
+}
+
+/** When the owner of a lane next asks whether a `validUntil` is over. Times are the database's; what is left of them is waited for here. */
+
+/** Of a lane that was just taken. What waits to be signed is in the database, which is asked about it once. */
+export function keepTime(lane: OwnedLane, hasUnsigned: boolean, clock: Clock): void {
+  if (hasUnsigned) happened(lane, expiryLookDue);
+  else for (const tx of lane.unmined.values()) noteTime(lane, tx, clock);
+}
+
+/** One more is to be mined by a certain time, or not at all. */
+export function noteTime(
+  lane: OwnedLane,
+  { validUntil }: { readonly validUntil?: Date | null },
+  clock: Pick<Clock, "now" | "monotonicMs">,
+): void {
+  if (validUntil === undefined || validUntil === null) return;
+  happened(lane, expiryAhead, clock.monotonicMs(), validUntil.getTime() - clock.now().getTime());
+}
+
+/**
+ * A receipt with the address that its deployment has: it follows from signer and nonce, and a caller who believed an
+ * endpoint about it might send money to a contract of the endpoint's choice. A deployment that reverted left none, whatever the node
+ * says of it.
+ */
+export function withOwnContract(
+  { codec }: LanePorts,
+  { lane }: OwnedLane,
+  { nonce }: Tracked,
+  receipt: Receipt,
+): Receipt {
+  const deployed = receipt.contractAddress !== null && receipt.status === "success";
+  const contractAddress = deployed ? codec.contractAddress(lane.signer, nonce) : null;
+  return contractAddress === receipt.contractAddress ? receipt : { ...receipt, contractAddress };
 }

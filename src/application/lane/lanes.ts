@@ -2,19 +2,24 @@
  * The lanes this node owns. Acquires on demand and at start, resumes each from the database alone, and lets go of what
  * was fenced. A lane whose memory may differ from the database is dropped and read again under the same term.
  */
-
 import { DatabaseSilent, FencepostError, notLeader } from "../../domain/errors.ts";
 import { type Address, type Fence, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
-import { HistoryChanged, type LaneChanges, type LaneStore, StoreUnavailable } from "../../ports/lane-store.ts";
+import type { Clock } from "../../ports/clock.ts";
+import {
+  HistoryChanged,
+  type LaneChanges,
+  type LaneStore,
+  OutcomeUnknown,
+  StoreUnavailable,
+} from "../../ports/lane-store.ts";
 import { type Acquisition, InstanceOver, type LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { Signer } from "../../ports/signer.ts";
 import type { ChainSettings } from "../settings.ts";
 import { sideBySide } from "./activity.ts";
-import { askAgain, type Patience } from "./ask-again.ts";
 import { BetweenOwners, LeaseLapsed } from "./between-owners.ts";
-import { keepTime } from "./keep-time.ts";
+import { keepTime } from "./lane-writer.ts";
 import { type LaneIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
 import { keepPace, resubmitEveryMs } from "./tracked.ts";
@@ -24,7 +29,7 @@ interface ServedChain extends LaneIndex {
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
 }
 
-export interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
+interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
   readonly store: LeaseStore & LaneStore;
   readonly signer: Pick<Signer, "addresses">;
   readonly lease: TermPorts["lease"] & { readonly instanceId: string; historyChanged(error: HistoryChanged): void };
@@ -57,7 +62,7 @@ const BUSY: Patience = {
 const STARTING_OVER = "this node was taken for dead and starts over";
 
 export class Lanes {
-  private readonly ports: LanesPorts;
+  private readonly ports;
   private readonly termPorts: TermPorts;
   private readonly held = new Map<LaneKey, OwnedLane>();
   /** The values of `held`, until it changes: they are gone through many times a second, and ten thousand are not copied each time. */
@@ -70,7 +75,8 @@ export class Lanes {
   private readonly leaving = new Set<LaneKey>();
   private readonly addresses: ReadonlySet<Address>;
   private closedBecause: string | null = null;
-  private owesClaim = false;
+  /** A claim of everything free did not go through: it must be tried again. */
+  claimOwed = false;
   /** How many are at work on lanes that are wanted back. */
   private retrying = 0;
 
@@ -82,11 +88,6 @@ export class Lanes {
 
   get size(): number {
     return this.held.size;
-  }
-
-  /** A claim of everything free did not go through: it must be tried again. */
-  get claimOwed(): boolean {
-    return this.owesClaim;
   }
 
   all(): readonly OwnedLane[] {
@@ -123,7 +124,7 @@ export class Lanes {
     const { store, chains, lease } = this.ports;
     // Asked once a second: ten thousand lanes are not gone through to find that all of them are held.
     if (this.held.size === chains.size * this.addresses.size) {
-      this.owesClaim = false;
+      this.claimOwed = false;
       return;
     }
     const servable = [...chains.keys()].flatMap((chainId) =>
@@ -131,11 +132,11 @@ export class Lanes {
     );
     const missing = await this.claimable(servable.filter((lane) => !this.held.has(laneKey(lane))));
     const free = missing.filter((lane) => this.isFree(lane));
-    this.owesClaim = missing.length > 0 && this.closedBecause === null;
-    if (!this.owesClaim || free.length === 0) return;
+    this.claimOwed = missing.length > 0 && this.closedBecause === null;
+    if (!this.claimOwed || free.length === 0) return;
     const claimed = await store.claimLanes(free, lease.instanceId, free.length);
     // An acquisition under way may have asked before the lane was freed: then no node has it, and no other claim is on its way.
-    this.owesClaim = free.length < missing.length;
+    this.claimOwed = free.length < missing.length;
     await sideBySide(claimed, RESUME_AT_ONCE, async (acquisition) => {
       const { lane } = acquisition.fence;
       // A create that came meanwhile may have resumed it already; two readings of one lane would act twice.
@@ -240,29 +241,21 @@ export class Lanes {
     await sideBySide(this.wanted, RESUME_AT_ONCE - this.retrying, async ([key, lane]) => {
       if (this.acquiring.has(key) || !this.ports.lease.mayAct()) return;
       this.retrying++;
-      await this.retry(key, lane);
+      const isRefused = (error: unknown) => error instanceof FencepostError && error.code !== "UNAVAILABLE";
+      if (await this.own(lane).then(() => true, isRefused)) this.wanted.delete(key);
       this.retrying--;
     });
-  }
-
-  private async retry(key: LaneKey, lane: Lane): Promise<void> {
-    try {
-      await this.own(lane);
-      this.wanted.delete(key);
-    } catch (error) {
-      if (error instanceof FencepostError && error.code !== "UNAVAILABLE") this.wanted.delete(key);
-    }
   }
 
   /**
    * A node that gave a lane away is still asked for it by nodes that have not heard of it. Taking it back at once would
    * only move it twice. A lane that is wanted back may be ours in the database, where no other node can take it.
    */
-  private async isForAnother(lane: Lane): Promise<boolean> {
+  private async isForAnother(lane: Lane) {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
   }
 
-  private async refusal(lane: Lane): Promise<FencepostError> {
+  private async refusal(lane: Lane) {
     try {
       return await this.ports.placement.refusal(lane);
     } catch (error) {
@@ -270,11 +263,11 @@ export class Lanes {
     }
   }
 
-  private serves(lane: Lane): boolean {
+  private serves(lane: Lane) {
     return this.addresses.has(lane.signer) && this.ports.chains.has(lane.chainId);
   }
 
-  private isFree(lane: Lane): boolean {
+  private isFree(lane: Lane) {
     const key = laneKey(lane);
     return !this.held.has(key) && !this.acquiring.has(key) && !this.leaving.has(key);
   }
@@ -295,12 +288,14 @@ export class Lanes {
     return attempt;
   }
 
-  private async resume(lane: Lane, obtain: () => Promise<Acquisition>): Promise<OwnedLane> {
+  private async resume(lane: Lane, obtain: () => Promise<Acquisition>) {
     try {
       // Writes of an earlier reading of this lane must be over before it is read again.
       await this.ports.writer.idle(lane);
       const acquisition = await this.patiently(obtain);
-      this.report(lane, acquisition);
+      const { result } = acquisition;
+      const token = result === "notLeader" ? null : acquisition.fence.token;
+      this.ports.telemetry.emit({ type: "lease.acquire", lane, result, token });
       if (acquisition.result === "notLeader") throw ownedBy(acquisition.owner.url || null);
       await this.ports.failpoint("lease.acquired");
       return await this.load(acquisition);
@@ -313,7 +308,7 @@ export class Lanes {
   }
 
   /** A lock, idle or statement timeout has changed nothing: worth another try before a caller hears of it. */
-  private patiently<T>(work: () => Promise<T>): Promise<T> {
+  private patiently<T>(work: () => Promise<T>) {
     return askAgain(work, this.ports.clock, BUSY);
   }
 
@@ -328,7 +323,10 @@ export class Lanes {
     if (fence.instanceId !== this.ports.lease.instanceId) throw new BetweenOwners(STARTING_OVER);
     const context = this.ports.chains.get(fence.lane.chainId) as ServedChain;
     const lane = new OwnedLane(new Term(fence, this.termPorts), snapshot, context);
-    this.keepPace(lane, context);
+    const moment = { nowMs: this.ports.clock.monotonicMs(), now: this.ports.clock.now() };
+    for (const tx of lane.unmined.values()) {
+      keepPace(tx, moment, resubmitEveryMs(context.settings.resubmitIntervalMs, tx.status.state));
+    }
     keepTime(lane, snapshot.allocated > 0, this.ports.clock);
     this.held.set(lane.key, lane);
     this.forgetLists();
@@ -344,39 +342,52 @@ export class Lanes {
     return lane;
   }
 
-  private keepPace(lane: OwnedLane, { settings }: ServedChain): void {
-    const { clock } = this.ports;
-    const moment = { nowMs: clock.monotonicMs(), now: clock.now() };
-    for (const tx of lane.unmined.values()) {
-      keepPace(tx, moment, resubmitEveryMs(settings.resubmitIntervalMs, tx.status.state));
-    }
-  }
-
-  private drop(lane: OwnedLane, reason: string, how: Ending = "putOff"): void {
+  private drop(lane: OwnedLane, reason: string, how: Ending = "putOff") {
     lane.stop(how);
     if (this.held.get(lane.key) === lane) this.held.delete(lane.key);
     this.forgetLists();
     this.ports.telemetry.emit({ type: "lane.stopped", lane: lane.lane, reason });
   }
 
-  private forgetLists(): void {
+  private forgetLists() {
     this.listed = null;
     this.listedByChain.clear();
   }
 
   /** One line for people, however many lanes it were. */
-  private summarise(results: readonly Acquisition["result"][]): void {
+  private summarise(results: readonly Acquisition["result"][]) {
     const acquired = results.filter((result) => result === "acquired").length;
     const takenOver = results.filter((result) => result === "takenOver").length;
     if (acquired + takenOver > 0) this.ports.telemetry.emit({ type: "lanes.taken", acquired, takenOver });
   }
+}
 
-  private report(lane: Lane, acquisition: Acquisition): void {
-    const token = acquisition.result === "notLeader" ? null : acquisition.fence.token;
-    this.ports.telemetry.emit({ type: "lease.acquire", lane, result: acquisition.result, token });
+function ownedBy(ownerUrl: string | null) {
+  return notLeader(`${ownerUrl === null ? "another node" : `the node at ${ownerUrl}`} acts for this signer`, ownerUrl);
+}
+
+export interface Patience {
+  readonly forMs: number;
+  readonly pauseMs?: number;
+  readonly signal?: AbortSignal;
+  /** What may be over by the next time. */
+  readonly mayPass?: (error: unknown) => boolean;
+}
+
+/** A database that was reached and is slow at this moment is no reason to give up: asked again, for so long. */
+export async function askAgain<T>(work: () => Promise<T>, clock: Clock, patience: Patience): Promise<T> {
+  const { forMs, pauseMs = 100, signal, mayPass = isSilent } = patience;
+  const untilMs = clock.monotonicMs() + forMs;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!mayPass(error) || clock.monotonicMs() >= untilMs) throw error;
+      await clock.sleep(pauseMs, signal);
+    }
   }
 }
 
-function ownedBy(ownerUrl: string | null): FencepostError {
-  return notLeader(`${ownerUrl === null ? "another node" : `the node at ${ownerUrl}`} acts for this signer`, ownerUrl);
+function isSilent(error: unknown) {
+  return error instanceof StoreUnavailable || error instanceof OutcomeUnknown;
 }

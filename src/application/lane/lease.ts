@@ -23,7 +23,7 @@ import type { NodeSettings } from "../settings.ts";
 import { Activity } from "./activity.ts";
 import { OtherInstances, type OtherInstancesEvents } from "./other-instances.ts";
 
-export interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
+interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
   readonly store: LeaseStore;
   readonly peers: Pick<Ports["peers"], "introduce">;
   /** What this node can serve, as it is now. */
@@ -50,17 +50,10 @@ const SUSPECT_EVERY_MS = 100;
 /** Of those before them the lease has run out: the store asks for a good part of one before it says that it does not know. */
 const MOST_UNHEARD = 16;
 
-/** What the others were told of our session lock, and by when. */
-interface ToldLock {
-  readonly instanceId: string;
-  readonly lock: LockSession | null;
-  readonly atMs: number;
-}
-
 export class Lease {
-  private readonly ports: LeasePorts;
-  private readonly settings: NodeSettings;
-  private readonly events: LeaseEvents;
+  private readonly ports;
+  private readonly settings;
+  private readonly events;
   private readonly stopping = new AbortController();
   private current: string | null = null;
   /** What this process may have become: a registration without an answer may be in the database all the same. */
@@ -70,7 +63,7 @@ export class Lease {
   private loop: Promise<unknown> | null = null;
   /** The database's history changed: nothing is renewed any more, a new instance is registered. */
   private startingOver = false;
-  private readonly others: OtherInstances;
+  private readonly others;
   // A database that does not answer declares no instance dead; the next look asks again.
   private readonly looking = new Activity(
     () => this.lookAround(),
@@ -84,7 +77,8 @@ export class Lease {
   /** The last instance that was lost by silence. */
   private silentAs: string | null = null;
   private session: OwnSession | null = null;
-  private told: ToldLock | null = null;
+  /** Our session lock as the others know it, and since when. */
+  private told: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null = null;
   /** When a lock was lost that others may know of; null: no other node can take us for dead by it. */
   private unsureSinceMs: number | null = null;
   private readonly telling = new Activity(
@@ -100,6 +94,10 @@ export class Lease {
     ports.sessionLock.hear((held) => this.lockChanged(held));
   }
 
+  private nowMs() {
+    return this.ports.clock.monotonicMs();
+  }
+
   /** Throws before `start` has registered one. */
   get instanceId(): string {
     if (this.current === null) throw new Error("the node has no instance yet");
@@ -108,7 +106,7 @@ export class Lease {
 
   /** False past our own deadline: no more sends, whatever the database thinks. */
   mayAct(): boolean {
-    return this.deadlineMs !== null && this.ports.clock.monotonicMs() < this.deadlineMs;
+    return this.deadlineMs !== null && this.nowMs() < this.deadlineMs;
   }
 
   /** False too while others may have taken the end of our session lock for ours: sends wait, all else is fenced anyway. */
@@ -153,11 +151,11 @@ export class Lease {
   }
 
   /** Returns when it began: what the deadline counts from. */
-  private async register(): Promise<number> {
+  private async register() {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
     const replaces = this.current === null ? this.unheard : [this.current, ...this.unheard];
-    const startedMs = this.ports.clock.monotonicMs();
+    const startedMs = this.nowMs();
     const registration = {
       ...this.ports.serving(),
       ...this.ports.peers.introduce(instanceId, url),
@@ -182,17 +180,17 @@ export class Lease {
     return startedMs;
   }
 
-  private extendFrom(startedMs: number): void {
+  private extendFrom(startedMs: number) {
     this.deadlineMs = startedMs + this.settings.lease.durationMs - this.settings.lease.clockSkewMs;
     this.wasHeard(startedMs);
   }
 
   /** The database took a sign of life that began then: a node that took us for dead before has not declared it. */
-  private wasHeard(startedMs: number): void {
+  private wasHeard(startedMs: number) {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
   }
 
-  private async renewing(): Promise<void> {
+  private async renewing() {
     const { renewIntervalMs } = this.settings.lease;
     let waitMs = renewIntervalMs;
     while (await this.pause(waitMs, this.hurry.signal)) {
@@ -202,12 +200,12 @@ export class Lease {
   }
 
   /** Nodes that lost the database together do not come back to it in step. */
-  private retryMs(): number {
+  private retryMs() {
     return RETRY_MS * (0.5 + this.ports.entropy.random() / 2);
   }
 
   /** Often enough that a dead node's lanes are free half a second after its lease has run out. */
-  private async sweeping(): Promise<void> {
+  private async sweeping() {
     const sweepMs = () =>
       Math.min(this.others.areNone ? SWEEP_ALONE_MS : SWEEP_MS, this.settings.lease.renewIntervalMs);
     while (await this.pause(sweepMs())) {
@@ -224,18 +222,18 @@ export class Lease {
   /** One of the others could not be reached: it may have ended. */
   suspect(): void {
     const { lookedAtMs } = this;
-    if (lookedAtMs === null || this.ports.clock.monotonicMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();
+    if (lookedAtMs === null || this.nowMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();
   }
 
-  private async pause(ms: number, hurry?: AbortSignal): Promise<boolean> {
+  private async pause(ms: number, hurry?: AbortSignal) {
     const { signal } = this.stopping;
     await this.ports.clock.sleep(ms, hurry === undefined ? signal : AbortSignal.any([signal, hurry])).catch(() => null);
     return !signal.aborted;
   }
 
   /** False: the database did not answer; nothing is known, so only the deadline runs on. */
-  private async renew(): Promise<boolean> {
-    const startedMs = this.ports.clock.monotonicMs();
+  private async renew() {
+    const startedMs = this.nowMs();
     try {
       if (
         !this.startingOver &&
@@ -255,12 +253,12 @@ export class Lease {
   }
 
   /** Tried again for as long as the process lives, told once: only an upgrade ends it, or another database. */
-  private leftBehind({ message }: SchemaTooNew): void {
+  private leftBehind({ message }: SchemaTooNew) {
     if (!this.isLeftBehind) this.alert("SCHEMA_TOO_NEW", message);
     this.isLeftBehind = true;
   }
 
-  private async replaceInstance(): Promise<void> {
+  private async replaceInstance() {
     this.deadlineMs = null;
     this.ports.telemetry.emit({ type: "instance.lost", instanceId: this.instanceId });
     // Once for each, however often it takes to register the next.
@@ -276,18 +274,18 @@ export class Lease {
     this.extendFrom(startedMs);
   }
 
-  private alert(code: AlertCode, message: string): void {
+  private alert(code: AlertCode, message: string) {
     this.ports.telemetry.emit({ type: "alert", severity: "CRITICAL", code, message });
   }
 
-  private async lookAround(): Promise<void> {
+  private async lookAround() {
     const wasAcquainted = this.others.acquainted;
-    this.lookedAtMs = this.ports.clock.monotonicMs();
+    this.lookedAtMs = this.nowMs();
     const { again, self } = await this.others.look({ instanceId: this.current, session: this.session });
     if (self?.lock === "gone") this.missOwnLock();
     if (this.others.acquainted && !wasAcquainted) this.events.onAcquainted();
     if (again === null || this.stopping.signal.aborted) return;
-    const waitMs = again === "soon" ? LOOKS_APART_MS : Math.max(0, again - this.ports.clock.monotonicMs());
+    const waitMs = again === "soon" ? LOOKS_APART_MS : Math.max(0, again - this.nowMs());
     this.cancelLook ??= this.ports.clock.after(waitMs + TIMER_SLACK_MS, () => {
       this.cancelLook = null;
       this.look();
@@ -295,15 +293,15 @@ export class Lease {
   }
 
   /** What the others were told of is not there, and we were not told that our session has ended. */
-  private missOwnLock(): void {
+  private missOwnLock() {
     const { sessionLock } = this.ports;
     const { told } = this;
     if (told === null || told.lock === null || told.instanceId !== this.current) return;
     if (told.lock === sessionLock.held && told.atMs < (this.lookedAtMs ?? told.atMs)) sessionLock.startOver();
   }
 
-  private lockChanged(held: LockSession | null): void {
-    const sinceMs = this.ports.clock.monotonicMs();
+  private lockChanged(held: LockSession | null) {
+    const sinceMs = this.nowMs();
     this.session = held === null ? null : { ...held, sinceMs };
     if (held === null) this.unsureSinceMs ??= sinceMs;
     this.telling.kick();
@@ -311,7 +309,7 @@ export class Lease {
   }
 
   /** Of the lock that is held now, or of none: as soon as it changes, and once for each instance. */
-  private async tellLock(): Promise<void> {
+  private async tellLock() {
     const { sessionLock, store, clock } = this.ports;
     const { current: instanceId, told } = this;
     const lock = sessionLock.held;
@@ -328,13 +326,13 @@ export class Lease {
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });
   }
 
-  private tellLater(error: unknown): void {
+  private tellLater(error: unknown) {
     if (error instanceof HistoryChanged) this.historyChanged(error);
     if (!this.stopping.signal.aborted) this.ports.clock.after(this.retryMs(), () => this.telling.kick());
   }
 }
 
 /** The store said so. Any other error leaves open what became of a registration. */
-function provesNothingMade(error: unknown): boolean {
+function provesNothingMade(error: unknown) {
   return [StoreUnavailable, BatchRefused, HistoryChanged, SchemaTooNew].some((known) => error instanceof known);
 }

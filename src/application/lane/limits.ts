@@ -30,7 +30,15 @@ export async function forbiddenNow(
 ): Promise<Forbidden | null> {
   if (!limits?.policies) return null;
   const use = await term.during(limits.use(lane, of));
-  const verdict = unapproved(foreseenBy(limits, use, spends));
+  return forbidden(unapproved(foreseenBy(limits, use, spends)));
+}
+
+/** Null: policies allow it, or let it wait for approval. */
+export function forbiddenBy(limits: Limits, use: PolicyUse, spends: Spending): Forbidden | null {
+  return forbidden(foreseenBy(limits, use, spends));
+}
+
+function forbidden(verdict: FirstVerdict) {
   return "forbidden" in verdict ? verdict.forbidden : null;
 }
 

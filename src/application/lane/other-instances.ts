@@ -22,7 +22,7 @@ import { isVanished } from "../../domain/cluster/notices.ts";
 import type { DeathEvidence, InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
 
-export interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
+interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
   /** A counter must stand still for so much longer than its own lease. */
   readonly clockSkewMs: number;
@@ -51,8 +51,8 @@ interface Look {
 }
 
 export class OtherInstances {
-  private readonly ports: OtherInstancesPorts;
-  private readonly events: OtherInstancesEvents;
+  private readonly ports;
+  private readonly events;
   /** Counters as last seen change, and when, on our own clock. */
   private readonly watched = new Map<string, { readonly counter: number; readonly sinceMs: number }>();
   private readonly sightings = new Map<string, Sighting>();
@@ -63,22 +63,14 @@ export class OtherInstances {
   private ended: ReadonlySet<string> = new Set();
   /** Who was there at the first look. Those who come later may come and go for ever, and are not waited for. */
   private present: ReadonlySet<string> | null = null;
-  private met = false;
-  private none = false;
+  /** Everybody who was there when we came has shown a sign of life, or is over. */
+  acquainted = false;
+  /** No other instance was alive at the last look. */
+  areNone = false;
 
   constructor(ports: OtherInstancesPorts, events: OtherInstancesEvents) {
     this.ports = ports;
     this.events = events;
-  }
-
-  /** Everybody who was there when we came has shown a sign of life, or is over. */
-  get acquainted(): boolean {
-    return this.met;
-  }
-
-  /** No other instance was alive at the last look. */
-  get areNone(): boolean {
-    return this.none;
   }
 
   /**
@@ -95,7 +87,7 @@ export class OtherInstances {
     this.noticeEnded(instances);
     this.startSighting(observer.session);
     const others = instances.filter(({ dead, instanceId }) => !dead && instanceId !== observer.instanceId);
-    this.none = others.length === 0;
+    this.areNone = others.length === 0;
     const doubts: number[] = [];
     for (const instance of others) {
       const judgedAtMs = await this.judge(instance, look);
@@ -103,9 +95,9 @@ export class OtherInstances {
     }
     this.present ??= new Set(others.map(({ instanceId }) => instanceId));
     const strangers = others.filter(({ instanceId }) => !this.vouched.has(instanceId));
-    this.met ||= !strangers.some(({ instanceId }) => this.present?.has(instanceId));
+    this.acquainted ||= !strangers.some(({ instanceId }) => this.present?.has(instanceId));
     const self = instances.find(({ instanceId }) => instanceId === observer.instanceId) ?? null;
-    const again = doubts.length > 0 ? Math.min(...doubts) : this.met ? null : "soon";
+    const again = doubts.length > 0 ? Math.min(...doubts) : this.acquainted ? null : "soon";
     return { again, self };
   }
 
@@ -123,7 +115,7 @@ export class OtherInstances {
   }
 
   /** Its notice was written with the declaration, which only one node makes: so this is said once. */
-  private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord): void {
+  private reportVanished({ nodeId, instanceId, lanes, draining }: InstanceRecord) {
     if (!isVanished({ draining, lanes })) return;
     const message = `node ${nodeId} vanished without draining (instance ${instanceId}, ${lanes} lanes)`;
     this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NODE_VANISHED", message });
@@ -147,7 +139,7 @@ export class OtherInstances {
   }
 
   /** What was seen while our own session lasted says nothing once that has ended: all of them may have ended with it. */
-  private startSighting(session: OwnSession | null): void {
+  private startSighting(session: OwnSession | null) {
     if (session === this.sightedBy) return;
     this.sightings.clear();
     for (const missed of session?.missed ?? []) this.sightings.set(missed.instanceId, missedBefore(missed));
@@ -155,7 +147,7 @@ export class OtherInstances {
   }
 
   /** A graceful end, or one that another node declared: its lanes are free too, and no other node may be there to take them. */
-  private noticeEnded(instances: readonly InstanceRecord[]): void {
+  private noticeEnded(instances: readonly InstanceRecord[]) {
     const alive = new Set(instances.filter(({ dead }) => !dead).map(({ instanceId }) => instanceId));
     const dead = instances.filter((instance) => instance.dead).map(({ instanceId }) => instanceId);
     const gone = [...this.watched.keys()].filter((instanceId) => !alive.has(instanceId));
@@ -175,6 +167,6 @@ export class OtherInstances {
  * with a longer lease would be declared dead between two of its renewals. Both times are of one statement, so that a
  * database clock that jumps does not change their difference.
  */
-function leaseOf({ heartbeatAt, expiresAt }: InstanceRecord): number {
+function leaseOf({ heartbeatAt, expiresAt }: InstanceRecord) {
   return expiresAt.getTime() - heartbeatAt.getTime();
 }

@@ -1,10 +1,8 @@
-import { type Fence, type Hash, type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
+import { type Hash, laneKey } from "../../domain/lane.ts";
 import {
   type Change,
   foldKept,
-  type KeptLedger,
   keptOf,
-  type Moved,
   mayMove,
   stepAcknowledged,
   type TransitionItem,
@@ -16,10 +14,9 @@ import { expiryLookDue, isTimeDue } from "../../domain/pace/lane-time.ts";
 import { awaitsVerdict, mined, predecessorMined } from "../../domain/pace/transaction-pace.ts";
 import { hashesOf } from "../../domain/transaction/attempts.ts";
 import type { AllocatedRecord, LaneSnapshot } from "../../ports/lane-store.ts";
-import type { Activity, LaneActivities } from "./activity.ts";
+import { type Activity, type LaneActivities, Outcomes } from "./activity.ts";
 import { Backlog } from "./backlog.ts";
 import { LaneNonces } from "./lane-nonces.ts";
-import { Outcomes } from "./outcomes.ts";
 import { QueueShares } from "./queue-shares.ts";
 import type { Ending, Term } from "./term.ts";
 import { happened, isDueAt, resumed, type Tracked } from "./tracked.ts";
@@ -48,21 +45,21 @@ interface WorkUnderWay {
 
 /** One tenure of one lane: everything its owner works with, built from the database and dropped with the term. */
 export class OwnedLane {
-  readonly term: Term;
-  readonly fence: Fence;
-  readonly lane: Lane;
-  readonly key: LaneKey;
+  readonly term;
+  readonly fence;
+  readonly lane;
+  readonly key;
   /** What the database has acknowledged; replaced by `fold` alone. */
-  ledger: KeptLedger;
+  ledger;
   private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
   mayStillCommit = false;
   /** When it is next looked at, and what was found out under this term; changed by `happened` alone. */
   pace: LanePace = NEW_LANE_PACE;
   /** Nonces below were given out before the database last lost, or may have lost, commits. */
-  readonly epochFloor: number;
+  readonly epochFloor;
   /** The first block of the chain, as the database knows it. */
-  readonly genesisHash: Hash | null;
+  readonly genesisHash;
   /** Broadcast, not mined. At most the in-flight window. */
   readonly unmined = new Map<number, Tracked>();
   /** Mined, not final. */
@@ -73,15 +70,15 @@ export class OwnedLane {
   /** Steps that the database has not acknowledged yet, and whose they are. */
   private readonly underWay = new Map<TransitionItem, Tracked>();
   /** Not signed yet. */
-  readonly backlog: Backlog;
+  readonly backlog;
   /** Kept for callers, or held by nothing. */
-  readonly nonces: LaneNonces;
+  readonly nonces;
   /** Of keys that may fill a part of its queue only. */
   readonly queueShares = new QueueShares();
   readonly refusals = new UnconfirmedRefusals();
   /** Null: the node has not set it going yet. */
   activities: LaneActivities | null = null;
-  private readonly index: LaneIndex;
+  private readonly index;
   constructor(term: Term, snapshot: LaneSnapshot, index: LaneIndex) {
     this.term = term;
     this.fence = term.fence;
@@ -103,17 +100,16 @@ export class OwnedLane {
     this.ledger = foldKept(this.ledger, changes);
     this.queueShares.fold(changes);
     this.refusals.fold(changes);
-    for (const change of changes) if (change.kind === "moved") this.acknowledge(change);
+    for (const change of changes) {
+      if (change.kind !== "moved") continue;
+      this.underWay.get(change.item)?.stands(stepAcknowledged, change);
+      this.underWay.delete(change.item);
+    }
   }
 
   /** A step of this transaction leaves for the database now. */
   awaitStep(tx: Tracked, item: TransitionItem): void {
     this.underWay.set(item, tx);
-  }
-
-  private acknowledge(change: Moved): void {
-    this.underWay.get(change.item)?.stands(stepAcknowledged, change);
-    this.underWay.delete(change.item);
   }
 
   /** Above every nonce that was given; null: the lane is new. */
@@ -174,7 +170,7 @@ export class OwnedLane {
   }
 
   hasUnmined(): boolean {
-    return this.unmined.size > 0 || !this.backlog.isEmpty || this.creating > 0;
+    return this.hasUnminedBefore(0);
   }
 
   /** True while a transaction before these `own` creates may still change the state they would meet. */
@@ -349,7 +345,7 @@ export class OwnedLane {
     return !this.backlog.isEmpty || this.isTended;
   }
 
-  private get isTended(): boolean {
+  private get isTended() {
     const hasHead = this.pace.head.kind === "at";
     return this.unmined.size > 0 || hasHead || !this.nonces.isWhole || this.nonces.reserved > 0;
   }
@@ -383,13 +379,13 @@ export class OwnedLane {
   }
 
   /** A newer reading of the lane keeps its own. */
-  private unfollow(tx: Tracked): void {
+  private unfollow(tx: Tracked) {
     for (const hash of hashesOf(tx.attempts))
       if (this.index.hashes.get(hash)?.lane === this) this.index.hashes.delete(hash);
   }
 }
 
-function lowest(nonces: Iterable<number>): number | null {
+function lowest(nonces: Iterable<number>) {
   let least: number | null = null;
   for (const nonce of nonces) if (least === null || nonce < least) least = nonce;
   return least;

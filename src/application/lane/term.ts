@@ -49,8 +49,8 @@ export class TermOver extends Error {
 }
 
 export class Term {
-  readonly fence: Fence;
-  private readonly ports: TermPorts;
+  readonly fence;
+  private readonly ports;
   private ending: Ending | null = null;
 
   constructor(fence: Fence, ports: TermPorts) {
@@ -155,17 +155,17 @@ export class Term {
     throw error instanceof StoreUnavailable && this.isLate ? this.over() : error;
   };
 
-  private get isLate(): boolean {
+  private get isLate() {
     return this.ending === "lost" || !this.ports.lease.mayAct();
   }
 
   /** A term that was put off has its work done later. One that was lost, or is past the deadline, has come too late. */
-  private tooLate(write: string): TermOver {
+  private tooLate(write: string) {
     if (this.ending !== "putOff") noteFenced(this.ports.telemetry, this.fence, write, "deadline");
     return this.over();
   }
 
-  private over(): TermOver {
+  private over() {
     return new TermOver(this.ending ?? "lapsed");
   }
 }

@@ -25,20 +25,20 @@ interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "cr
 
 /** A signed transaction on its way, as its owner remembers it. The database holds the truth; this may be thrown away. */
 export class Tracked {
-  readonly txId: string;
-  readonly nonce: number;
-  readonly requestId: string | null;
-  readonly createdAt: Date;
+  readonly txId;
+  readonly nonce;
+  readonly requestId;
+  readonly createdAt;
   /** Its caller's word; null: it gave none. */
-  readonly validUntil: Date | null;
+  readonly validUntil;
   /** When sending it was first claimed, in whichever term; null: not known to have been. */
-  readonly firstSentAt: Date | null;
+  readonly firstSentAt;
   /** Before this term; null: not known to have been. */
-  readonly takenAt: Date | null;
-  readonly lostSightAt: Date | null;
-  private row: KeptTransaction;
+  readonly takenAt;
+  readonly lostSightAt;
+  private row;
   /** When it is next sent, looked for or judged; changed by `happened` alone. */
-  pace: TransactionPace;
+  pace;
   /** What stands in its way, for people: why, and since when. */
   readonly facts = new Map<FactCode, Fact>();
 
@@ -103,27 +103,25 @@ export class Tracked {
 }
 
 /** What the lane's loop has found out about a transaction that does not get on. */
-export const FACT_CODES = [
+export type FactCode =
   /** More is wanted than the ceiling of its fee allows. */
-  "FEE_CEILING_REACHED",
+  | "FEE_CEILING_REACHED"
   /** A policy does not allow it to cost more. */
-  "POLICY_LIMIT_REACHED",
+  | "POLICY_LIMIT_REACHED"
   /** As many payloads were signed as the settings allow; it is still tracked and sent. */
-  "MAX_ATTEMPTS_REACHED",
+  | "MAX_ATTEMPTS_REACHED"
   /** Its bytes cannot be signed again at another price. */
-  "CANNOT_RESIGN",
+  | "CANNOT_RESIGN"
   /** A node took it, it was sent again as often as the settings allow, and no block has it. */
-  "RESENT_OFTEN",
+  | "RESENT_OFTEN"
   /** A nonce below it is held by nothing. */
-  "NONCE_HOLE",
+  | "NONCE_HOLE"
   /** The signer cannot pay for it. */
-  "INSUFFICIENT_FUNDS",
+  | "INSUFFICIENT_FUNDS"
   /** The hash that its caller, or the node that signs it, named is another transaction's. */
-  "HASH_OF_ANOTHER",
+  | "HASH_OF_ANOTHER"
   /** Called impossible more than once, and taken by no node ever. */
-  "REFUSED_FOR_GOOD",
-] as const;
-export type FactCode = (typeof FACT_CODES)[number];
+  | "REFUSED_FOR_GOOD";
 
 export interface Fact {
   readonly text: string;
@@ -181,7 +179,7 @@ export function rowOf(record: TrackedRecord): TransactionRow {
 }
 
 /** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */
-function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null): boolean {
+function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null) {
   const { state, subState, acceptedOrdinal, lastError } = record;
   const waits = state === "STUCK" || subState === "BROADCAST" || subState === "STALE";
   return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;

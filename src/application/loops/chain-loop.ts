@@ -16,8 +16,7 @@ import { messageOf } from "../../domain/text/thrown.ts";
 import { type Block, ChainUnavailable } from "../../ports/chain.ts";
 import { fewAtATime } from "../../ports/clock.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { HeadChange, Subscription } from "../chain/head-follower.ts";
-import { endingFailures, passFailed } from "../chain/pass-failures.ts";
+import type { HeadChange } from "../chain/head-follower.ts";
 import { trustedLanes } from "../chain/trust.ts";
 import type { WorkPorts } from "../chain/work-ports.ts";
 import { reconcile } from "../detours/reconcile.ts";
@@ -46,12 +45,12 @@ const SOONEST_LOOK = 1 / 16;
 const RECONCILED_AT_ONCE = 100;
 
 export class ChainLoop {
-  readonly context: ChainContext;
-  private readonly ports: WorkPorts;
+  readonly context;
+  private readonly ports;
   private readonly stopping = new AbortController();
-  private readonly subscription: Subscription;
-  private readonly pass: Activity;
-  private readonly reconciling: Activity;
+  private readonly subscription;
+  private readonly pass;
+  private readonly reconciling;
   private following: Promise<void> | null = null;
   private unfetched: readonly Block[] = [];
   /** Monotonic. */
@@ -69,7 +68,7 @@ export class ChainLoop {
     this.subscription = context.follower.subscribe();
     context.lookSoon = () => this.lookSoon();
     context.chain.hearHeads?.(() => this.lookNow());
-    const failed = (error: unknown): void => this.reportFailure(error);
+    const failed = (error: unknown) => this.reportFailure(error);
     this.pass = new Activity(() => this.runPass(), failed);
     this.reconciling = new Activity(() => this.reconcileDue(), failed);
   }
@@ -96,7 +95,7 @@ export class ChainLoop {
     await this.reconciling.settled();
   }
 
-  private async follow(): Promise<void> {
+  private async follow() {
     while (!this.stopping.signal.aborted) {
       await this.look();
       this.pass.kick();
@@ -106,7 +105,7 @@ export class ChainLoop {
   }
 
   /** Looks earlier where that was asked for; only what is found then starts a pass. */
-  private async untilNextPoll(): Promise<void> {
+  private async untilNextPoll() {
     const { clock } = this.ports;
     const { pollIntervalMs } = this.context.settings;
     const pollAtMs = clock.monotonicMs() + pollIntervalMs;
@@ -124,7 +123,7 @@ export class ChainLoop {
   }
 
   /** One look, however often it is asked for within a part of the interval: who hints may lie. */
-  private lookNow(): void {
+  private lookNow() {
     const nowMs = this.ports.clock.monotonicMs();
     if (nowMs < this.hintAgainAtMs) return;
     this.hintAgainAtMs = nowMs + SOONEST_LOOK * this.context.settings.pollIntervalMs;
@@ -132,16 +131,16 @@ export class ChainLoop {
     this.waking.abort();
   }
 
-  private lookSoon(): void {
+  private lookSoon() {
     this.share = SOONEST_LOOK;
     this.waking.abort();
   }
 
   /** True where the canonical chain changed. */
-  private async look(): Promise<boolean> {
+  private async look() {
     const { chainId } = this.context.chain;
     try {
-      const isAwaited = (): boolean => [...this.context.onChain].some((lane) => lane.isOnChain);
+      const isAwaited = () => [...this.context.onChain].some((lane) => lane.isOnChain);
       const changed = await this.context.follower.advance(isAwaited);
       this.context.noteHead();
       if (!this.context.reachable) this.ports.telemetry.emit({ type: "chain.reachable", chainId });
@@ -160,15 +159,15 @@ export class ChainLoop {
     }
   }
 
-  private async runPass(): Promise<void> {
+  private async runPass() {
     const { context, ports } = this;
     if (context.follower.window.tip === null || this.stopping.signal.aborted) return;
     const all = ports.lanesOf(context.chain.chainId);
-    await endingFailures(context, () => this.passOverTrusted(all));
+    await context.endingFailures(() => this.passOverTrusted(all));
   }
 
   /** False: of some it is not known whether their chain is ours. */
-  private async passOverTrusted(all: readonly OwnedLane[]): Promise<boolean> {
+  private async passOverTrusted(all: readonly OwnedLane[]) {
     const { context, ports } = this;
     const lanes = await trustedLanes(ports, context, all);
     try {
@@ -187,7 +186,7 @@ export class ChainLoop {
     return lanes.length === all.length;
   }
 
-  private async passOver(all: readonly OwnedLane[], lanes: readonly OwnedLane[]): Promise<void> {
+  private async passOver(all: readonly OwnedLane[], lanes: readonly OwnedLane[]) {
     const { context, ports } = this;
     const { items: changes, gapPotential } = this.subscription.drain();
     if (gapPotential) oweEveryReceipt(all);
@@ -217,14 +216,14 @@ export class ChainLoop {
    * Spread over the interval: a node that took many lanes at once does not ask for all at once. Those whose turn comes in
    * the same part of it are compared together, so that the requests follow the parts and not the lanes.
    */
-  private async reconcileDue(): Promise<void> {
+  private async reconcileDue() {
     const { context, ports } = this;
     const intervalMs = context.settings.reconciliationIntervalMs;
     if (intervalMs === null || !context.reachable) return;
     const nowMs = ports.clock.monotonicMs();
     if (nowMs < this.reconcileLookAtMs) return;
     this.reconcileLookAtMs = nowMs + intervalMs / (SPREAD * LOOKS_PER_PART);
-    const turnOf = (lane: OwnedLane): number => turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
+    const turnOf = (lane: OwnedLane) => turnAfter(nowMs, intervalMs, shardOf(lane.key, SPREAD));
     const due: OwnedLane[] = [];
     for (const lane of ports.lanesOf(context.chain.chainId)) {
       if (lane.pace.reconcileAtMs === null) happened(lane, comparisonSet, turnOf(lane));
@@ -249,7 +248,7 @@ export class ChainLoop {
     work: (lane: OwnedLane) => Working,
   ): Promise<ReadonlySet<OwnedLane>> {
     const failed = new Set<OwnedLane>();
-    const fail = (lane: OwnedLane, error: unknown): void => {
+    const fail = (lane: OwnedLane, error: unknown) => {
       failed.add(lane);
       if (!(error instanceof ChainUnavailable || error instanceof TermOver)) lane.term.readAgain(String(error));
     };
@@ -266,10 +265,9 @@ export class ChainLoop {
     return failed;
   }
 
-  private reportFailure(error: unknown): void {
+  private reportFailure(error: unknown) {
     if (error instanceof ChainUnavailable) return;
-    const { chainId } = this.context.chain;
-    passFailed(this.context, `a pass over chain ${chainId} failed: ${String(error)}`);
+    this.context.passFailed(`a pass over chain ${this.context.chain.chainId} failed: ${String(error)}`);
   }
 }
 
@@ -279,14 +277,14 @@ export function backlogOf(loops: readonly ChainLoop[]): number {
 }
 
 /** When the part of the interval comes next, by the clock: the same moment for all its lanes, whenever each was taken. */
-function turnAfter(nowMs: number, intervalMs: number, part: number): number {
+function turnAfter(nowMs: number, intervalMs: number, part: number) {
   const begunMs = nowMs - (nowMs % intervalMs);
   const turnMs = begunMs + Math.ceil((intervalMs * part) / SPREAD);
   return turnMs > nowMs ? turnMs : turnMs + intervalMs;
 }
 
 /** Whether every block that holds something of the lane, mined or under watch, is in the window. */
-function standsOn(window: BlockWindow, { mined, watched }: OwnedLane): boolean {
+function standsOn(window: BlockWindow, { mined, watched }: OwnedLane) {
   for (const { receipt } of mined.values()) {
     if (receipt === null || window.hashAt(receipt.blockNumber) !== receipt.blockHash) return false;
   }
@@ -295,13 +293,13 @@ function standsOn(window: BlockWindow, { mined, watched }: OwnedLane): boolean {
 }
 
 /** Whether on this view something of the lane may be final, or the watch over it may end. */
-function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane): boolean {
+function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane) {
   for (const { receipt } of lane.mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
   return watchEnds >= 0 && hasWatched(lane, watchEnds);
 }
 
 /** Blocks may have been missed: everything in flight owes a look by hash before it is sent again. */
-function oweEveryReceipt(lanes: readonly OwnedLane[]): void {
+function oweEveryReceipt(lanes: readonly OwnedLane[]) {
   for (const lane of lanes) {
     for (const tx of lane.unmined.values()) happened(tx, lookOwed);
   }

@@ -52,9 +52,9 @@ const PAUSES = 3;
 const SHORTEST_PAUSE_MS = 20;
 
 export class Housekeeping {
-  private readonly ports: HousekeepingPorts;
-  private readonly household: Household;
-  private readonly round: Activity;
+  private readonly ports;
+  private readonly household;
+  private readonly round;
   private dueMs = 0;
 
   constructor(ports: HousekeepingPorts, household: Household) {
@@ -77,7 +77,7 @@ export class Housekeeping {
     return this.round.settled();
   }
 
-  private async keep(retention: Retention): Promise<void> {
+  private async keep(retention: Retention) {
     const { store, ageMs, requestIdAgeMs } = retention;
     const { telemetry, clock } = this.ports;
     const { completions, oldestAt } = await this.shortenFeed(retention);
@@ -102,7 +102,7 @@ export class Housekeeping {
   }
 
   /** Of lanes whose history is in doubt nothing leaves: somebody may want to look at all of it. */
-  private async removeOld({ store, ageMs }: Retention): Promise<number> {
+  private async removeOld({ store, ageMs }: Retention) {
     const own = this.household.lanes().filter((lane) => lane.ledger.reconciled && !lane.heldByHistory);
     let removed = 0;
     for (const page of inPages(own, LANES_AT_ONCE)) {
@@ -119,7 +119,7 @@ export class Housekeeping {
   }
 
   /** No node claims a lane without its key, so without this its rows would stay for ever. */
-  private async removeAbandoned({ store, ageMs }: Retention): Promise<number> {
+  private async removeAbandoned({ store, ageMs }: Retention) {
     let removed = 0;
     for (const page of inPages(await store.abandonedLanes(), LANES_AT_ONCE)) {
       if (this.isOver) break;
@@ -131,7 +131,7 @@ export class Housekeeping {
   }
 
   /** For a few batches at a time: a node that comes with the key meanwhile waits for the lane. */
-  private async takeToRemove(store: RetentionStore, lane: Lane, ageMs: number): Promise<number> {
+  private async takeToRemove(store: RetentionStore, lane: Lane, ageMs: number) {
     const { store: leases, wakeUps } = this.ports;
     const taken = await leases.acquireLane(lane, this.household.instanceId());
     if (taken.result === "notLeader") return 0;
@@ -143,8 +143,8 @@ export class Housekeeping {
     }
   }
 
-  private removeOn(store: RetentionStore, fences: readonly Fence[], ageMs: number, most?: number): Promise<number> {
-    const remove = async (): Promise<number> => {
+  private removeOn(store: RetentionStore, fences: readonly Fence[], ageMs: number, most?: number) {
+    const remove = async () => {
       try {
         return await store.removeOld(fences, ageMs, ROWS_OF_A_BATCH);
       } catch (error) {
@@ -156,7 +156,7 @@ export class Housekeeping {
   }
 
   /** One after the other with a pause behind each, until nothing leaves any more; how many did with all of them. */
-  private async batches(work: () => Promise<number>, most = Number.POSITIVE_INFINITY): Promise<number> {
+  private async batches(work: () => Promise<number>, most = Number.POSITIVE_INFINITY) {
     const { clock } = this.ports;
     let total = 0;
     for (let count = 0; count < most && !this.isOver; count++) {
@@ -171,7 +171,7 @@ export class Housekeeping {
     return total;
   }
 
-  private get isOver(): boolean {
+  private get isOver() {
     return this.household.signal.aborted;
   }
 }

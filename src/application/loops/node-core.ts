@@ -1,19 +1,35 @@
 /** What a node is made of: the pieces of the application on its ports, each told of the others. Knows no adapter. */
+import type { PolicyInForce } from "../../domain/policy/in-force.ts";
+import type { Policies } from "../../domain/policy/policy.ts";
+import type { AlertCode } from "../../domain/troubles/table.ts";
+import type { Chain } from "../../ports/chain.ts";
+import type { LeftRequestStore } from "../../ports/left-request-store.ts";
+import type { PolicyStore } from "../../ports/policy-store.ts";
 import type { Ports } from "../../ports/ports.ts";
+import type { StuckResolutionHook } from "../../ports/stuck-hook.ts";
+import type { Tracer } from "../../ports/tracer.ts";
 import { type ChainContext, contextsOf } from "../chain/chain-context.ts";
 import { Cluster } from "../cluster/cluster.ts";
+import type { Dequeue } from "../cluster/owner-actions.ts";
+import { CREATE_ACTION } from "../cluster/pending-creates.ts";
 import { DatabaseClock } from "../database-clock.ts";
+import type { Intake } from "../detours/intake.ts";
 import { Lanes } from "../lane/lanes.ts";
-import { Lease, type LeaseEvents } from "../lane/lease.ts";
+import { Lease } from "../lane/lease.ts";
 import { limitsOf } from "../lane/limits.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { Feed } from "../queries/feed.ts";
-import type { NodeSettings } from "../settings.ts";
+import type { RecentAlerts } from "../queries/node-reports.ts";
+import { Feed } from "../queries/reads.ts";
+import type { ChainSettings, NodeSettings } from "../settings.ts";
+import { RequestIds } from "../stages/1-create/answer-existing.ts";
+import { dequeuedCreates } from "../stages/1-create/asked-create.ts";
+import { type CreatePorts, Creates } from "../stages/1-create/create.ts";
+import { PoolChoice } from "../stages/1-create/pools.ts";
+import { StandingAlerts } from "../standing-alerts.ts";
 import { Committer } from "../writer/committer.ts";
-import { followPolicies } from "./follow-policies.ts";
-import type { NodePorts } from "./node-ports.ts";
-import { NodeWatch } from "./node-watch.ts";
-import { SettlingIn } from "./settling-in.ts";
+import type { Retention } from "./housekeeping.ts";
+import { SettlingIn } from "./reception.ts";
+import { NodeWatch } from "./stuck-watch.ts";
 
 /** What the pieces ask of the work that a node does by itself. */
 interface CoreEvents {
@@ -42,23 +58,23 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     onHistoryChanged: (error) => lease.historyChanged(error),
     onGivenUp: (fence, write) => lanes.giveUp(fence, write),
   });
-  const intakeWritten = (): void => {
+  const intakeWritten = () => {
     events.onIntake();
     wakeUps.tell("intake");
   };
+  const leaseDurationMs = settings.lease.durationMs;
   const cluster = new Cluster({
     ...ports,
     ...settings,
     selfUrl: settings.url,
     lease: () => lease,
     lanes: () => lanes,
-    chains,
-    leaseDurationMs: settings.lease.durationMs,
+    ...{ chains, leaseDurationMs },
     onChange: () => void events.onFree(),
     onUnreachable: () => lease.suspect(),
     onEnqueued: intakeWritten,
   });
-  const leaseEvents = (): LeaseEvents => ({
+  const lease = new Lease({ ...ports, serving: () => cluster.serving() }, settings, {
     onInstances: (instances) => cluster.learn(instances),
     onLost: () => {
       lanes.dropAll("the instance is over", "lost");
@@ -71,46 +87,106 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     },
     onAcquainted: () => void events.onFree().then(() => settlingIn.end()),
   });
-  const lease: Lease = new Lease({ ...ports, serving: () => cluster.serving() }, settings, leaseEvents());
+  const { kills } = cluster;
   const onResumed = (lane: OwnedLane) => events.onResumed(lane, chains.get(lane.lane.chainId) as ChainContext);
-  const lanes: Lanes = new Lanes({
+  const lanes: Lanes = new Lanes({ ...ports, lease, writer, chains, placement: cluster, kills, onResumed });
+  // The one list of ports for everything that works on lanes.
+  const work = {
     ...ports,
-    lease,
-    writer,
+    signer: cluster.keys.signer,
+    limits: limitsOf(store),
     chains,
-    placement: cluster,
-    kills: cluster.kills,
-    onResumed,
-  });
-  const work = workOf(ports, settings, { cluster, chains, feed, lanes, onIntake: events.onIntake });
+    nodeId: settings.nodeId,
+    feedGrew: () => {
+      feed.grew();
+      wakeUps.tell("completions");
+    },
+    intakeDue: () => events.onIntake(),
+    lanesOf: (chainId: number) => lanes.onChain(chainId),
+  };
   const state = { settings, chains, feed, settlingIn, nodeWatch };
   return { ...state, ports, writer, cluster, lease, lanes, work, intakeWritten };
 }
 
-interface WorkParts extends Pick<CoreEvents, "onIntake"> {
-  readonly cluster: Cluster;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly feed: Feed;
-  readonly lanes: Lanes;
+/**
+ * Follows the policy document in force: whoever holds the keys re-checks by it, and people are alerted where this node cannot
+ * read it, or has a file that says something else.
+ */
+
+interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
+  readonly store: Pick<PolicyStore, "knownPolicy">;
+  /** Of this node's file or configuration. */
+  readonly policies?: Policies | null;
 }
 
-/** The one list of ports that everything which works on lanes is given. */
-function workOf<P extends Ports>(
-  ports: P,
-  { nodeId }: NodeSettings,
-  { cluster, chains, feed, lanes, onIntake }: WorkParts,
-) {
-  return {
-    ...ports,
-    signer: cluster.keys.signer,
-    limits: limitsOf(ports.store),
-    chains,
-    nodeId,
-    feedGrew: () => {
-      feed.grew();
-      ports.wakeUps.tell("completions");
-    },
-    intakeDue: () => onIntake(),
-    lanesOf: (chainId: number) => lanes.onChain(chainId),
+export function followPolicies({ store, telemetry, signer, policies: own = null }: FollowPorts): void {
+  const alerts = new StandingAlerts(telemetry);
+  const judge = (code: AlertCode, message: string | null) =>
+    alerts.judge({ code, message: message ?? "the node works by the policy document in force" }, message !== null);
+  store.knownPolicy.onChange((policy) => {
+    signer.adoptPolicies?.(policy.policies?.signers ?? new Map());
+    judge("POLICY_UNREADABLE", unreadable(policy));
+    judge("POLICY_FILE_DIFFERS", differing(policy, own));
+  });
+}
+
+function unreadable({ version, policies }: PolicyInForce) {
+  const mistakes = policies?.unreadable ?? [];
+  if (mistakes.length === 0) return null;
+  return `this node gives no nonce: it cannot read version ${version} of the policy document (${mistakes.join("; ")})`;
+}
+
+/** Before the first document there is nothing to differ from: this node's own seeds it. */
+function differing({ version, policies }: PolicyInForce, own: Policies | null) {
+  if (version === 0 || own === null || policies?.hash === own.hash) return null;
+  return `the policies of this node's file or configuration are not used: version ${version} of the document in the database is in force, and says something else`;
+}
+
+/** Stage 1 on its ports. */
+export function openCreates({ work, lanes, cluster, settings }: NodeCore, reception: CreatePorts["reception"]) {
+  const { codec, entropy, clock, store, chains } = work;
+  const { router, forwardCreates, pendingCreates, kills } = cluster;
+  const isServedElsewhere = (chainId: number) => cluster.membership.servesChain(chainId);
+  const createPorts = {
+    ...work,
+    ...{ lanes, reception, router, forwardCreates, pendingCreates },
+    intents: { codec, entropy, clock, chainIds: [...chains.keys()], isServedElsewhere },
+    requestIds: new RequestIds(store, clock),
+    admission: { perLane: settings.queueLimit, perNode: 4 * settings.queueLimit, underWay: 0 },
   };
+  const reaches = cluster.reaches.bind(cluster);
+  const creates = new Creates(createPorts, new PoolChoice({ ...createPorts, pools: settings.pools, kills, reaches }));
+  cluster.actions.register(CREATE_ACTION, dequeuedCreates(creates));
+  return { createPorts, creates };
+}
+
+/** Everything a node stands on. */
+export interface NodePorts extends Ports {
+  readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
+  /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
+  readonly stuckHook?: StuckResolutionHook;
+  /** Absent: nobody listens to alerts, and none are shown. */
+  readonly alerts?: Pick<RecentAlerts, "shown">;
+  /** Absent: no traces are recorded. */
+  readonly tracer?: Tracer;
+  /** Absent: everything is kept. */
+  readonly retention?: Retention;
+  /** Of this node's file or configuration: they seed a database without any, and are compared with the document in force. */
+  readonly policies?: Policies | null;
+}
+
+interface TakeWaitingParts {
+  readonly store: Pick<LeftRequestStore, "whatWaits">;
+  readonly lanes: { all(): readonly OwnedLane[] };
+  readonly intakes: Pick<Intake, "look" | "noteNews">;
+  readonly cluster: { readonly dequeue: Pick<Dequeue, "look"> };
+}
+
+/** Takes up intents and waiting requests for this node's lanes. A node at rest asks the database one question a second. */
+export async function takeWaiting({ store, lanes, intakes, cluster }: TakeWaitingParts): Promise<void> {
+  const waits = await store.whatWaits();
+  if (waits.intents) await intakes.look(() => lanes.all().filter((lane) => !lane.heldByHistory));
+  if (!waits.requests) return;
+  intakes.noteNews();
+  await cluster.dequeue.look(() => lanes.all());
 }

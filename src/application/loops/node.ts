@@ -9,31 +9,29 @@ import type { Block } from "../../ports/chain.ts";
 import { bounded } from "../../ports/clock.ts";
 import { HistoryChanged } from "../../ports/lane-store.ts";
 import type { WakeUp } from "../../ports/wake-ups.ts";
-import { askedFor } from "../chain/chain-context.ts";
+import { askedFor, type ChainContext } from "../chain/chain-context.ts";
 import { type StableBlocksOptions, stableBlocks } from "../chain/stable-blocks.ts";
+import { expireUnsent } from "../detours/expiry.ts";
 import { Intake } from "../detours/intake.ts";
 import { recoverLanes } from "../detours/reconcile.ts";
-import { Activity } from "../lane/activity.ts";
-import { askAgain } from "../lane/ask-again.ts";
+import { Activity, type Working } from "../lane/activity.ts";
 import { kickInFlight, kickTenth } from "../lane/kick-due.ts";
-import { laneGauges } from "../lane/lane-gauges.ts";
-import type { FencepostApi } from "../operations/calls.ts";
+import { askAgain } from "../lane/lanes.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import { callsOf, type FencepostApi } from "../operations/calls.ts";
 import { seedPolicies } from "../operations/policies.ts";
 import { HookRunner } from "../operations/stuck-hook.ts";
 import { NodeReports } from "../queries/node-reports.ts";
 import type { NodeSettings } from "../settings.ts";
 import type { Creates } from "../stages/1-create/create.ts";
+import { sign } from "../stages/3-sign/sign.ts";
+import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
 import { Housekeeping } from "./housekeeping.ts";
-import { beginWork } from "./lane-work.ts";
-import { nodeApi } from "./node-api.ts";
-import { coreOf, type NodeCore } from "./node-core.ts";
-import type { NodeGauges, NodePorts } from "./node-ports.ts";
-import { openCreates } from "./open-creates.ts";
-import { DRAINING, Reception } from "./reception.ts";
+import { coreOf, type NodeCore, type NodePorts, openCreates, takeWaiting } from "./node-core.ts";
+import { DRAINING, Reception, tellingPauses, Wakefulness } from "./reception.ts";
 import { StuckWatch } from "./stuck-watch.ts";
-import { takeWaiting } from "./take-waiting.ts";
-import { tellingPauses, Wakefulness } from "./wakefulness.ts";
+import { tendLane } from "./tend.ts";
 
 const BEAT_MS = 100;
 const BEATS_PER_BALANCE = 10;
@@ -45,27 +43,27 @@ export type Patiently = <T>(work: () => Promise<T>) => Promise<T>;
 
 export class FencepostNode {
   readonly api: FencepostApi;
-  readonly reception: Reception;
+  readonly reception;
   private readonly core: NodeCore;
-  private readonly creates: Creates;
+  private readonly creates;
   /** One for each chain: blocks, receipts, finality, comparison. */
   private readonly loops: readonly ChainLoop[];
   /** Claims what is free. */
-  private readonly claiming: Activity;
+  private readonly claiming;
   /** Shares lanes with the other nodes. */
-  private readonly balancing: Activity;
+  private readonly balancing;
   /** Compares lanes with the chain after the database's history changed. */
-  private readonly reconciling: Activity;
+  private readonly reconciling;
   /** Takes up what others left for this node's lanes. */
-  private readonly taking: Activity;
-  private readonly intakes: Intake;
+  private readonly taking;
+  private readonly intakes;
   /** Looks for what is stuck, and asks the hook. */
-  private readonly watch: StuckWatch;
+  private readonly watch;
   /** Reports what only this node knows. */
-  private readonly reports: NodeReports;
+  private readonly reports;
   /** Lets what is old leave. */
-  private readonly housekeeping: Housekeeping;
-  private readonly wakefulness: Wakefulness;
+  private readonly housekeeping;
+  private readonly wakefulness;
   private readonly stopping = new AbortController();
   private beating: Promise<void> | null = null;
   private claimAgainAtMs = 0;
@@ -76,7 +74,7 @@ export class FencepostNode {
       onIntake: () => this.intakes.expectRows(),
       callersWait: () => this.reception.waiting > 0,
       onResumed: (lane, context) => {
-        beginWork(work, context, lane);
+        this.beginWork(context, lane);
         if (!lane.ledger.reconciled) this.reconciling.kick();
         this.loops.find((loop) => loop.context === context)?.kick();
         lane.signing?.kick();
@@ -86,21 +84,18 @@ export class FencepostNode {
     const { ports, work, chains, lanes, lease, cluster } = core;
     const { clock, telemetry } = ports;
     // The database is away, and the next beat tries again; or it is another one, and everything begins anew at once.
-    const tolerant = (error: unknown): void => {
+    const tolerant = (error: unknown) => {
       if (error instanceof HistoryChanged) lease.historyChanged(error);
     };
     this.wakefulness = new Wakefulness(clock, BEAT_MS);
     this.loops = [...chains.values()].map((context) => new ChainLoop(work, context));
-    const hook = new HookRunner({ ...work, stuckHook: ports.stuckHook ?? null });
+    const hook = new HookRunner(work);
     this.watch = new StuckWatch({ clock, telemetry, chains, hook });
     const instanceId = () => lease.instanceId;
     this.reports = new NodeReports({ ...work, instanceId });
-    const { createPorts, creates } = openCreates(work, {
-      ...core,
-      reception: {
-        turnedAway: () => this.reception.turnedAway(),
-        counted: (underWay) => this.reception.counted(underWay),
-      },
+    const { createPorts, creates } = openCreates(core, {
+      turnedAway: () => this.reception.turnedAway(),
+      counted: (underWay) => this.reception.counted(underWay),
     });
     this.creates = creates;
     const household = { lanes: () => lanes.all(), instanceId, signal: this.stopping.signal, onFailed: tolerant };
@@ -113,12 +108,10 @@ export class FencepostNode {
     this.balancing = new Activity(() => this.balance(), tolerant);
     const { reports, wakefulness } = this;
     this.reception = new Reception({ lease, cluster, wakefulness, admission: createPorts.admission });
-    const operationPorts = { ...createPorts, hook };
     const isFree = (signer: Address) => lease.mayAct() && !cluster.kills.holds(signer);
-    this.api = tellingPauses(
-      nodeApi(core, { operationPorts, reports, reception: this.reception, isFree, creates }),
-      wakefulness,
-    );
+    const { kills, actions } = cluster;
+    const answering = { reports, hook, isFree, creates, reception: this.reception, kills, actions };
+    this.api = tellingPauses(callsOf({ ...core, ...createPorts, ...answering }), wakefulness);
   }
 
   /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */
@@ -178,10 +171,19 @@ export class FencepostNode {
     this.core.ports.clock.after(INTAKE_HINT_MS, this.core.intakeWritten);
   }
 
-  gauges(): NodeGauges {
-    const { ports, lanes, writer } = this.core;
+  /** What only memory knows, for the metrics. */
+  gauges() {
+    const { ports, writer } = this.core;
+    const lanes = this.core.lanes.all();
+    const now = ports.clock.now();
+    const sumOf = (of: (lane: OwnedLane) => number) => lanes.reduce((sum, lane) => sum + of(lane), 0);
+    const ages = lanes.map((lane) => now.getTime() - (lane.oldestPendingAt() ?? now).getTime());
     return {
-      ...laneGauges(lanes.all(), ports.clock.now()),
+      lanesHeld: lanes.length,
+      pendingDepth: sumOf((lane) => lane.pendingDepth()),
+      signersAway: sumOf((lane) => (lane.pace.signer.kind === "away" ? 1 : 0)),
+      noncesReserved: sumOf((lane) => lane.nonces.reserved),
+      oldestPendingAgeSeconds: ages.reduce((most, age) => Math.max(most, age), 0) / 1_000,
       writerQueueDepth: writer.depth,
       receiptBacklog: backlogOf(this.loops),
       killsInForce: this.kills.inForce,
@@ -210,8 +212,21 @@ export class FencepostNode {
   /** Creates of callers, or of another node. */
   readonly create: Creates["create"] = (asked, inlet) => this.creates.create(asked, inlet);
 
+  /** Gives a resumed lane its activities, all at rest. */
+  private beginWork(context: ChainContext, lane: OwnedLane) {
+    const { work } = this.core;
+    const failed = (error: unknown) => lane.term.readAgain(String(error));
+    const working = (step: () => Working) => new Activity(() => lane.term.work(step), failed);
+    lane.activities = {
+      signing: working(() => sign(work, context, lane)),
+      broadcasting: working(() => broadcast(work, context, lane)),
+      tending: working(() => tendLane(work, context, lane)),
+      expiring: working(() => expireUnsent(work, lane)),
+    };
+  }
+
   /** The beat under everything that waits for time: back-offs, resubmissions, lanes to be had again, the intake table. */
-  private async beat(): Promise<void> {
+  private async beat() {
     const { ports, chains, lanes } = this.core;
     for (let count = 1; !this.stopping.signal.aborted; count++) {
       this.wakefulness.beat();
@@ -226,7 +241,7 @@ export class FencepostNode {
     }
   }
 
-  private beatSlowly(): void {
+  private beatSlowly() {
     const { chains, lanes, lease, nodeWatch } = this.core;
     this.balancing.kick();
     if (lease.mayAct()) this.watch.look(lanes.all());
@@ -234,13 +249,13 @@ export class FencepostNode {
     nodeWatch.look(chains, lanes, backlogOf(this.loops));
   }
 
-  private async takeIntake(): Promise<void> {
+  private async takeIntake() {
     const { ports, lanes, cluster, lease } = this.core;
     if (this.reception.draining || !lease.mayAct()) return;
     await takeWaiting({ ...ports, lanes, cluster, intakes: this.intakes });
   }
 
-  private async balance(): Promise<void> {
+  private async balance() {
     const { ports, lanes, cluster, lease } = this.core;
     this.reconciling.kick();
     if (this.reception.draining || !lease.mayAct()) return;
@@ -252,7 +267,7 @@ export class FencepostNode {
     this.housekeeping.look();
   }
 
-  private async leaveToOthers(deadlineMs: number): Promise<void> {
+  private async leaveToOthers(deadlineMs: number) {
     const { ports, lanes } = this.core;
     const { clock, wakeUps } = ports;
     // A request that another node still sends here must not bring back a lane that is on its way to it.
@@ -266,7 +281,7 @@ export class FencepostNode {
    * Everything free, whenever something was freed; and once per lease without a reason, because a claim passes over
    * lanes that another transaction has locked at that moment, and no hint says when they are unlocked.
    */
-  private async claim(): Promise<void> {
+  private async claim() {
     const { ports, settings, lanes, lease } = this.core;
     if (!lease.mayAct()) return;
     this.claimAgainAtMs = ports.clock.monotonicMs() + settings.lease.durationMs;
@@ -274,7 +289,7 @@ export class FencepostNode {
   }
 
   /** A hint from another node. A hint that is lost is made up for by the next look. */
-  private wake(wakeUp: WakeUp): void {
+  private wake(wakeUp: WakeUp) {
     const { feed, cluster, lease } = this.core;
     if (wakeUp === "completions") feed.grew();
     if (wakeUp === "intake") this.intakes.expectRows();
@@ -283,7 +298,7 @@ export class FencepostNode {
     if (wakeUp === "lanes") this.claiming.kick();
   }
 
-  private async stopWork(): Promise<void> {
+  private async stopWork() {
     const { cluster } = this.core;
     this.stopping.abort();
     this.kills.stop();

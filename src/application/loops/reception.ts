@@ -1,10 +1,12 @@
 /** Who may come in to create something, and how many are at it. */
-import { type FencepostError, queueFull, unavailable } from "../../domain/errors.ts";
-import { type Admittance, OPEN } from "../admittance.ts";
+import { DatabaseSilent, type FencepostError, queueFull, unavailable } from "../../domain/errors.ts";
+import { bounded, type Clock } from "../../ports/clock.ts";
+import type { Created } from "../api.ts";
 import { LeaseLapsed } from "../lane/between-owners.ts";
-import type { Wakefulness } from "./wakefulness.ts";
+import { type FencepostApi, wrapped } from "../operations/calls.ts";
+import type { NodeSettings } from "../settings.ts";
 
-export interface ReceptionPorts {
+interface ReceptionPorts {
   readonly admission: { readonly underWay: number; readonly perNode: number };
   readonly lease: { mayAct(): boolean };
   /** Other nodes that are live, and whether creates are taken to them. */
@@ -15,8 +17,9 @@ export interface ReceptionPorts {
 export const DRAINING = "this node is shutting down";
 
 export class Reception {
-  private readonly ports: ReceptionPorts;
-  private open = 0;
+  private readonly ports;
+  /** Creates that are not answered: a node that shuts down waits for these. */
+  underWay = 0;
   draining = false;
   /** Callers at the door who were not read yet. */
   waiting = 0;
@@ -25,22 +28,17 @@ export class Reception {
     this.ports = ports;
   }
 
-  /** A node that shuts down waits for these. */
-  get underWay(): number {
-    return this.open;
-  }
-
   async counted<T>(creates: Promise<T>): Promise<T> {
-    this.open++;
+    this.underWay++;
     try {
       return await creates;
     } finally {
-      this.open--;
+      this.underWay--;
     }
   }
 
   /** There are other nodes, and creates are taken to them. */
-  private get isTakenElsewhere(): boolean {
+  private get isTakenElsewhere() {
     const { forwards, peers } = this.ports.cluster;
     return forwards && peers > 0;
   }
@@ -62,3 +60,122 @@ export class Reception {
     return { kind: pausedMs === 0 ? "closed" : "soon", refusal: () => new LeaseLapsed(pausedMs) };
   }
 }
+
+const GRACE_MS = 1_000;
+
+/**
+ * The first moments of a node: the previous owner of its lanes may be dead without this being known yet. Until it is, a
+ * create may be refused because a dead node still counts as the owner; so this node is not ready.
+ */
+export class SettlingIn {
+  private readonly clock;
+  private readonly latestMs;
+  private readonly settled = new AbortController();
+
+  constructor(clock: Clock, { durationMs, clockSkewMs }: NodeSettings["lease"]) {
+    this.clock = clock;
+    this.latestMs = durationMs + clockSkewMs + GRACE_MS;
+  }
+
+  get isOver(): boolean {
+    return this.settled.signal.aborted;
+  }
+
+  /** What is free by now has been claimed: creates are taken here, or by another live node. */
+  end(): void {
+    this.settled.abort();
+  }
+
+  /** Until it is over; at the latest when the previous owner's lease must have run out. */
+  async whenOver(): Promise<void> {
+    const over = new Promise<void>((resolve) => {
+      this.settled.signal.addEventListener("abort", () => resolve(), { once: true });
+      if (this.isOver) resolve();
+    });
+    await bounded(this.clock, over, this.clock.monotonicMs() + this.latestMs);
+    this.end();
+  }
+}
+
+/**
+ * Tells a pause of this process from the silence of others. A process that was stopped, starved of processor time or kept
+ * busy by one long computation has read no messages: its lease may have run out and its transactions may have been ended by
+ * the server's timers, although the database answers. Measured on the monotonic clock, by how late a regular beat comes.
+ */
+
+/** Shorter ones happen on any busy machine, and end no lease. */
+const NOTABLE_MS = 250;
+/** What fails for so long after a pause may have failed because of it. */
+const RECENT_MS = 5_000;
+
+export class Wakefulness {
+  private readonly clock;
+  private readonly everyMs;
+  private lastBeatMs: number | null = null;
+  private pause: { readonly ms: number; readonly endedMs: number } | null = null;
+
+  constructor(clock: Pick<Clock, "monotonicMs">, everyMs: number) {
+    this.clock = clock;
+    this.everyMs = everyMs;
+  }
+
+  /** To be called every `everyMs`. */
+  beat(): void {
+    const nowMs = this.clock.monotonicMs();
+    const lateMs = this.lateMs(nowMs);
+    if (lateMs >= NOTABLE_MS && lateMs >= this.recent(nowMs)) this.pause = { ms: lateMs, endedMs: nowMs };
+    this.lastBeatMs = nowMs;
+  }
+
+  /** There are no more beats, and none is late. */
+  rest(): void {
+    this.lastBeatMs = null;
+  }
+
+  /** How long this process did not run, where that was a moment ago: the longest such time. 0: it runs as it should. */
+  pausedMs(): number {
+    const nowMs = this.clock.monotonicMs();
+    // Requests that wait in the sockets may be read before the first timer: the beat has not come yet.
+    const lateMs = this.lateMs(nowMs);
+    return Math.round(Math.max(lateMs >= NOTABLE_MS ? lateMs : 0, this.recent(nowMs)));
+  }
+
+  private lateMs(nowMs: number) {
+    return this.lastBeatMs === null ? 0 : nowMs - this.lastBeatMs - this.everyMs;
+  }
+
+  private recent(nowMs: number) {
+    return this.pause !== null && nowMs - this.pause.endedMs < RECENT_MS ? this.pause.ms : 0;
+  }
+}
+
+/** The same API, whose refusals name a pause of this process where that is what they come from. */
+export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
+  const tell = (fate: unknown): unknown => {
+    if (!(fate instanceof DatabaseSilent || fate instanceof LeaseLapsed)) return fate;
+    const pausedMs = wakefulness.pausedMs();
+    return pausedMs === 0 ? fate : fate.afterPause(pausedMs);
+  };
+  const telling = wrapped(api, (call) => async (...asked) => {
+    try {
+      return await call(...asked);
+    } catch (error) {
+      throw tell(error);
+    }
+  });
+  const each = <Asked extends readonly unknown[]>(
+    make: (...asked: Asked) => ReturnType<FencepostApi["createBatch"]>,
+  ) => {
+    return async (...asked: Asked) => (await make(...asked)).map((fate) => tell(fate) as Created | FencepostError);
+  };
+  return { ...telling, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };
+}
+
+/** Whether a create can be taken in, told before its body is read: so it costs next to nothing to ask. */
+export type Admittance =
+  | { readonly kind: "open" }
+  /** In a moment: a caller that waits need not repeat. `refusal`: for callers that have waited long enough. */
+  | { readonly kind: "soon"; readonly refusal: () => FencepostError }
+  | { readonly kind: "closed"; readonly refusal: () => FencepostError };
+
+export const OPEN: Admittance = { kind: "open" };

@@ -2,17 +2,22 @@
  * Watches every lane: a head of line, or any transaction, that has grown old, too many that are not mined, payloads that are refused or
  * were signed too often. Raises an alert while that lasts, and asks the hook what to do.
  */
+
+import { Growth } from "../../domain/pace/growth.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
+import { RecentCount } from "../../domain/pace/recent-count.ts";
 import { SYMPTOMS } from "../../domain/troubles/table.ts";
 import type { Ports } from "../../ports/ports.ts";
 import type { StuckTrigger } from "../../ports/stuck-hook.ts";
+import type { Telemetry, TelemetryEvent } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { sideBySide } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 import type { HookRunner } from "../operations/stuck-hook.ts";
+import { StandingAlerts } from "../standing-alerts.ts";
 
-export interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
+interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly chains: ReadonlyMap<number, ChainContext>;
   readonly hook: Pick<HookRunner, "isConfigured" | "ask">;
 }
@@ -31,7 +36,7 @@ interface Measure {
 const ASK_AT_ONCE = 8;
 
 export class StuckWatch {
-  private readonly ports: StuckWatchPorts;
+  private readonly ports;
   private asking: Promise<void> | null = null;
 
   constructor(ports: StuckWatchPorts) {
@@ -80,21 +85,14 @@ export class StuckWatch {
     const oldestMs = oldestAt === null ? 0 : clock.now().getTime() - oldestAt.getTime();
     const depth = lane.unminedDepth();
     const [isOpen, isHeld] = [lane.hasUnmined(), head?.held === true];
+    const mayBeOld = isOpen && !isHeld;
     return [
       {
-        ...{
-          trigger: "headAge",
-          code: "HEAD_OF_LINE_OLD",
-          lasts: isOpen && !isHeld && headMs > settings.alertHeadAgeMs,
-        },
+        ...{ trigger: "headAge", code: "HEAD_OF_LINE_OLD", lasts: mayBeOld && headMs > settings.alertHeadAgeMs },
         message: `nonce ${head?.nonce} has been the head of its lane for ${seconds(headMs)}`,
       },
       {
-        ...{
-          trigger: "oldestAge",
-          code: "PENDING_OLD",
-          lasts: isOpen && !isHeld && oldestMs > settings.alertOldestAgeMs,
-        },
+        ...{ trigger: "oldestAge", code: "PENDING_OLD", lasts: mayBeOld && oldestMs > settings.alertOldestAgeMs },
         message: `the oldest transaction that is not final is ${seconds(oldestMs)} old`,
       },
       {
@@ -104,7 +102,7 @@ export class StuckWatch {
     ];
   }
 
-  private isAlerted({ lane }: OwnedLane): boolean {
+  private isAlerted({ lane }: OwnedLane) {
     const standing = this.ports.chains.get(lane.chainId)?.standing;
     return SYMPTOMS.some((code) => standing?.has({ code, lane }) === true);
   }
@@ -123,7 +121,7 @@ function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
 }
 
 /** Said when one more was reserved; what ends it (a use, a release, an expiry) is seen here. */
-function endPile({ settings, standing }: ChainContext, lane: OwnedLane): void {
+function endPile({ settings, standing }: ChainContext, lane: OwnedLane) {
   const { reserved } = lane.nonces;
   if (!lane.pace.pileSaid || reserved > settings.alertReserved) return;
   happened(lane, pileSeen, false);
@@ -133,6 +131,113 @@ function endPile({ settings, standing }: ChainContext, lane: OwnedLane): void {
   );
 }
 
-function seconds(ms: number): string {
+function seconds(ms: number) {
   return `${Math.round(ms / 1_000)} s`;
+}
+
+/**
+ * Watches the node as a whole: writes that are fenced again and again, payloads that are sent again and again (both counted from
+ * telemetry), receipts that come faster than they are read, a chain of which no endpoint answers or that stands still.
+ */
+
+const WINDOW_MS = 300_000;
+/** A takeover fences a write or two for each lane. More is a node that loses its lease again and again, or two that both act. */
+const FENCED_SURGE = 10;
+/** Fewer prove nothing; and of a busy node's many, a fifth must be repeats before they are what it is busy with. */
+const RESUBMIT_SURGE = 50;
+const RESUBMIT_SHARE = 0.2;
+const STRETCH_MS = 60_000;
+/** Less than so much left over is a moment's work. */
+const BACKLOG_OF_NOTE = 10;
+/** An endpoint may be restarted, and the next one asked, in less. */
+const CHAIN_DOWN_MS = 10_000;
+
+type WatchPorts = Pick<Ports, "clock" | "telemetry">;
+
+type Chains = ReadonlyMap<number, ChainContext>;
+type Held = { onChain(chainId: number): readonly OwnedLane[] };
+
+export class NodeWatch {
+  /** To be used in place of the one that was given. */
+  readonly telemetry: Telemetry;
+  private readonly clock;
+  private readonly standing;
+  private readonly fenced = new RecentCount(WINDOW_MS);
+  private readonly sent = new RecentCount(WINDOW_MS);
+  private readonly repeated = new RecentCount(WINDOW_MS);
+  private readonly backlog = new Growth(STRETCH_MS);
+  private readonly downSinceMs = new Map<number, number>();
+
+  constructor({ clock, telemetry }: WatchPorts) {
+    this.clock = clock;
+    this.standing = new StandingAlerts(telemetry);
+    this.telemetry = {
+      emit: (event) => {
+        this.count(event);
+        telemetry.emit(event);
+      },
+    };
+  }
+
+  look(chains: Chains, lanes: Held, receiptBacklog: number): void {
+    const nowMs = this.clock.monotonicMs();
+    this.lookAtFenced(this.fenced.within(nowMs));
+    this.lookAtRepeats(this.repeated.within(nowMs), this.sent.within(nowMs));
+    this.backlog.see(nowMs, receiptBacklog);
+    this.lookAtBacklog();
+    for (const [chainId, context] of chains) {
+      this.lookAtChain(context, nowMs);
+      this.lookAtBlocks(context, lanes.onChain(chainId));
+      if (context.standing.size === 0) continue;
+      const held = new Set(lanes.onChain(chainId).map(({ key }) => key));
+      context.standing.leave((key) => held.has(key));
+    }
+  }
+
+  private count(event: TelemetryEvent) {
+    if (event.type === "lease.fenced") this.fenced.add(this.clock.monotonicMs());
+    if (event.type !== "submit.answered") return;
+    this.sent.add(this.clock.monotonicMs());
+    if (!event.first) this.repeated.add(this.clock.monotonicMs());
+  }
+
+  private lookAtFenced(count: number) {
+    const message = `${count} writes of this node came too late for their term in five minutes`;
+    this.standing.judge({ code: "FENCED_SURGE", message }, count >= FENCED_SURGE, count < FENCED_SURGE / 2);
+  }
+
+  private lookAtRepeats(repeats: number, sends: number) {
+    const message = `${repeats} of ${sends} submissions in five minutes were repeats`;
+    const isSurge = repeats >= RESUBMIT_SURGE && repeats >= RESUBMIT_SHARE * sends;
+    this.standing.judge({ code: "RESUBMIT_SURGE", message }, isSurge, repeats < RESUBMIT_SURGE / 2);
+  }
+
+  private lookAtBacklog() {
+    const { grown, stopped } = this.backlog;
+    const isGrown = grown !== null && grown.to >= BACKLOG_OF_NOTE;
+    const message = isGrown
+      ? `receipts come faster than they are read: ${grown.from} were owed at best, and ${grown.to} are five minutes later`
+      : "the backlog of receipts no longer grows";
+    this.standing.judge({ code: "RECEIPT_BACKLOG_GROWING", message }, isGrown, stopped);
+  }
+
+  private lookAtBlocks(context: ChainContext, owned: readonly OwnedLane[]) {
+    const { chainId } = context.chain;
+    const isStalled = context.isStalled(owned);
+    const message = isStalled
+      ? `chain ${chainId} answers, and no block has come after ${context.follower.head?.number} for many times as long as one takes`
+      : `chain ${chainId} has new blocks again, or does not answer at all`;
+    this.standing.judge({ code: "CHAIN_STALLED", message, chainId }, isStalled);
+  }
+
+  private lookAtChain({ chain: { chainId }, reachable }: ChainContext, nowMs: number) {
+    const sinceMs = this.downSinceMs.get(chainId) ?? nowMs;
+    if (reachable) this.downSinceMs.delete(chainId);
+    else this.downSinceMs.set(chainId, sinceMs);
+    const message = reachable
+      ? `chain ${chainId} answers again`
+      : `no endpoint of chain ${chainId} has answered for ${Math.round((nowMs - sinceMs) / 1_000)} s: nothing is sent, and nothing becomes final`;
+    const isDown = !reachable && nowMs - sinceMs >= CHAIN_DOWN_MS;
+    this.standing.judge({ code: "CHAIN_DOWN", message, chainId }, isDown, reachable);
+  }
 }

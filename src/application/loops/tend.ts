@@ -17,9 +17,8 @@ import { cancelExpired } from "../detours/expiry.ts";
 import { tendHoles } from "../detours/holes.ts";
 import { isPassed, lowerGas, repriceIfBelow } from "../detours/reprice.ts";
 import { inTurn, type Working } from "../lane/activity.ts";
-import { hold } from "../lane/hold.ts";
 import type { LanePorts } from "../lane/lane-ports.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
+import { commitPlanned, hold, plan } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { happened, type Tracked } from "../lane/tracked.ts";
 
@@ -61,16 +60,11 @@ function watchHead({ clock }: LanePorts, lane: OwnedLane): HeadOfLine | null {
 }
 
 /** How long it was on its way when this term began, by the database's word. */
-function ageBefore(clock: Clock, { firstSentAt }: Tracked): number {
+function ageBefore(clock: Clock, { firstSentAt }: Tracked) {
   return firstSentAt === null ? 0 : Math.max(0, clock.now().getTime() - firstSentAt.getTime());
 }
 
-async function judgeAll(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  due: readonly Tracked[],
-): Promise<void> {
+async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   await markStale(ports, lane, due);
   const isRepriced = context.settings.repricing !== null;
   // None where the count is unknown.
@@ -88,23 +82,18 @@ async function judgeAll(
  * What blocks passed over does not wait for the resubmit interval while two endpoints differ about the market: the lower one
  * was offered, and may be the lie. Where they do not differ, nothing is signed or sent.
  */
-function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
+function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
   const nowMs = ports.clock.monotonicMs();
   const passed = [...lane.unmined.values()].filter((tx) => mayClimb(tx) && isPassed(context, tx, nowMs));
   return passed.length === 0 ? null : climbEach(ports, context, lane, passed);
 }
 
-function mayClimb({ receipt, held, pace }: Tracked): boolean {
+function mayClimb({ receipt, held, pace }: Tracked) {
   return receipt === null && !held && !pace.inHand && pace.look.kind !== "owed" && awaitsVerdict(pace);
 }
 
-async function climbEach(
-  ports: LanePorts,
-  context: ChainContext,
-  lane: OwnedLane,
-  passed: readonly Tracked[],
-): Promise<void> {
+async function climbEach(ports: LanePorts, context: ChainContext, lane: OwnedLane, passed: readonly Tracked[]) {
   const market = await lane.term.during(unlessSilent(context.feeMarket(), null));
   if (market?.dearer === undefined) return;
   const executable = await lane.term.during(unlessSilent(executableOf(context, lane), NONE));
@@ -127,7 +116,7 @@ async function executableOf({ counts, settings }: ChainContext, lane: OwnedLane)
 }
 
 /** A node took them, and no block did in time. */
-async function markStale(ports: LanePorts, lane: OwnedLane, due: readonly Tracked[]): Promise<void> {
+async function markStale(ports: LanePorts, lane: OwnedLane, due: readonly Tracked[]) {
   const stale = due.filter(
     ({ status, pace: { answer }, receipt }) =>
       receipt === null && status.subState === "BROADCAST" && answer !== null && isTaken(answer),
@@ -144,7 +133,7 @@ async function markStale(ports: LanePorts, lane: OwnedLane, due: readonly Tracke
   );
 }
 
-function reportBlocked({ telemetry }: LanePorts, lane: OwnedLane, { txId, nonce }: Tracked): void {
+function reportBlocked({ telemetry }: LanePorts, lane: OwnedLane, { txId, nonce }: Tracked) {
   const behind = lane.pendingBehind(nonce);
   const { head } = lane.pace;
   if (head.kind !== "at" || head.blocks || behind === 0) return;
@@ -180,6 +169,6 @@ function isResentOften(
   { stuckAfterResubmits: most }: ChainContext["settings"],
   { sentBefore }: HeadOfLine,
   { acceptedOrdinal, submitAttempts }: Tracked,
-): boolean {
+) {
   return most > 0 && acceptedOrdinal !== null && submitAttempts - sentBefore >= most;
 }

@@ -1,28 +1,81 @@
-import type { Readiness } from "../api.ts";
-import type { ReadCalls } from "../queries/reads.ts";
-import type { SightCalls } from "../queries/sights.ts";
-import type { CreateCalls } from "./create-calls.ts";
-import type { JsonRpcCalls } from "./json-rpc.ts";
-import type { KeyCalls } from "./keys.ts";
-import type { KillCalls } from "./kill.ts";
-import type { NoticeCalls } from "./notices.ts";
-import type { OwnerCalls } from "./operations.ts";
-import type { PolicyCalls } from "./policies.ts";
-
 /**
  * One typed record of what performs each call: HTTP, the library and the tests all use it. Each call is described where it
  * is performed. A call that fails for a reason a caller can act on throws a FencepostError.
  */
-export interface FencepostApi
-  extends CreateCalls,
-    JsonRpcCalls,
-    KeyCalls,
-    KillCalls,
-    NoticeCalls,
-    OwnerCalls,
-    PolicyCalls,
-    ReadCalls,
-    SightCalls {
-  /** Of one chain, or of any. UNKNOWN_CHAIN if the one asked for is not configured. */
-  readiness(chainId?: number): Promise<Readiness>;
+import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
+import type { CreateLimits } from "../../domain/keys/principal.ts";
+import type { Created, CreateRequest, NamedCreate } from "../api.ts";
+import { readiness } from "../queries/readiness.ts";
+import { createReads, type ReadPorts } from "../queries/reads.ts";
+import { createSights, type SightPorts } from "../queries/sights.ts";
+import type { Creates } from "../stages/1-create/create.ts";
+import { createJsonRpc, type JsonRpcPorts } from "./json-rpc.ts";
+import { createKeyOperations } from "./keys.ts";
+import { type KillPorts, killOperations } from "./kill.ts";
+import { noticeOperations } from "./notices.ts";
+import { createOperations, type OperationPorts } from "./operations.ts";
+import { createPolicyCalls, type PolicyPorts } from "./policies.ts";
+
+export type FencepostApi = ReturnType<typeof callsOf>;
+
+interface Answering {
+  readonly creates: Creates;
+  readonly lease: { mayAct(): boolean };
+  readonly reception: { readonly draining: boolean };
+  readonly settlingIn: { readonly isOver: boolean };
+}
+
+type AllPorts = ReadPorts & SightPorts & KillPorts & OperationPorts & PolicyPorts & JsonRpcPorts & Answering;
+
+export function callsOf(ports: AllPorts) {
+  const { lease, reception, settlingIn, creates } = ports;
+  return {
+    ...wrapped({ ...createReads(ports), ...createSights(ports), ...createPolicyCalls(ports) }, reading),
+    ...killOperations(ports),
+    ...noticeOperations(ports),
+    ...createOperations(ports),
+    ...createKeyOperations(ports),
+    ...createJsonRpc(ports),
+    ...createCalls(creates),
+    /** Of one chain, or of any. UNKNOWN_CHAIN if the one asked for is not configured. */
+    readiness: (chainId?: number) => {
+      const state = { draining: reception.draining, settledIn: settlingIn.isOver };
+      return readiness({ ...ports, lease, chains: [...ports.chains.values()], ...state }, chainId);
+    },
+  };
+}
+
+type Call = (...given: never[]) => Promise<unknown>;
+
+/** The same calls, each in another one. */
+export function wrapped<Calls extends object>(calls: Calls, wrap: (call: Call) => Call): Calls {
+  const all = Object.entries(calls).map(([name, call]) => [name, wrap(call)]);
+  return Object.fromEntries(all) as Calls;
+}
+
+/** A read that failed has changed nothing: the caller is told only that the database does not answer. */
+function reading(call: Call): Call {
+  return (...given) => orDatabaseSilent(call(...given), null);
+}
+
+/** Creates as callers ask for them, one or many. */
+
+export function createCalls(creates: Pick<Creates, "create">) {
+  return {
+    /**
+     * Validates, prepares, allocates; resolves once the transaction is durable. It belongs to `owner`, the name of an API
+     * key, and FORBIDDEN says that it is outside that key's limits.
+     */
+    create: async (request: CreateRequest, owner?: string | null, limits?: CreateLimits): Promise<Created> => {
+      const [result] = await creates.create([{ request, owner, limits }]);
+      if (result instanceof FencepostError) throw result;
+      return result as Created;
+    },
+    /** In order; partial success is normal. Never throws for an item. */
+    createBatch: (requests: readonly CreateRequest[], owner?: string | null, limits?: CreateLimits) =>
+      creates.create(requests.map((request) => ({ request, owner, limits }))),
+    /** The same, of creates whose ids are known before they are made: one whose answer does not come in time can be named. */
+    createNamed: (named: readonly NamedCreate[], owner?: string | null, limits?: CreateLimits) =>
+      creates.create(named.map((each) => ({ ...each, owner, limits }))),
+  };
 }

@@ -2,30 +2,22 @@
 import { unavailable } from "../../domain/errors.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
-import type { LaneStore } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { AttemptRecord, QueryStore } from "../../ports/query-store.ts";
-import type { SignedView, Waiting } from "../api.ts";
-import { askedFor, type ChainContext } from "../chain/chain-context.ts";
-import { FirstHashes } from "../queries/first-hashes.ts";
+import type { AttemptRecord } from "../../ports/query-store.ts";
+import { askedFor } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import { firstHashes } from "../queries/first-hashes.ts";
 
-export interface JsonRpcPorts extends Pick<Ports, "clock" | "codec" | "entropy"> {
-  readonly store: Pick<QueryStore, "firstHashes" | "transactions"> & Pick<LaneStore, "loadRawTransactions">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
+export interface JsonRpcPorts extends Pick<CallPorts, "clock" | "codec" | "entropy" | "store" | "chains"> {
   /** No order to stop concerns this signer, and this node would know of one: a peer or the database reaches it. */
   readonly isFree: (signer: Address) => boolean;
 }
 
-export type JsonRpcCalls = ReturnType<typeof createJsonRpc>;
-
 export function createJsonRpc(ports: JsonRpcPorts) {
-  const firstHashes = new FirstHashes(ports);
   return {
     /** For `createNamed`. */
-    newIds: async (count: number): Promise<readonly string[]> =>
-      Array.from({ length: count }, () => ports.entropy.uuid()),
+    newIds: async (count: number) => Array.from({ length: count }, () => ports.entropy.uuid()),
     /** The hash of its first attempt, once that is stored. Null: not in time, or never. */
-    firstHash: (txId: string, within: Waiting): Promise<Hash | null> => firstHashes.of(txId, within),
+    firstHash: firstHashes(ports),
     /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
     signedAs: (chainId: number, txHash: Hash) => signedAs(ports, chainId, txHash),
     /** What one of the chain's endpoints answers. UNKNOWN_CHAIN if this node has none. */
@@ -43,7 +35,7 @@ export function createJsonRpc(ports: JsonRpcPorts) {
   };
 }
 
-async function answered<T>(asking: Promise<T>): Promise<T> {
+async function answered<T>(asking: Promise<T>) {
   try {
     return await asking;
   } catch (error) {
@@ -52,11 +44,7 @@ async function answered<T>(asking: Promise<T>): Promise<T> {
 }
 
 /** Also of an attempt that another has replaced: who waits for its hash learns its nonce, and finds the other by that. */
-async function signedAs(
-  { store, codec }: JsonRpcPorts,
-  chainId: number,
-  txHash: SignedAttemptHash,
-): Promise<SignedView | null> {
+async function signedAs({ store, codec }: JsonRpcPorts, chainId: number, txHash: Hash) {
   const [found] = await store.transactions({ chainId, txHash, order: "newest", limit: 1 });
   const attempt = found?.attempts.find((each) => each.txHash === txHash);
   if (found === undefined || attempt === undefined || !hasBytes(attempt)) return null;
@@ -65,8 +53,6 @@ async function signedAs(
   return { lane: found.lane, transaction: await codec.transactionObject(bytes) };
 }
 
-type SignedAttemptHash = NonNullable<AttemptRecord["txHash"]>;
-
-function hasBytes({ kind, foreign, nodeSigned }: AttemptRecord): boolean {
+function hasBytes({ kind, foreign, nodeSigned }: AttemptRecord) {
   return kind !== "external" && foreign !== true && nodeSigned !== true;
 }

@@ -6,7 +6,6 @@ import { FencepostError, invalid } from "../../domain/errors.ts";
 import { isQueueShare, KEY_NAME, MOST_PER_SECOND, SCOPES, USUAL_SCOPES } from "../../domain/keys/principal.ts";
 import type { KeySecret, KeyTerms } from "../../ports/key-store.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { KeyView, NewKey } from "../api.ts";
 import { asObject, parseAddress, refuseUnknownKeys } from "../requests/fields.ts";
 
 type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
@@ -15,19 +14,18 @@ type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
 const ID_CHARACTERS = 8;
 const MOST_LIMITS = 1_000;
 
-export type KeyCalls = ReturnType<typeof createKeyOperations>;
-
 export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
   return {
     /** API keys of the database; those of the configuration are not among them. */
-    async keys(): Promise<readonly KeyView[]> {
-      return (await store.apiKeys()).map(({ secrets, ...key }): KeyView => ({ ...key, secrets: secrets.map(shown) }));
+    async keys() {
+      return (await store.apiKeys()).map(({ secrets, ...key }) => ({ ...key, secrets: secrets.map(shown) }));
     },
     /** `name`, `scopes`, `signers`, `chains`: a new key, or one more secret of one on the same terms. CONFLICT if it has two. */
-    async addKey(request: unknown, actor: string): Promise<NewKey> {
+    async addKey(request: unknown, actor: string) {
       const terms = parseTerms(codec, request);
       const { secret, digest } = secrets.make();
       const fate = await store.addApiSecret(terms, digest, actor);
+      // The secret is shown this once.
       if (fate === "added") return { ...terms, secret, secretId: digest.slice(0, ID_CHARACTERS) };
       const why =
         fate === "full"
@@ -46,7 +44,7 @@ export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
   };
 }
 
-function shown({ digest, createdAt }: KeySecret): KeyView["secrets"][number] {
+function shown({ digest, createdAt }: KeySecret) {
   return { secretId: digest.slice(0, ID_CHARACTERS), createdAt };
 }
 
@@ -91,11 +89,7 @@ const QUOTA_FORMS = {
   queueShare: "must be above 0 and at most 1, with four decimals at most",
 };
 
-function parseQuota(
-  value: unknown,
-  isOne: (value: unknown) => value is number,
-  path: keyof typeof QUOTA_FORMS,
-): number | null {
+function parseQuota(value: unknown, isOne: (value: unknown) => value is number, path: keyof typeof QUOTA_FORMS) {
   if (value === undefined || value === null) return null;
   if (!isOne(value)) throw invalid(path, QUOTA_FORMS[path]);
   return value;

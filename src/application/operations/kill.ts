@@ -1,14 +1,17 @@
 import type { Codec } from "../../ports/codec.ts";
-import type { KillAnswer, KillOrder } from "../api.ts";
+import type { KillOrder } from "../api.ts";
 import type { KillSwitch } from "../cluster/kill-switch.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseSigner } from "../requests/normalise.ts";
 import { parseReason } from "../requests/order.ts";
 
-export type KillCalls = ReturnType<typeof killOperations>;
+export interface KillPorts {
+  readonly codec: Codec;
+  readonly kills: Pick<KillSwitch, "order" | "end">;
+}
 
 /** Stops, and goes on. At any node, and of no lane: nothing is forwarded to an owner. */
-export function killOperations(codec: Codec, kills: Pick<KillSwitch, "order" | "end">) {
+export function killOperations({ codec, kills }: KillPorts) {
   const read = ({ signer, request, actor }: KillOrder) => ({
     signer: signer === null ? null : parseSigner(codec, signer, "signer"),
     actor,
@@ -16,14 +19,14 @@ export function killOperations(codec: Codec, kills: Pick<KillSwitch, "order" | "
   });
   return {
     /** Nothing of a signer, or of any, is sent from any node until this is ended. Stops at once, also if the database is away. */
-    kill: async (order: KillOrder): Promise<KillAnswer> => kills.order(read(order)),
+    kill: async (order: KillOrder) => kills.order(read(order)),
     /** Answers once the end is durable. */
-    endKill: async (order: KillOrder): Promise<KillAnswer> => kills.end(read(order)),
+    endKill: async (order: KillOrder) => kills.end(read(order)),
   };
 }
 
 /** Nobody who has to stop money should be sent back for want of a sentence; and not every proxy passes a body on with DELETE. */
-function readReason(request: unknown): string {
+function readReason(request: unknown) {
   if (request === undefined || request === null) return UNSAID;
   const fields = asObject(request, "");
   refuseUnknownKeys(fields, ["reason"], "");

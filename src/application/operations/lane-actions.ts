@@ -1,22 +1,20 @@
 import { countNotExceeded, countUnanimous } from "../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, outcomeUnknown, unavailable } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { ChainUnavailable } from "../../ports/chain.ts";
 import type { LaneDecision } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { LaneOrder, SignerView } from "../api.ts";
+import type { LaneOrder } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
-import { signer as readSigner, type SignerQueryPorts } from "../queries/signers.ts";
+import { signer as readSigner, type SignerView } from "../queries/signers.ts";
 import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { type LaneInstruction, parseLaneOrder } from "../requests/order.ts";
-import type { Operation } from "./operation.ts";
-import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
-
-export type LaneActionPorts = SignerQueryPorts & OrderKeyPorts & Pick<Ports, "clock" | "telemetry">;
+import { type Operation, wasCarriedOut } from "./operation.ts";
 
 /** An order about a lane. */
 interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstruction, "chainId"> {
@@ -25,7 +23,7 @@ interface Asked extends Pick<LaneOrder, "action" | "actor">, Omit<LaneInstructio
 
 const ACTIONS = { suspend: setSuspended, resume: setSuspended, realign } as const;
 
-export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
+export const actOnLane: Operation<CallPorts, LaneOrder, Asked, void, readonly SignerView[]> = {
   laneOf(ports, order) {
     if (!Object.hasOwn(ACTIONS, order.action)) throw notKnownYet(order.action);
     const { chainId, ...instruction } = parseLaneOrder(order);
@@ -47,7 +45,7 @@ export const actOnLane: Operation<LaneActionPorts, LaneOrder, Asked, void, reado
 };
 
 /** Suspended, creates are accepted and wait; nothing is signed or sent. It belongs to the lane and outlives its owner. */
-async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
+async function setSuspended(ports: CallPorts, lane: OwnedLane, asked: Asked) {
   const { action } = asked;
   const suspended = action === "suspend";
   // Stops at once whatever has not begun on the wire; a resume starts nothing before it is durable.
@@ -69,7 +67,7 @@ async function setSuspended(ports: LaneActionPorts, lane: OwnedLane, asked: Aske
 }
 
 function decisionOf({ action, actor, reason, order }: Asked): LaneDecision {
-  return { action, actor, reason, ...(order === undefined ? {} : { order }) };
+  return defined({ action, actor, reason, order });
 }
 
 /** How often an endpoint that lags is asked, a poll interval apart. */
@@ -80,7 +78,7 @@ const LOOKS = 4;
  * the chain counts, mined or pending, and never below a nonce that may have left. The lane is read again afterwards:
  * what it believed about the chain belonged to the lie.
  */
-async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Promise<void> {
+async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   if (lane.pace.doubt !== NO_DOUBT) {
     throw new FencepostError("CONFLICT", `the chain that answers is not the one we know: ${lane.pace.distrust}`);
   }
@@ -95,13 +93,13 @@ async function realign(ports: LaneActionPorts, lane: OwnedLane, task: Asked): Pr
 }
 
 /** Also where nothing can have been done: the signer shows which it was, and looking is never wrong. */
-function unsaid(cause: unknown): FencepostError {
+function unsaid(cause: unknown) {
   return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {
     cause,
   });
 }
 
-async function chainFloor(ports: LaneActionPorts, { lane }: OwnedLane): Promise<number> {
+async function chainFloor(ports: CallPorts, { lane }: OwnedLane) {
   const context = ports.chains.get(lane.chainId) as ChainContext;
   const { counts, follower } = context;
   const atBlock = follower.head?.number ?? 0;

@@ -6,22 +6,14 @@
  */
 
 import type { AcknowledgeVerdict, Notice } from "../../domain/cluster/notices.ts";
-import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import { type ErrorCode, FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
-import type { NoticeStore } from "../../ports/notice-store.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { NoticeOrder } from "../api.ts";
-import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { asObject, refuseUnknownKeys, UUID } from "../requests/fields.ts";
 import { parseOrderKey, parseReason } from "../requests/order.ts";
 
-export interface NoticePorts {
-  readonly store: Pick<NoticeStore, "notice" | "markAcknowledged">;
-}
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-export type NoticeCalls = ReturnType<typeof noticeOperations>;
-
-export function noticeOperations({ store }: NoticePorts) {
+export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
     /** Says who looked into a notice, and why it needs nobody any more. CONFLICT if somebody else did, or it happened again since. */
     async acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice> {
@@ -32,19 +24,19 @@ export function noticeOperations({ store }: NoticePorts) {
       }
       const done = await orDatabaseSilent(store.markAcknowledged(asked), silent);
       if (done === null) throw noNotice();
-      const refused = refusalOf(done.verdict, done.notice);
-      if (refused !== null) throw refused;
+      const refusal = REFUSALS[done.verdict]?.(done.notice);
+      if (refusal !== undefined) throw new FencepostError(...refusal);
       return done.notice;
     },
   };
 }
 
 /** A key that is limited acknowledges what is about its own lanes; a node concerns everybody. */
-function refuseOthers(notice: Notice | null, limits: Limits): void {
+function refuseOthers(notice: Notice | null, limits: Limits) {
   if (notice === null || notice.lane === null || !isWithin(limits, notice.lane)) throw noNotice();
 }
 
-function noNotice(): FencepostError {
+function noNotice() {
   return new FencepostError("NOT_FOUND", "there is no such notice");
 }
 
@@ -62,24 +54,17 @@ function parse({ noticeId, request, actor, idempotencyKey }: NoticeOrder) {
   return { noticeId: id, by: actor, why: parseReason(fields.reason), times, order };
 }
 
-function refusalOf(verdict: AcknowledgeVerdict, { acknowledged, times }: Notice): FencepostError | null {
-  switch (verdict) {
-    case "reused":
-      return new FencepostError(
-        "REQUEST_ID_REUSED",
-        "Idempotency-Key: this notice was acknowledged with other words under this key; nothing was done now",
-      );
-    case "taken":
-      return new FencepostError(
-        "CONFLICT",
-        `it was acknowledged by ${acknowledged?.by} (${acknowledged?.why}); nothing was done now`,
-      );
-    case "grown":
-      return new FencepostError(
-        "CONFLICT",
-        `it has happened ${times} times by now: look at it again before you acknowledge it; nothing was done`,
-      );
-    default:
-      return null;
-  }
-}
+const REFUSALS: Partial<Record<AcknowledgeVerdict, (notice: Notice) => readonly [ErrorCode, string]>> = {
+  reused: () => [
+    "REQUEST_ID_REUSED",
+    "Idempotency-Key: this notice was acknowledged with other words under this key; nothing was done now",
+  ],
+  taken: ({ acknowledged }) => [
+    "CONFLICT",
+    `it was acknowledged by ${acknowledged?.by} (${acknowledged?.why}); nothing was done now`,
+  ],
+  grown: ({ times }) => [
+    "CONFLICT",
+    `it has happened ${times} times by now: look at it again before you acknowledge it; nothing was done`,
+  ],
+};

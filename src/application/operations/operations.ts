@@ -7,32 +7,39 @@
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { ANYBODY, type Limits, refuseOutside } from "../../domain/keys/principal.ts";
 import { type Lane, laneKey } from "../../domain/lane.ts";
-import type { LaneOrder, SignedRequest, SignerView, TransactionOrder, TransactionView } from "../api.ts";
+import type { LaneOrder, SignedRequest, TransactionOrder } from "../api.ts";
 import type { OwnerActions } from "../cluster/owner-actions.ts";
 import { orRefused } from "../lane/between-owners.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
-import { actOnLane, type LaneActionPorts } from "./lane-actions.ts";
+import { actOnLane } from "./lane-actions.ts";
 import type { Offer, Operation } from "./operation.ts";
-import { type ReservationPorts, reservationCalls } from "./reservations.ts";
-import { orUnserved, type SignedPorts, submitSigned } from "./signed-transactions.ts";
+import { orUnserved, type ReservationPorts, reservationCalls, submitSigned } from "./reservations.ts";
 import { type ActionPorts, act } from "./transaction-actions.ts";
 
-export type OperationPorts = ActionPorts & LaneActionPorts & ReservationPorts & SignedPorts;
+export type OperationPorts = ActionPorts &
+  ReservationPorts & { readonly actions: Pick<OwnerActions, "register" | "forwardToOwner"> };
 
-const acting = <T>(work: Promise<T>): Promise<T> =>
-  orDatabaseSilent(work, "look at the transaction before repeating this");
+const asDone = <Done, Answer>(_: unknown, __: unknown, done: Done) => done as unknown as Answer;
 
-export type OwnerCalls = ReturnType<typeof createOperations>;
+const acting = <T>(work: Promise<T>) => orDatabaseSilent(work, "look at the transaction before repeating this");
 
-export function createOperations(ports: OperationPorts, actions: Pick<OwnerActions, "register" | "forwardToOwner">) {
+export function createOperations(ports: OperationPorts) {
+  const { actions } = ports;
   /** Known to the other nodes by this name: an owner of another release is asked for it too. */
   const offer: Offer<OperationPorts> = <Body extends object, Asked extends { readonly lane: Lane }, Done, Answer>(
     action: string,
-    { laneOf, travels, isDone, repeatable, perform, answer }: Operation<OperationPorts, Body, Asked, Done, Answer>,
+    {
+      laneOf,
+      travels,
+      isDone,
+      repeatable,
+      perform,
+      answer = asDone,
+    }: Operation<OperationPorts, Body, Asked, Done, Answer>,
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
-    const carryOut = async (lane: OwnedLane, asked: Asked): Promise<Done> => orRefused(perform(ports, lane, asked));
-    const hear = async (body: Body, owner: string | null): Promise<Asked> => laneOf(ports, body, owner);
+    const carryOut = async (lane: OwnedLane, asked: Asked) => orRefused(perform(ports, lane, asked));
+    const hear = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
     actions.register(action, async (lane, { body, owner }) => {
       const asked = await acting(hear(body as Body, owner));
       if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
@@ -48,8 +55,7 @@ export function createOperations(ports: OperationPorts, actions: Pick<OwnerActio
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);
     };
-    return (body: Body, owner: string | null = null, limits: Limits = ANYBODY): Promise<Answer> =>
-      acting(ask(body, owner, limits));
+    return (body: Body, owner: string | null = null, limits: Limits = ANYBODY) => acting(ask(body, owner, limits));
   };
   const orderTransaction = offer("act", act);
   const orderLane = offer("actOnLane", actOnLane);
@@ -59,10 +65,10 @@ export function createOperations(ports: OperationPorts, actions: Pick<OwnerActio
   const signed = offer("submitSigned", submitSigned);
   return {
     /** Carries out an operator's action; answers with the transaction as it is then. CONFLICT says what really happened. */
-    act: (order: TransactionOrder): Promise<TransactionView> =>
+    act: (order: TransactionOrder) =>
       (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
     /** The same for a lane as a whole. */
-    actOnLane: (order: LaneOrder, limits?: Limits): Promise<readonly SignerView[]> =>
+    actOnLane: (order: LaneOrder, limits?: Limits) =>
       (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
     ...reservationCalls(ports, offer, acting),
     /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */

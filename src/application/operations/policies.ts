@@ -1,54 +1,47 @@
 /** The policy document in force: read, changed, asked, and what is used of it. It is judged by where nonces are given. */
-import { FencepostError, invalid, orDatabaseSilent } from "../../domain/errors.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/keys/principal.ts";
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import { parsePolicies } from "../../domain/policy/parse.ts";
-import { type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
-import { type Use, within } from "../../domain/policy/use.ts";
-import type { PolicyChange, PolicyChanged, PolicyStore } from "../../ports/policy-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
-import type { CreateRequest, PoliciesView, PolicyUsageView, PolicyVerdict, UsedView } from "../api.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
-import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
+import { type Forbidden, type Policies, type Policy, policyFor } from "../../domain/policy/policy.ts";
+import { type Amounts, type Use, within } from "../../domain/policy/use.ts";
+import type { PolicyChange } from "../../ports/policy-store.ts";
+import type { CreateRequest } from "../api.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import { foreseenBy } from "../lane/limits.ts";
 import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
 import { type NormalisePorts, normalise, parseSigner } from "../requests/normalise.ts";
 import { parseReason } from "../requests/order.ts";
 import { prepare } from "../stages/1-create/prepare.ts";
 
-export interface PolicyPorts extends Required<LimitPorts>, Pick<Ports, "telemetry"> {
-  readonly store: Pick<QueryStore, "allPolicyUse"> & PolicyStore;
-  readonly nodeId: string;
-  readonly intents: NormalisePorts;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
+export type PolicyPorts = CallPorts & Required<Pick<CallPorts, "limits">> & { readonly intents: NormalisePorts };
 
 export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
 
 export function createPolicyCalls(ports: PolicyPorts) {
-  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   return {
     /** What policies would say to this create now, and what it would be charged. Nothing is done. */
     checkPolicy: (request: CreateRequest, key?: string | null, limits?: Limits) =>
-      reading(check(ports, request, key ?? null, limits)),
+      check(ports, request, key ?? null, limits),
     /** The document in force on every node. */
-    policies: async (): Promise<PoliciesView> => viewOf(await reading(ports.store.readPolicy())),
+    policies: async () => viewOf(await ports.store.readPolicy()),
     /**
      * `{ policies, reason, expectedVersion? }`: another document for every node, obeyed by whatever gets a nonce or a further
      * payload once this is answered. CONFLICT if another version than the expected one is in force.
      */
-    applyPolicies: (request: unknown, actor: string) => reading(applied(ports, request, actor)),
+    applyPolicies: (request: unknown, actor: string) => applied(ports, request, actor),
     /** Use of the limits in the current hour and day: of all keys and signers, or of the one that is named. */
-    policyUsage: (query: UsageQuery = {}) => reading(usage(ports, query)),
+    policyUsage: (query: UsageQuery = {}) => usage(ports, query),
   };
 }
 
-function viewOf({ version, changedAt, changedBy, reason, policies }: PolicyInForce): PoliciesView {
+/** `hash` and `policies` are null if nothing is limited. */
+function viewOf({ version, changedAt, changedBy, reason, policies }: PolicyInForce) {
   const document = { hash: policies?.hash ?? null, policies: policies?.document ?? null };
   return { version, ...document, changedAt, changedBy, reason };
 }
 
-async function applied(ports: PolicyPorts, request: unknown, actor: string): Promise<PoliciesView> {
+async function applied(ports: PolicyPorts, request: unknown, actor: string) {
   const { policies: document, reason, expectedVersion } = parseApply(request);
   const parsed = parsePolicies(document, ports.intents.codec);
   if ("mistakes" in parsed) throw invalid("policies", parsed.mistakes.join("; "));
@@ -68,16 +61,10 @@ function parseApply(request: unknown) {
   return { policies, reason: parseReason(reason), expectedVersion: isVersion ? expectedVersion : null };
 }
 
-type ChangePorts = Pick<Ports, "telemetry"> & {
-  readonly store: Pick<PolicyStore, "changePolicy">;
-  readonly nodeId: string;
-};
+type ChangePorts = Pick<CallPorts, "telemetry" | "store" | "nodeId">;
 
 /** A change of what may be spent is kept with who made it and why, and said aloud by the node that was asked. */
-async function change(
-  { store, telemetry, nodeId }: ChangePorts,
-  wanted: Omit<PolicyChange, "nodeId">,
-): Promise<PolicyChanged> {
+async function change({ store, telemetry, nodeId }: ChangePorts, wanted: Omit<PolicyChange, "nodeId">) {
   const changed = await store.changePolicy({ ...wanted, nodeId });
   if (changed.outcome === "changed") {
     const { version } = changed.inForce;
@@ -88,9 +75,7 @@ async function change(
 }
 
 /** A node's own file, or configuration, seeds a database that has no document yet. Of several nodes the first does. */
-export async function seedPolicies(
-  ports: ChangePorts & { readonly store: PolicyStore; readonly policies?: Policies | null },
-): Promise<void> {
+export async function seedPolicies(ports: ChangePorts & { readonly policies?: Policies | null }): Promise<void> {
   const { store, nodeId, policies: own = null } = ports;
   const { version } = await store.readPolicy();
   if (version > 0 || own === null) return;
@@ -104,7 +89,7 @@ const check = async (
   request: CreateRequest,
   owner: string | null,
   caller?: Limits,
-): Promise<PolicyVerdict> => {
+): Promise<{ allowed: boolean; awaitsApproval?: boolean } & Amounts & Partial<Forbidden>> => {
   const intent = normalise(intents, request, { owner, ...(caller && { limits: caller }) });
   const { lane, payload } = intent;
   const context = chains.get(lane.chainId);
@@ -122,15 +107,16 @@ const check = async (
   return { allowed: true, ...costs, awaitsApproval: true, rule, detail };
 };
 
-interface UsageQuery {
+export interface UsageQuery {
   readonly key?: string;
   readonly signer?: string;
 }
 
-async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery): Promise<PolicyUsageView> {
+/** Of each limit, null: not limited. `since`: when the hour began. */
+async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery) {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
   const [{ at, signers, keys }] = await Promise.all([store.allPolicyUse(), store.readPolicy()]);
-  const of = (policies: ReadonlyMap<string, Policy> | undefined, name: string, use: Use): UsedView => {
+  const of = (policies: ReadonlyMap<string, Policy> | undefined, name: string, use: Use) => {
     const policy = policies === undefined ? null : policyFor(policies, name);
     const { hour, day, hourMs } = within(use, at);
     const most = (window: "perHour" | "perDay") => ({

@@ -3,11 +3,17 @@
  * nonce free; one that expires is a hole, and gets a placeholder (detours/holes.ts). Until then its caller
  * may still say what became of it. To use it, a caller hands in what it signed, or names the hash of what it sent.
  */
-
-import { DatabaseSilent, FencepostError, forbiddenBy, outcomeUnknown, unavailable } from "../../domain/errors.ts";
+import {
+  DatabaseSilent,
+  FencepostError,
+  forbiddenBy,
+  otherNonce,
+  outcomeUnknown,
+  unavailable,
+} from "../../domain/errors.ts";
 import { bounded } from "../../domain/fees/ceilings.ts";
 import { anothersRequestId, isAnothers, spentRequestId } from "../../domain/keys/principal.ts";
-import type { Hash, Hex } from "../../domain/lane.ts";
+import type { Hash, Hex, Lane } from "../../domain/lane.ts";
 import { batchFailed } from "../../domain/pace/count-events.ts";
 import { pileSeen } from "../../domain/pace/lane-pace.ts";
 import { routed } from "../../domain/transaction/attempts.ts";
@@ -16,35 +22,35 @@ import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import type { Reservation } from "../../domain/transaction/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction/transaction.ts";
 import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
-import type { Created, Reserved, ReserveRequest } from "../api.ts";
+import type { Created, Reserved, ReserveRequest, SignedRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { type Binding, bind } from "../detours/another-attempt.ts";
 import { blobCost } from "../detours/change-payload.ts";
 import { underNextTerm } from "../lane/between-owners.ts";
-import type { LaneWriterPorts } from "../lane/lane-writer.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import { happened } from "../lane/tracked.ts";
+import { asObject, parseHex, refuseUnknownKeys } from "../requests/fields.ts";
 import {
+  decodeGiven,
   type HandedIn,
   type NormalisePorts,
+  parseChainId,
   parseReserve,
   parseSubmission,
   parseUsed,
   type ReserveOrder,
+  rejected,
 } from "../requests/normalise.ts";
-
 import type { ChainSettings } from "../settings.ts";
-import { refuseImpossibleGas } from "../stages/1-create/prepare.ts";
+import { existingAs } from "../stages/1-create/answer-existing.ts";
+import { refuseImpossible, refuseImpossibleGas } from "../stages/1-create/prepare.ts";
 import { nonceFloor } from "../stages/2-allocate/allocate.ts";
 import type { Offer, Operation, OwnerPorts } from "./operation.ts";
 
-export interface ReservationPorts extends LaneWriterPorts, OwnerPorts, Pick<Ports, "entropy" | "codec"> {
-  readonly store: Pick<QueryStore, "reservation">;
+export interface ReservationPorts extends CallPorts, OwnerPorts {
   readonly intents: NormalisePorts;
-  readonly chains: ReadonlyMap<number, ChainContext>;
 }
 
 export function reservationCalls(
@@ -100,9 +106,7 @@ const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reserv
     if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
     if (hole === null) return;
     await ports.failpoint("release.committed");
-    const { nonce } = hole;
-    const { token } = lane.fence;
-    ports.telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state: "RELEASED" });
+    report(ports, lane, { reservationId, nonce: hole.nonce, state: "RELEASED" });
     // What waits above may move down into it.
     lane.signing?.kick();
   },
@@ -118,7 +122,7 @@ export async function findReservation(
   return found;
 }
 
-function overAlready({ reservationId, nonce, state, txId }: Reservation): FencepostError {
+function overAlready({ reservationId, nonce, state, txId }: Reservation) {
   const taken = state === "EXPIRED" && txId !== null ? `, and transaction ${txId} took its nonce ${nonce}` : "";
   const detail = `reservation ${reservationId} is ${state}${taken}, so nothing more can be done with it`;
   return new FencepostError("CONFLICT", detail, txId === null ? {} : { txId });
@@ -136,18 +140,23 @@ async function reserveOn(
   const { fate } = await written(lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
   await ports.failpoint("reserve.committed");
   if (fate.fate !== "created") return fate;
-  const { telemetry } = ports;
-  const { reservationId, nonce, state } = fate.reservation;
-  lane.nonces.keptFor(nonce, wanted.ttlMs);
-  const { token } = lane.fence;
-  telemetry.emit({ type: "nonce.reserved", lane: lane.lane, token, reservationId, nonce, state });
-  if (fate.recycled) telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
+  lane.nonces.keptFor(fate.reservation.nonce, wanted.ttlMs);
+  report(ports, lane, fate.reservation);
+  if (fate.recycled) ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
   notePile(context, lane);
   return fate;
 }
 
+function report(
+  { telemetry }: ReservationPorts,
+  { lane, fence: { token } }: OwnedLane,
+  { reservationId, nonce, state }: Pick<Reservation, "reservationId" | "nonce" | "state">,
+) {
+  telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state });
+}
+
 /** Several may have come in one commit: the number is not seen growing one by one. */
-function notePile({ settings, standing }: ChainContext, lane: OwnedLane): void {
+function notePile({ settings, standing }: ChainContext, lane: OwnedLane) {
   const { reserved } = lane.nonces;
   const isPiledUp = reserved > settings.alertReserved;
   happened(lane, pileSeen, isPiledUp);
@@ -156,7 +165,7 @@ function notePile({ settings, standing }: ChainContext, lane: OwnedLane): void {
   standing.raise({ severity: "WARNING", code: "RESERVED_PILE_UP", message, lane: lane.lane });
 }
 
-function written<T>(lane: OwnedLane, write: Promise<T>): Promise<T> {
+function written<T>(lane: OwnedLane, write: Promise<T>) {
   return write.catch((error) => Promise.reject(storeFailure(lane, error)));
 }
 
@@ -174,11 +183,8 @@ function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservation
   if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
   if (fate.fate === "tooMany") {
     const detail = `this key keeps ${maxReservations} nonces of this signer from others already: use or release one first`;
-    throw new FencepostError("QUOTA_EXCEEDED", detail, {
-      rule: "maxReservations",
-      limit: maxReservations,
-      retryAfterSeconds: 1,
-    });
+    const extras = { rule: "maxReservations", limit: maxReservations, retryAfterSeconds: 1 };
+    throw new FencepostError("QUOTA_EXCEEDED", detail, extras);
   }
   if (fate.fate === "spent") throw spentRequestId(requestId);
   const found = fate.fate === "requestTaken" ? fate : fate.reservation;
@@ -189,10 +195,14 @@ function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservation
 }
 
 type Used = Named & { readonly request: unknown };
-type Submission = Reservation & { readonly handedIn: HandedIn };
-
 /** From here on it is a tracked transaction like any other: its bytes are stored, claimed, sent and sent again. */
-const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Created> = {
+const submitReserved: Operation<
+  ReservationPorts,
+  Used,
+  Reservation & { readonly handedIn: HandedIn },
+  Created,
+  Created
+> = {
   async laneOf(ports, { reservationId, request }) {
     const reservation = await usableReservation(ports, reservationId);
     return { ...reservation, handedIn: await parseSubmission(ports.codec, request, reservation) };
@@ -202,35 +212,34 @@ const submitReserved: Operation<ReservationPorts, Used, Submission, Created, Cre
     refuseImpossibleGas(context, payloadOf(handedIn));
     return settle(ports, lane, { reservation, ...submissionOf(ports, reservation, handedIn), becomes: "SUBMITTED" });
   },
-  answer: (_, __, created) => created,
 };
 
-type Mark = Reservation & { readonly txHash: Hash };
-
 /** Only followed: there are no bytes to send again, and its payload is not known. */
-const markUsed: Operation<ReservationPorts, Used, Mark, Created, Created> = {
-  async laneOf(ports, { reservationId, request }) {
-    const reservation = await usableReservation(ports, reservationId);
-    return { ...reservation, txHash: parseUsed(request) };
-  },
+const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHash: Hash }, Created, Created> = {
+  laneOf: async (ports, { reservationId, request }) => ({
+    ...(await usableReservation(ports, reservationId)),
+    txHash: parseUsed(request),
+  }),
   async perform(ports, lane, { txHash, ...reservation }) {
     await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
     const payload: Payload = { to: null, data: "0x", value: 0n };
     const intent = intentOf(ports, reservation, { payload, gas: 0n, gasCost: 0n });
-    return settle(ports, lane, { reservation, intent, attempt: hashAlone(txHash), becomes: "USED" });
+    // Its price and gas are unknown: zero.
+    const fees = { type: "legacy", gasPrice: 0n } as const;
+    const attempt: SignedAttempt = { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
+    return settle(ports, lane, { reservation, intent, attempt, becomes: "USED" });
   },
-  answer: (_, __, created) => created,
 };
 
 /** Where the chain knows it already. Otherwise whose it is comes out when it is mined. */
-async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation): Promise<void> {
+async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation) {
   const sent = await chain.transaction(txHash).catch(() => null);
   if (sent === null || (sent.from === lane.signer && sent.nonce === nonce)) return;
   const detail = `${txHash} is nonce ${sent.nonce} of ${sent.from}, reserved is nonce ${nonce} of ${lane.signer}`;
   throw new FencepostError("SUBMISSION_REJECTED", detail, { reason: "INVALID_INPUT" });
 }
 
-async function usableReservation(ports: ReservationPorts, reservationId: string): Promise<Reservation> {
+async function usableReservation(ports: ReservationPorts, reservationId: string) {
   const reservation = await findReservation(ports, reservationId);
   const { state, txId } = reservation;
   // Expired, with nothing at its nonce as far as this node can see: the lane's owner decides behind its lock.
@@ -253,8 +262,7 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   // Its request id may have been taken since: then the transaction has none.
   const { fate, requestId } = await bindOn(ports, owned, binding);
   if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
-  const { token } = owned.fence;
-  ports.telemetry.emit({ type: "nonce.reserved", lane, token, reservationId, nonce, state: becomes });
+  report(ports, owned, { reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
 
@@ -298,8 +306,80 @@ export function payloadOf({ unsigned }: HandedIn): Payload {
   return { to, data, value, gas, ...fees, ...(accessList.length === 0 ? {} : { accessList }) };
 }
 
-/** Its price and gas are not known: zero. */
-function hashAlone(txHash: Hash): SignedAttempt {
-  const fees = { type: "legacy", gasPrice: 0n } as const;
-  return { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
+/**
+ * A transaction that its caller signed with a key that is managed here, without having reserved its nonce: bound if its nonce is
+ * the lane's next one, or one that the same API key has reserved, and refused otherwise. From then on it is a tracked
+ * transaction like any other.
+ */
+
+interface Signed {
+  readonly lane: Lane;
+  readonly owner: string | null;
+  readonly handedIn: HandedIn;
+}
+
+export const submitSigned: Operation<
+  ReservationPorts,
+  SignedRequest,
+  Signed,
+  Created,
+  Created & { readonly txHash: Hash }
+> = {
+  async laneOf({ codec, intents }, request, owner) {
+    const body = asObject(request, "");
+    refuseUnknownKeys(body, ["chainId", "rawTransaction"], "");
+    const rawTransaction = parseHex(body.rawTransaction, "rawTransaction");
+    const chainId = parseChainId(intents.chainIds, body.chainId, intents.isServedElsewhere);
+    const decoded = await decodeGiven(codec, rawTransaction, (why) =>
+      rejected("INVALID_INPUT", `rawTransaction ${why}`),
+    );
+    if (decoded.unsigned.chainId !== chainId) {
+      throw rejected("INVALID_INPUT", `it is for chain ${decoded.unsigned.chainId}, asked is chain ${chainId}`);
+    }
+    return { lane: { chainId, signer: decoded.signer }, owner, handedIn: { ...decoded, rawTransaction } };
+  },
+  travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
+  // The same bytes are the same transaction.
+  repeatable: () => true,
+  async perform(ports, owned, { lane, owner, handedIn }) {
+    const context = ports.chains.get(lane.chainId) as ChainContext;
+    const known = await heldAt(ports, lane, handedIn, owner);
+    if (known !== null) return known;
+    refuseImpossible(context, payloadOf(handedIn));
+    const submission = submissionOf(ports, { lane, requestId: null, owner }, handedIn);
+    const floor = await owned.term.during(nonceFloor(ports, context, owned));
+    const reason = "signed by the caller, for a nonce that it chose";
+    const { nonce } = handedIn.unsigned;
+    const { fate, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
+    // It may have been bound meanwhile, by a repeat of the same bytes.
+    if (fate !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
+    return { outcome: "created", txId: submission.intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
+  },
+  answer: (_, { handedIn }, created) => ({ ...created, txHash: handedIn.txHash }),
+};
+
+/**
+ * No live node holds the key: the signer is a stranger, unless it has a lane. A transaction of a managed signer that was taken
+ * for a stranger's would be sent past its lane.
+ */
+export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequest, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof FencepostError) || error.code !== "UNKNOWN_SIGNER") throw error;
+    const { lane } = await submitSigned.laneOf(ports, request, null);
+    if ((await ports.store.lanes(lane.signer)).length === 0) throw error;
+    throw unavailable(`no live node holds the key of ${lane.signer}; nothing was done`);
+  }
+}
+
+/** The same bytes again. */
+async function heldAt({ store }: ReservationPorts, at: Lane, { txHash, unsigned }: HandedIn, asking: string | null) {
+  const found = await store.transactionAt(at, unsigned.nonce);
+  if (found === null || isAnothers(found.owner, asking)) return null;
+  return found.attempts.some((attempt) => attempt.txHash === txHash) ? existingAs(found) : null;
+}
+
+function refuse(error: FencepostError): never {
+  throw error;
 }

@@ -1,12 +1,11 @@
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, unavailable } from "../../domain/errors.ts";
 import type { LaneKey } from "../../domain/lane.ts";
 import { messageOf } from "../../domain/text/thrown.ts";
 import type { Fees } from "../../domain/transaction/fees.ts";
-import type { AlertCode } from "../../domain/troubles/table.ts";
-import { within } from "../../ports/clock.ts";
-import type { Codec } from "../../ports/codec.ts";
+import { type Clock, within } from "../../ports/clock.ts";
 import type { Decision } from "../../ports/lane-store.ts";
-import type { AttemptRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
+import type { AttemptRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type {
   StuckAction,
   StuckAttempt,
@@ -16,22 +15,19 @@ import type {
 } from "../../ports/stuck-hook.ts";
 import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/change-payload.ts";
-import type { LanePorts } from "../lane/lane-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
-import { asObject, refuseUnknownKeys } from "../requests/fields.ts";
+import { asObject, given, refuseUnknownKeys } from "../requests/fields.ts";
 import { parseMetadata } from "../requests/normalise.ts";
 import { type Instruction, parseReason, parseSeverity, parseVerdict, type Verdict } from "../requests/order.ts";
-import { RateLimit } from "./rate-limit.ts";
 
-export type HookPorts = LanePorts & {
-  /** Null: there is no hook, so nothing is signed in another's place without an operator. */
-  readonly stuckHook: StuckResolutionHook | null;
-  readonly store: Pick<QueryStore, "transaction" | "history">;
-  readonly codec: Codec;
-};
+interface HookPorts extends CallPorts {
+  /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
+  readonly stuckHook?: StuckResolutionHook;
+}
 
 export interface Consultation {
   readonly lane: OwnedLane;
@@ -62,7 +58,7 @@ const KEYS = ["action", "reason", "payload", "allowNoCode", "fees", "rawTransact
  * how often, and what is kept of it, is seen to here. One that throws, hangs or talks nonsense has decided nothing.
  */
 export class HookRunner {
-  private readonly ports: HookPorts;
+  private readonly ports;
   private readonly perTransaction: RateLimit<string>;
   private readonly perLane: RateLimit<LaneKey>;
   private readonly underWay = new Set<string>();
@@ -76,7 +72,7 @@ export class HookRunner {
   }
 
   get isConfigured(): boolean {
-    return this.ports.stuckHook !== null;
+    return this.ports.stuckHook !== undefined;
   }
 
   /** By itself: within the limits, and never more than a word where it fails. */
@@ -91,7 +87,8 @@ export class HookRunner {
     } catch (error) {
       if (isNoFailure(error)) return;
       const message = `nothing was done: ${messageOf(error)}`;
-      this.alert(lane, tx.txId, { severity: "ERROR", code: "STUCK_HOOK_FAILED", message });
+      const about = { lane: lane.lane, txId: tx.txId };
+      this.ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "STUCK_HOOK_FAILED", message, ...about });
     }
   }
 
@@ -129,7 +126,7 @@ export class HookRunner {
     this.ports.telemetry.emit({ type: "stuck.resolution", lane, token, txId, nonce, ...outcome });
   }
 
-  private async decide(consultation: Consultation): Promise<Ruling> {
+  private async decide(consultation: Consultation) {
     const { lane, record } = consultation;
     try {
       const asked = Promise.resolve().then(() => this.ports.stuckHook?.decide(this.describe(consultation)));
@@ -146,22 +143,22 @@ export class HookRunner {
     refuseUnknownKeys(fields, KEYS, "");
     const verdict = parseVerdict(this.ports.codec, fields);
     const reason = parseReason(fields.reason);
-    const severity = fields.severity === undefined ? undefined : parseSeverity(fields.severity);
+    const severity = given(fields.severity, parseSeverity);
     const { action, afterwards } = verdict;
     const asked = by === undefined ? {} : { ...by.decision.audit, requestedBy: by.decision.actor, request: by.reason };
-    const own = { trigger, action, ...(afterwards === undefined ? {} : { afterwards }) };
+    const own = defined({ trigger, action, afterwards });
     const audit = { ...parseMetadata(fields.audit, "audit"), ...asked, ...own };
-    const order = by?.decision.order;
-    const decision = { actor: "hook", audit, ...(order === undefined ? {} : { order }) };
-    return { verdict, reason, decision, ...(severity === undefined ? {} : { severity }) };
+    const decision = defined({ actor: "hook", audit, order: by?.decision.order });
+    return defined({ verdict, reason, decision, severity });
   }
 
   private async carryOut(consultation: Consultation, ruling: Ruling): Promise<ResolutionFate> {
     const { lane, context, tx, record } = consultation;
     const { action } = ruling.verdict;
-    if (ruling.severity !== undefined) {
-      const message = `${action}: ${ruling.reason}`;
-      this.alert(lane, record.txId, { severity: ruling.severity, code: "STUCK_HOOK_DECISION", message });
+    const { severity, reason } = ruling;
+    if (severity !== undefined) {
+      const alert = { code: "STUCK_HOOK_DECISION", message: `${action}: ${reason}`, lane: lane.lane } as const;
+      this.ports.telemetry.emit({ type: "alert", severity, ...alert, txId: record.txId });
     }
     if (this.isOldNews(consultation, ruling)) return "repeated";
     try {
@@ -174,7 +171,7 @@ export class HookRunner {
     }
   }
 
-  private isOldNews({ record, by }: Consultation, { verdict, reason }: Ruling): boolean {
+  private isOldNews({ record, by }: Consultation, { verdict, reason }: Ruling) {
     if (verdict.action !== "NOOP" || by !== undefined) return false;
     const news = `${verdict.afterwards ?? ""} ${reason}`;
     if (this.noops.get(record.txId) === news) return true;
@@ -184,7 +181,7 @@ export class HookRunner {
   }
 
   /** `manual` holds until a person has acted, also after the lane changed its owner. */
-  private async isLeftToPeople(txId: string): Promise<boolean> {
+  private async isLeftToPeople(txId: string) {
     const decided = (await this.ports.store.history(txId)).filter(({ decision }) => decision !== undefined);
     const last = decided.at(-1)?.decision;
     return last?.actor === "hook" && last.audit?.afterwards === "manual";
@@ -213,14 +210,6 @@ export class HookRunner {
       metadata,
     };
   }
-
-  private alert(
-    { lane }: OwnedLane,
-    txId: string,
-    what: { readonly severity: AlertSeverity; readonly code: AlertCode; readonly message: string },
-  ): void {
-    this.ports.telemetry.emit({ type: "alert", lane, txId, ...what });
-  }
 }
 
 const MOST_REMEMBERED = 10_000;
@@ -229,12 +218,12 @@ function unanswered(): never {
   throw new Error(`no answer within ${ANSWER_WITHIN_MS} ms`);
 }
 
-function nothingDecided(error: unknown): FencepostError {
+function nothingDecided(error: unknown) {
   return unavailable(`the hook decided nothing: ${messageOf(error)}`, error);
 }
 
 /** Asked too often, or mined while it was being decided: no alert is raised for that. */
-function isNoFailure(error: unknown): boolean {
+function isNoFailure(error: unknown) {
   if (!(error instanceof FencepostError)) return false;
   return error.code === "QUEUE_FULL" || (error.code === "CONFLICT" && error.extras.txHash !== undefined);
 }
@@ -243,4 +232,40 @@ function describeAttempt({ ordinal, kind, txHash, gas, fees, firstSentAt }: Atte
   const digits = Object.entries(fees).map(([name, value]) => [name, String(value)]);
   const inDigits = Object.fromEntries(digits) as Record<keyof Fees, string>;
   return { ordinal, kind, txHash, gas: String(gas), ...inDigits, firstSentAt: firstSentAt?.toISOString() ?? null };
+}
+
+interface RateRule {
+  readonly most: number;
+  readonly withinMs: number;
+}
+
+/** How often something may happen to one thing: so many times within any stretch of that length. */
+export class RateLimit<Key> {
+  private readonly clock;
+  private readonly rule;
+  private readonly taken = new Map<Key, number[]>();
+
+  constructor(clock: Pick<Clock, "monotonicMs">, rule: RateRule) {
+    this.clock = clock;
+    this.rule = rule;
+  }
+
+  /** False: not now. */
+  take(key: Key): boolean {
+    const nowMs = this.clock.monotonicMs();
+    const recent = (this.taken.get(key) ?? []).filter((atMs) => nowMs - atMs < this.rule.withinMs);
+    if (recent.length >= this.rule.most) return false;
+    this.taken.delete(key);
+    this.taken.set(key, [...recent, nowMs]);
+    this.forget(nowMs);
+    return true;
+  }
+
+  /** Keys stand in the order of their last use: those whose time is over stand in front. */
+  private forget(nowMs: number) {
+    for (const [key, times] of this.taken) {
+      if (nowMs - (times.at(-1) ?? 0) < this.rule.withinMs) return;
+      this.taken.delete(key);
+    }
+  }
 }

@@ -1,11 +1,13 @@
+import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid, outcomeUnknown } from "../../domain/errors.ts";
 import type { Lane } from "../../domain/lane.ts";
 import { laidDown, sendOrdered, sentAfresh, takenInHand } from "../../domain/pace/transaction-pace.ts";
 import { isPrivate } from "../../domain/transaction/attempts.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
-import type { TransactionRecord } from "../../ports/query-store.ts";
+import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { TransactionAction, TransactionOrder, TransactionView } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { notKnownYet } from "../cluster/owner-actions.ts";
 import {
   changeQueued,
@@ -19,24 +21,18 @@ import {
 } from "../detours/change-payload.ts";
 
 import { LeftInDoubt } from "../lane/between-owners.ts";
-import type { LanePorts } from "../lane/lane-ports.ts";
-import { commitPlanned, plan } from "../lane/lane-writer.ts";
-import { type OwnedLane, queued } from "../lane/owned-lane.ts";
+import { commitPlanned, noteTime, plan } from "../lane/lane-writer.ts";
+import { type OwnedLane, queued, type Tracked } from "../lane/owned-lane.ts";
 import { happened } from "../lane/tracked.ts";
-import { type TransactionQueryPorts, transaction } from "../queries/transactions.ts";
+import { transaction } from "../queries/transactions.ts";
 import { UUID } from "../requests/fields.ts";
 import { type Instruction, parseOrder } from "../requests/order.ts";
-import { type ApprovalPorts, settleApproval } from "./approval.ts";
-import { holdTransaction } from "./hold-transaction.ts";
-import type { Operation, OwnerPorts } from "./operation.ts";
-import { type OrderKeyPorts, wasCarriedOut } from "./order-keys.ts";
+import { type Operation, type OwnerPorts, wasCarriedOut } from "./operation.ts";
 import type { Consultation, HookRunner } from "./stuck-hook.ts";
 
-export type ActionPorts = LanePorts &
-  OwnerPorts &
-  ApprovalPorts &
-  OrderKeyPorts &
-  TransactionQueryPorts & { readonly hook: HookRunner };
+export interface ActionPorts extends CallPorts, OwnerPorts {
+  readonly hook: HookRunner;
+}
 
 /** One order on the node that may carry it out. */
 interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {
@@ -44,19 +40,20 @@ interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> 
 }
 
 type Fate = "done" | "movedOn";
-type Performed = (ports: ActionPorts, task: Task) => Promise<Fate>;
 
 /** A send in hand, a lane read again: over in less than this many looks. */
 const MOST_LOOKS = 40;
 const LOOK_AGAIN_MS = 50;
 
-const ACTIONS: Readonly<Record<Exclude<TransactionAction, "approve" | "reject">, Performed>> = {
+const ACTIONS: Readonly<
+  Record<Exclude<TransactionAction, "approve" | "reject">, (ports: ActionPorts, task: Task) => Promise<Fate>>
+> = {
   suspend: holdTransaction,
   resume: holdTransaction,
   resubmit,
-  reprice: (ports, task) => changePayload(ports, task, "reprice"),
-  cancel: (ports, task) => changePayload(ports, task, "cancel"),
-  replace: (ports, task) => changePayload(ports, task, "replace"),
+  reprice: changePayload,
+  cancel: changePayload,
+  replace: changePayload,
   resolve,
 };
 
@@ -66,13 +63,10 @@ interface Asked {
   readonly instruction: Instruction;
 }
 
-/** As one node tells another. */
-interface ToldOrder extends TransactionOrder {
-  /** Absent from a caller, and from a node of an older release. */
-  readonly decisionId?: unknown;
-}
+/** `decisionId`: absent from a caller, and from a node of an older release. */
+type Forwarded = TransactionOrder & { readonly decisionId?: unknown };
 
-export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView> = {
+export const act: Operation<ActionPorts, Forwarded, Asked, void, TransactionView> = {
   async laneOf(ports, order) {
     if (!isKnown(order.action)) throw notKnownYet(order.action);
     const decisionId = order.decisionId === undefined ? ports.entropy.uuid() : parseDecisionId(order.decisionId);
@@ -87,16 +81,16 @@ export const act: Operation<ActionPorts, ToldOrder, Asked, void, TransactionView
   answer: (ports, { txId }) => transaction(ports, txId),
 };
 
-function isKnown(action: string): boolean {
+function isKnown(action: string) {
   return Object.hasOwn(ACTIONS, action) || action === "approve" || action === "reject";
 }
 
-function parseDecisionId(value: unknown): string {
+function parseDecisionId(value: unknown) {
   if (typeof value === "string" && UUID.test(value)) return value;
   throw invalid("decisionId", "must be a UUID");
 }
 
-async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<void> {
+async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   const { txId } = asked;
   let owned = lane;
   for (let looks = 1; looks <= MOST_LOOKS; looks++) {
@@ -120,7 +114,7 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
 }
 
 /** A refusal of what its own repeat, at the same time, has carried out is none. */
-async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
+async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   const { order } = asked.instruction.decision;
   try {
     const fate = await attempt(ports, lane, asked);
@@ -152,7 +146,7 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   return ACTIONS[action](ports, { lane, context, record, tx, instruction });
 }
 
-async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Asked): Promise<boolean> {
+async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Asked) {
   const { decisionId, decision: given } = instruction;
   if (given.order !== undefined && (await wasCarriedOut(ports, lane, given.order))) return true;
   const history = await ports.store.history(txId);
@@ -175,13 +169,10 @@ async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked):
   return "done";
 }
 
-async function changePayload(
-  ports: ActionPorts,
-  { lane, context, record, tx, instruction }: Task,
-  kind: "reprice" | "cancel" | "replace",
-): Promise<Fate> {
+async function changePayload(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Fate> {
   const { reason, decision, fees, payload, allowNoCode } = instruction;
-  const change = { kind, reason, decision, fees, allowNoCode, ...(payload === undefined ? {} : { payload }) };
+  const kind = instruction.action as "reprice" | "cancel" | "replace";
+  const change = defined({ kind, reason, decision, fees, allowNoCode, payload });
   if (tx === null) return changeQueued({ ports, context, lane, record, change });
   refuseMined(tx);
   if (await lane.term.during(standsAlready(ports, tx, change))) return "done";
@@ -226,11 +217,156 @@ async function resolve(ports: ActionPorts, { lane, context, record, tx, instruct
 }
 
 /** A final transaction is not acted on; the refusal says what became of it. */
-function refuseSettled(record: TransactionRecord): void {
+function refuseSettled(record: TransactionRecord) {
   const { txId, state, subState, receipt, attempts } = record;
   if (!isSettled(state)) return;
   const status = subState === null ? state : `${state}/${subState}`;
   if (receipt === null) throw conflict(txId, `is ${status}`);
   const detail = `transaction ${txId} is ${status}: it ${minedAs(receipt, attempts)}`;
   throw new FencepostError("CONFLICT", detail, { txId, txHash: receipt.txHash });
+}
+
+/**
+ * A transaction that a policy has wait for a second API key's word: approved, rejected, or cancelled before it has a
+ * nonce. Done by the lane's owner, behind the lane's lock: of two decisions the first counts, and one that comes after its
+ * time is over finds it expired. Once approved it gets its nonce as everything in the intake table does
+ * (detours/intake.ts).
+ *
+ * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat of
+ * the order is known by its id.
+ */
+
+type Decided = "approve" | "reject" | "callOff";
+
+const EVENTS: Partial<Readonly<Record<TransactionAction, Decided>>> = {
+  approve: "approve",
+  reject: "reject",
+  cancel: "callOff",
+};
+
+const DECIDED: Readonly<Record<Decided | "expire", string>> = {
+  approve: "was approved",
+  reject: "was rejected",
+  expire: "was not approved in time",
+  callOff: "was cancelled",
+};
+
+/**
+ * "decided": this order, or another one to the same end, is written down, or it may be: to be looked for. Null: it does not
+ * wait for approval, and the order is not about that.
+ */
+export async function settleApproval(
+  ports: CallPorts,
+  lane: OwnedLane,
+  record: TransactionRecord,
+  instruction: Instruction,
+): Promise<"decided" | "done" | null> {
+  const { action, reason, decision } = instruction;
+  const { txId, requestId, awaiting, intakeId: waiting } = record;
+  if (action === "suspend" || action === "resume")
+    return waiting === undefined ? null : holdIntent(ports, lane, record, instruction);
+  const event = EVENTS[action];
+  const row = awaiting ?? (event === "callOff" ? callableOff(record) : undefined);
+  if (row === undefined)
+    return action === "approve" || action === "reject" ? refuseLate(ports, lane, txId, action) : null;
+  if (event === undefined) throw conflict(txId, "waits for approval: it has no nonce and no payload yet");
+  const { intakeId } = row;
+  const told = event === "approve" ? reason : `${DECIDED[event]} by ${decision.actor}: ${reason}`;
+  await lane.term.write({
+    kind: "settleIntake",
+    fates: [{ intakeId, requestId, fate: "decided", event, reason: told, decision }],
+  });
+  if (event === "approve") ports.intakeDue();
+  else ports.feedGrew();
+  return "decided";
+}
+
+/** Approved, or held back: it may wait long for its nonce, and can be cancelled until it has one. */
+function callableOff({ approved, intakeId, heldSince }: TransactionRecord): { readonly intakeId: number } | undefined {
+  return approved ?? (heldSince !== undefined && intakeId !== undefined ? { intakeId } : undefined);
+}
+
+/** Whoever comes second gets the result, where it is the one that was wanted. */
+async function refuseLate(
+  { store }: CallPorts,
+  lane: OwnedLane,
+  txId: string,
+  action: "approve" | "reject",
+): Promise<"done"> {
+  const made = (await lane.term.during(store.history(txId))).findLast(isDecided);
+  if (made?.event === action) return "done";
+  if (made === undefined) throw conflict(txId, "does not wait for approval");
+  const by = made.decision === undefined ? "" : ` by ${made.decision.actor}`;
+  throw conflict(txId, `${DECIDED[made.event as keyof typeof DECIDED]}${by}`);
+}
+
+function isDecided({ event }: HistoryRecord) {
+  return Object.hasOwn(DECIDED, event);
+}
+
+/**
+ * One transaction held back, and not its lane: nothing of it is signed, sent again, repriced or cancelled by its `validUntil`
+ * until it is let go. What an operator orders about it meanwhile is carried out once. What has a nonce keeps it, and what
+ * stands behind it waits as behind any other; what a node has already may still be mined, and is followed as ever.
+ *
+ * Reads: the transaction. Writes: who holds it or lets it go, and why; durable on its row. A crash leaves it held or not, as
+ * the database says, and every owner keeps to that. Twice is the same as once.
+ */
+
+/** The transaction has a nonce. */
+export async function holdTransaction(ports: CallPorts, task: Task): Promise<"done"> {
+  const { lane, record, tx } = task;
+  const isHeld = tx === null ? record.heldSince !== undefined : tx.held;
+  if (isHeld === (task.instruction.action === "suspend")) return "done";
+  return tx === null ? holdQueued(ports, task) : holdTracked(ports, lane, tx, task.instruction);
+}
+
+async function holdTracked(
+  ports: CallPorts,
+  lane: OwnedLane,
+  tx: Tracked,
+  { action, reason, decision }: Instruction,
+): Promise<"done"> {
+  const isSuspended = action === "suspend";
+  // Planned, it is held in memory: from here on nothing of it begins on the wire, and a commit that fails has the lane read again.
+  await commitPlanned(ports, lane, [plan(tx, isSuspended ? "hold" : "unhold", { reason, decision })]);
+  if (isSuspended) return "done";
+  // What was due meanwhile is due now.
+  noteTime(lane, tx, ports.clock);
+  lane.kick();
+  return "done";
+}
+
+/** Nothing is signed before it is durable, and then the lane is read again: a page of it may be on its way here. */
+async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task): Promise<"done"> {
+  const { action, reason, decision } = instruction;
+  const event = action === "suspend" ? "hold" : "unhold";
+  lane.count("amending", 1);
+  try {
+    const tx = queued({ ...record, nonce: record.nonce as number });
+    await commitPlanned(ports, lane, [plan(tx, event, { reason, decision })]);
+    lane.term.readAgain(`an operator asked to ${action} ${record.txId}`);
+    return "done";
+  } finally {
+    lane.count("amending", -1);
+    lane.signing?.kick();
+  }
+}
+
+/** It has none yet, and gets none before it is let go. */
+export async function holdIntent(
+  ports: CallPorts,
+  lane: OwnedLane,
+  record: TransactionRecord,
+  { action, reason, decision }: Instruction,
+): Promise<"decided" | "done"> {
+  const { intakeId, requestId, heldSince } = record;
+  if (intakeId === undefined || (heldSince !== undefined) === (action === "suspend")) return "done";
+  const event = action === "suspend" ? "hold" : "unhold";
+  await lane.term.write({
+    kind: "settleIntake",
+    fates: [{ intakeId, requestId, fate: "decided", event, reason, decision }],
+  });
+  if (event === "unhold") ports.intakeDue();
+  return "decided";
 }

@@ -2,39 +2,23 @@
  * What needs a person, worst first: what the database knows, what this node knows, and what the others have reported. Rows of
  * transactions have the cause, the sentence and the actions of their explanation, drawn from what the loops last read.
  */
-import { isLimited, type Limits } from "../../domain/keys/principal.ts";
+import { ANYBODY, isLimited, type Limits } from "../../domain/keys/principal.ts";
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
 import { condensed, isOfTransaction, type Trouble } from "../../domain/troubles/rows.ts";
 import type { Explanation } from "../../domain/troubles/situation.ts";
 import { rowOf, SEVERITIES } from "../../domain/troubles/table.ts";
 import { behind } from "../../domain/troubles/words.ts";
-import type { KillStore } from "../../ports/kill-store.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
 import type { Ports } from "../../ports/ports.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
-import type { AttentionQuery, AttentionView } from "../sight-api.ts";
-import { SharedLook } from "./shared-look.ts";
+import type { AttentionQuery, AttentionView } from "../api.ts";
+import { sharedLook } from "../chain/answers.ts";
 
-export interface AttentionPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "troubles"> & Pick<KillStore, "kills"> & Pick<LeaseStore, "instances">;
+interface AttentionPorts extends Pick<Ports, "clock"> {
+  readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
   /** What this node knows, and others have reported. */
   readonly findings: () => Promise<readonly Trouble[]>;
   /** From figures that were read before; asks the chain nothing. */
   readonly explain: (txId: string) => Promise<Explanation>;
-}
-
-interface Drawn {
-  readonly asOf: Date;
-  readonly troubles: readonly Trouble[];
-  /** Beyond what was read of the database. */
-  readonly unread: number;
-}
-
-interface Explained {
-  readonly explanation: Explanation;
-  readonly atMs: number;
-  readonly asOf: Date;
 }
 
 const DEFAULT_LIMIT = 100;
@@ -45,30 +29,44 @@ const EXPLAINED_AT_ONCE = 20;
 const EXPLAINED_FOR_MS = 3_000;
 
 export class AttentionDesk {
-  private readonly ports: AttentionPorts;
-  private readonly look: SharedLook<Drawn>;
-  private explained: ReadonlyMap<string, Explained> = new Map();
+  private readonly ports;
+  private readonly look;
+  private explained = new Map<
+    string,
+    { readonly explanation: Explanation; readonly atMs: number; readonly asOf: Date }
+  >();
 
   constructor(ports: AttentionPorts) {
     this.ports = ports;
-    this.look = new SharedLook(ports.clock, () => this.draw());
+    this.look = sharedLook(ports.clock, () => this.draw());
   }
 
-  view(query: AttentionQuery = {}, limits?: Limits): Promise<AttentionView> {
+  view(query: AttentionQuery = {}, limits: Limits = ANYBODY): Promise<AttentionView> {
     const { limit = DEFAULT_LIMIT, chainId } = query;
-    return this.look.held(query, ({ asOf, troubles, unread }) => {
-      const seen = troubles.filter((each) => isSeen(each, limits) && (chainId === undefined || isOn(each, chainId)));
+    return this.look(query, ({ asOf, troubles, unread }) => {
+      const isAsked = (each: Trouble) => chainId === undefined || each.chainId === null || each.chainId === chainId;
+      const seen = troubles.filter((each) => isSeen(each, limits) && isAsked(each));
       const lasting = seen.filter(({ over }) => !over);
-      const past = newestFirst(seen.filter(({ over }) => over)).slice(0, limit);
+      const newestFirst = (a: Trouble, b: Trouble) => (b.since?.getTime() ?? 0) - (a.since?.getTime() ?? 0);
+      const past = seen
+        .filter(({ over }) => over)
+        .toSorted(newestFirst)
+        .slice(0, limit);
       const items = lasting.slice(0, limit);
       // A limited key is not told how many rows others have.
-      const beyond = limits !== undefined && isLimited(limits) ? 0 : unread;
+      const beyond = isLimited(limits) ? 0 : unread;
       const more = lasting.length - items.length + beyond;
-      return { revision: revisionOf([items.map(unchanging), more, past.map(pastOf)]), asOf, items, more, past };
+      return {
+        revision: revisionOf([items.map(unchanging), more, past.map(({ id, since }) => [id, since])]),
+        asOf,
+        items,
+        more,
+        past,
+      };
     });
   }
 
-  private async draw(): Promise<Drawn> {
+  private async draw() {
     const { store } = this.ports;
     const [known, kills, instances, findings] = await Promise.all([
       store.troubles(READ_AT_MOST),
@@ -89,11 +87,12 @@ export class AttentionDesk {
     ]);
     await this.explainSome(found);
     const troubles = condensed(found.map((each) => this.inItsWords(each)));
+    // `unread`: rows beyond the limit of the read.
     return { asOf: known.at, troubles, unread: known.more };
   }
 
   /** The worst first; what was explained a moment ago is not explained again. */
-  private async explainSome(troubles: readonly Trouble[]): Promise<void> {
+  private async explainSome(troubles: readonly Trouble[]) {
     const { clock } = this.ports;
     const [nowMs, asOf] = [clock.monotonicMs(), clock.now()];
     const ids = troubles.filter(isOfTransaction).map(({ txId }) => txId as string);
@@ -133,24 +132,10 @@ export class AttentionDesk {
   }
 }
 
-function isOn({ chainId }: Trouble, asked: number): boolean {
-  return chainId === null || chainId === asked;
-}
-
 /** A row about no signer or chain in particular concerns everybody. */
-function isSeen({ signer, chainId }: Trouble, limits: Limits | undefined): boolean {
-  if (limits === undefined) return true;
+function isSeen({ signer, chainId }: Trouble, limits: Limits) {
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
-}
-
-function newestFirst(past: readonly Trouble[]): readonly Trouble[] {
-  return [...past].sort((a, b) => (b.since?.getTime() ?? 0) - (a.since?.getTime() ?? 0));
-}
-
-/** Raised again, it is news. */
-function pastOf({ id, since }: Trouble) {
-  return [id, since];
 }
 
 /** What makes it another list. Sentences have ages, which change by themselves. */

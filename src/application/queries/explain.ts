@@ -2,7 +2,6 @@
  * Collects what an explanation is drawn from: the database's view of the transaction and its lane, what the chain says now, and
  * what the owner of the lane alone knows. Any node can answer; a chain that is away leaves facts out, never the answer.
  */
-
 import { depthNeeded } from "../../domain/chain/finality.ts";
 import { laneKey } from "../../domain/lane.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
@@ -12,6 +11,7 @@ import type { Receipt } from "../../domain/transaction/transaction.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
 import { explain } from "../../domain/troubles/explain.ts";
 import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
+import type { ReportedFacts } from "../../domain/troubles/rows.ts";
 import type {
   Asked,
   ExplainedChain,
@@ -21,33 +21,21 @@ import type {
 } from "../../domain/troubles/situation.ts";
 import type { Block } from "../../ports/chain.ts";
 import type { Spending } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
 import type { HistoryRecord, TransactionRecord } from "../../ports/query-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
-import { heldBetween, type LaneFactPorts, laneFacts } from "./explained-lane.ts";
-import { NOTHING_REPORTED, reportedOf } from "./reported.ts";
+import { forbiddenBy } from "../lane/limits.ts";
+import { type ExplainPorts, heldBetween, laneFacts } from "./explained-lane.ts";
 import { silent } from "./silent.ts";
-import { type KeepsFor, notFound } from "./transactions.ts";
-
-export interface ExplainPorts extends LaneFactPorts, KeepsFor, Pick<Ports, "clock"> {
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  /** The chain is not asked: its figures are those that were read last. */
-  readonly remembered?: boolean;
-}
-
-export interface ExplainOptions {
-  /** Whoever asks may not be told more of the transaction in its way than its nonce. */
-  readonly blockerByNonce?: boolean;
-}
+import { notFound } from "./transactions.ts";
 
 /** How far back "since block" looks. */
 const BLOCKS_BACK = 32;
 
+/** `blockerByNonce`: the caller may see only the nonce of the transaction that this one waits for. */
 export async function explanationOf(
   ports: ExplainPorts,
   txId: string,
-  { blockerByNonce = false }: ExplainOptions = {},
+  { blockerByNonce = false }: { readonly blockerByNonce?: boolean } = {},
 ): Promise<Explanation> {
   const record = await ports.store.transaction(txId);
   if (record === null) throw notFound(ports, `there is no transaction ${txId}`);
@@ -83,7 +71,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   const owned = ports.lanesOf(record.lane.chainId).find(({ key }) => key === laneKey(record.lane));
   const [known, reported] = await Promise.all([
     chainFacts(context, record, ports.remembered === true),
-    owned === undefined && !isSettled(record.state) ? reportedOf(ports.store, record) : NOTHING_REPORTED,
+    reportedOf(ports, record, owned === undefined && !isSettled(record.state)),
   ]);
   const isOthers = owned === undefined && ports.remembered === true;
   const chain = {
@@ -109,7 +97,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
 
 /** Which rules of policies are against more for what stands, and against a cancel. */
 async function forbiddenNext(
-  { limits }: LimitPorts,
+  { limits }: ExplainPorts,
   record: TransactionRecord,
 ): Promise<readonly [more: Forbidden | null, cancel: Forbidden | null]> {
   const { lane, txId, payload, attempts, receipt } = record;
@@ -121,8 +109,7 @@ async function forbiddenNext(
   const judge = (gas: bigint, value: bigint, about: Spending["about"]): Forbidden | null => {
     // A tenth more is the least that a node takes for a replacement.
     const gasCost = (gas * feeCap(attempt.fees) * 11n) / 10n;
-    const verdict = foreseenBy(limits, use, { to: null, data: "0x", value, gasCost, about });
-    return "forbidden" in verdict ? verdict.forbidden : null;
+    return forbiddenBy(limits, use, { to: null, data: "0x", value, gasCost, about });
   };
   const more = judge(attempt.gas, isEmpty ? 0n : payload.value, attempt.kind === "placeholder" ? attempt.kind : "cost");
   return [more, judge(GAS_OF_NOTHING, 0n, "cost")];
@@ -234,7 +221,7 @@ function pricesOf({ disputes: { prices } }: ChainContext): ExplainedChain["dispu
 }
 
 /** The first of the unbroken run of blocks, up to the newest, that asked for more than the cap. Null: it began before these. */
-function dearSince(blocks: readonly (Block | null)[], cap: bigint): number | null {
+function dearSince(blocks: readonly (Block | null)[], cap: bigint) {
   const affordable = blocks.findLastIndex((block) => block !== null && (block.baseFeePerGas ?? 0n) <= cap);
   const first = blocks[affordable + 1]?.number ?? null;
   return affordable >= 0 || first === 0 ? first : null;
@@ -252,7 +239,7 @@ async function disputeOver(context: ChainContext, receipt: Receipt): Promise<Exp
 }
 
 /** Null: nothing of it was sent, or the node cannot tell. */
-async function isPooled(context: ChainContext, record: TransactionRecord): Promise<boolean | null> {
+async function isPooled(context: ChainContext, record: TransactionRecord) {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);
   const hash = answer?.[0];
@@ -264,5 +251,24 @@ function unknownChain(chainId: number): ExplainedChain {
     ...{ ...NO_FIGURES, chainId, known: false, reachable: false, unreachableSince: null, head: null, ceilings: null },
     ...{ finality: "confirmations", confirmations: 0, inFlightWindow: 0, stuckAfterResubmits: 0 },
     ...{ doubted: null, privateEndpoints: [] },
+  };
+}
+
+/** Facts that only the owner of the lane has, from its last report. `isAsked` false: none are looked for. */
+async function reportedOf(
+  { store }: ExplainPorts,
+  { lane: { chainId, signer }, txId }: Pick<TransactionRecord, "lane" | "txId">,
+  isAsked: boolean,
+) {
+  const reports = (isAsked && (await silent(store.reports()))) || [];
+  const rows = reports.flatMap(({ findings }) => findings.filter((row) => row.chainId === chainId));
+  const facts: ReportedFacts = Object.assign({}, ...rows.map((row) => (row.signer === signer ? row.facts : {})));
+  const { signerAway: away, refusal, doubted = null, balance, minedCount = null } = facts;
+  return {
+    ...{ doubted, minedCount, balance: balance === undefined ? null : BigInt(balance) },
+    signerAway: away ? { reason: away.reason, since: new Date(away.sinceMs) } : null,
+    refusal: refusal?.txId === txId ? { ...refusal, since: new Date(refusal.sinceMs) } : null,
+    // Nodes that do not reach the chain.
+    unreachableFrom: rows.flatMap(({ code, nodeId }) => (code === "CHAIN_UNREACHABLE" ? [nodeId] : [])),
   };
 }

@@ -1,7 +1,6 @@
 /** Facts of a lane for an explanation: who acts for it, what stops it, and what comes before a transaction. */
 
-import type { Kill } from "../../domain/cluster/kills.ts";
-import type { Address, Lane } from "../../domain/lane.ts";
+import type { Lane } from "../../domain/lane.ts";
 import type { Hole } from "../../domain/nonces/holes.ts";
 import type { Forbidden } from "../../domain/policy/policy.ts";
 import { attemptToSend } from "../../domain/transaction/attempts.ts";
@@ -10,20 +9,19 @@ import { isSettled } from "../../domain/transaction/transitions.ts";
 import { GAS_OF_NOTHING } from "../../domain/troubles/possible.ts";
 import type { ExplainedHole, ExplainedLane } from "../../domain/troubles/situation.ts";
 import { MAY_LACK_COMMITS } from "../../domain/troubles/words.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { LaneRecord, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
-import { foreseenBy, type LimitPorts } from "../lane/limits.ts";
-import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { LaneRecord, TransactionRecord } from "../../ports/query-store.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import type { KillSwitch } from "../cluster/kill-switch.ts";
+import { forbiddenBy } from "../lane/limits.ts";
 import type { ChainSettings } from "../settings.ts";
 import { signerAwayOf } from "./signers.ts";
 
-export interface LaneFactPorts extends LimitPorts {
-  readonly store: Pick<QueryStore, "transaction" | "transactionAt" | "history" | "lanes" | "laneDecisions" | "poolOf"> &
-    Pick<SightStore, "reports">;
-  readonly codec: Pick<Ports["codec"], "checksum">;
-  readonly kills: { concerning(signer: Address): Kill | null };
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+export interface ExplainPorts
+  extends Pick<CallPorts, "clock" | "store" | "limits" | "chains" | "lanesOf" | "retention"> {
+  readonly codec: Pick<CallPorts["codec"], "checksum">;
+  readonly kills: Pick<KillSwitch, "concerning">;
+  /** The chain is not asked: the figures are those that the loops read last. */
+  readonly remembered?: boolean;
 }
 
 interface OnChain {
@@ -39,7 +37,7 @@ const MOST_LOOKED_AT = 64;
 const MOST_BETWEEN = 32;
 
 export async function laneFacts(
-  ports: LaneFactPorts,
+  ports: ExplainPorts,
   record: TransactionRecord,
   onChain: OnChain,
 ): Promise<ExplainedLane> {
@@ -62,7 +60,7 @@ export async function laneFacts(
 const DECISIONS = 5;
 
 async function suspension(
-  { store }: LaneFactPorts,
+  { store }: ExplainPorts,
   lane: Lane,
   row: LaneRecord | undefined,
 ): Promise<Pick<ExplainedLane, "suspended" | "suspendedFor">> {
@@ -81,7 +79,7 @@ interface Place {
 
 /** What stands at the nonce that the chain wants next, where that is not this one. */
 async function standing(
-  ports: LaneFactPorts,
+  ports: ExplainPorts,
   place: Place,
   onChain: OnChain,
 ): Promise<Pick<ExplainedLane, "head" | "hole">> {
@@ -102,7 +100,7 @@ async function standing(
 
 /** Between the head and this one: the lowest that is held back, which it waits for once the head is mined. */
 export async function heldBetween(
-  { store }: LaneFactPorts,
+  { store }: ExplainPorts,
   { lane, nonce }: TransactionRecord,
   head: number,
 ): Promise<TransactionRecord | null> {
@@ -115,7 +113,7 @@ export async function heldBetween(
 }
 
 async function holeAt(
-  ports: LaneFactPorts,
+  ports: ExplainPorts,
   { record, row, nonce: below }: Place,
   { minedCount: nonce, settings }: OnChain & { readonly minedCount: number },
 ): Promise<ExplainedHole> {
@@ -132,10 +130,10 @@ const BY_ITSELF = { by: "itself" } as const;
 
 /** The head of the lane: an order to fill the nonce is given about that one, and about no other. */
 async function firstAbove(
-  { store }: LaneFactPorts,
+  { store }: ExplainPorts,
   record: TransactionRecord,
   { nonce, below }: { readonly nonce: number; readonly below: number },
-): Promise<TransactionRecord | null> {
+) {
   for (let next = nonce + 1; next < below && next <= nonce + MOST_LOOKED_AT; next++) {
     const found = await store.transactionAt(record.lane, next);
     if (found !== null) return found;
@@ -155,7 +153,7 @@ function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["sett
 }
 
 async function forbiddenFilling(
-  { limits }: LaneFactPorts,
+  { limits }: ExplainPorts,
   hole: Hole | undefined,
   { lane, attempts }: TransactionRecord,
 ): Promise<Forbidden | null> {
@@ -164,7 +162,5 @@ async function forbiddenFilling(
   const owner = hole?.expired?.owner ?? null;
   const use = await limits.use(lane, owner === null ? {} : { owner });
   const gasCost = GAS_OF_NOTHING * feeCap(price);
-  const spends = { to: lane.signer, data: "0x", value: 0n, gasCost, about: "placeholder" } as const;
-  const verdict = foreseenBy(limits, use, spends);
-  return "forbidden" in verdict ? verdict.forbidden : null;
+  return forbiddenBy(limits, use, { to: lane.signer, data: "0x", value: 0n, gasCost, about: "placeholder" });
 }

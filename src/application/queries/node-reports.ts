@@ -3,16 +3,34 @@
  * it has changed; nothing is decided by it. The report of a node that ended is kept for a while: the next owner of its lanes takes
  * from it since when their troubles last.
  */
-import type { Trouble } from "../../domain/troubles/rows.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
-import { type FindingPorts, nodeFindings } from "./node-findings.ts";
-import type { RecentAlerts } from "./recent-alerts.ts";
+
+import { keepNewest } from "../../domain/keep-newest.ts";
+import {
+  ofAway,
+  ofBalance,
+  ofDisputes,
+  ofDoubt,
+  ofDrift,
+  ofEndpoint,
+  ofPriceDispute,
+  ofRefused,
+  ofStalled,
+  ofTransaction,
+  ofUnreachable,
+  ofWatch,
+} from "../../domain/troubles/find.ts";
+import { NOWHERE, type Trouble } from "../../domain/troubles/rows.ts";
+import { type AlertSubject, alertKey, SYMPTOMS, TROUBLES, type TroubleCode } from "../../domain/troubles/table.ts";
+import { inSentence } from "../../domain/troubles/words.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { TelemetryEvent } from "../../ports/telemetry.ts";
+import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { FactCode, Tracked } from "../lane/tracked.ts";
 import { silent } from "./silent.ts";
 
-export interface NodeReportPorts extends FindingPorts, Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "report" | "reports" | "endedReports">;
-  readonly nodeId: string;
+interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" | "chains" | "lanesOf"> {
   readonly instanceId: () => string;
   /** Absent: nobody listens to alerts here. */
   readonly alerts?: Pick<RecentAlerts, "shown">;
@@ -23,7 +41,7 @@ const EVERY_MS = 5_000;
 const MOST = 200;
 
 export class NodeReports {
-  private readonly ports: NodeReportPorts;
+  private readonly ports;
   /** What was last written, and as whom. */
   private written = "";
   private nextMs = 0;
@@ -41,7 +59,7 @@ export class NodeReports {
     const nowMs = this.ports.clock.monotonicMs();
     if (nowMs < this.nextMs) return;
     this.nextMs = nowMs + EVERY_MS;
-    const report = async (): Promise<void> => {
+    const report = async () => {
       const found = await this.own();
       this.readBalances(found);
       this.write(found);
@@ -55,7 +73,7 @@ export class NodeReports {
     return [...own, ...reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings))];
   }
 
-  private write(findings: readonly Trouble[]): void {
+  private write(findings: readonly Trouble[]) {
     const instanceId = this.ports.instanceId();
     const text = JSON.stringify([instanceId, findings.map(({ asOf: _, ...lasting }) => lasting)]);
     // Nothing was reported under this name, and there is nothing to report.
@@ -85,11 +103,157 @@ export class NodeReports {
   }
 
   /** Advice depends on whether the signer can pay: its owner reads that while a transaction of it is in trouble. */
-  private readBalances(found: readonly Trouble[]): void {
+  private readBalances(found: readonly Trouble[]) {
     for (const { facts, txId, chainId, signer } of found) {
       const context = this.ports.chains.get(chainId ?? 0);
       if (facts === undefined || txId === null || signer === null || context?.reachable !== true) continue;
       void silent(context.balance(signer));
     }
   }
+}
+
+/** What this node alone knows of what needs a person. Memory only: nothing is asked for it. */
+
+export function nodeFindings({ chains, lanesOf }: Pick<CallPorts, "chains" | "lanesOf">): readonly Trouble[] {
+  return [...chains].flatMap(([chainId, context]) => {
+    const lanes = lanesOf(chainId);
+    const ofLanes = lanes.flatMap((lane) => [...ofOwned(context, lane), ...ofWatched(context, lane)]);
+    return [...ofChain(context, lanes), ...ofLanes];
+  });
+}
+
+/** Alerts of the watch over the lane (loops/stuck-watch.ts) that are not over. */
+function ofWatched({ standing }: ChainContext, lane: OwnedLane): readonly Trouble[] {
+  const codes = SYMPTOMS.filter((code) => standing.has({ code, lane: lane.lane }));
+  if (codes.length === 0) return [];
+  const head = lane.unmined.get(lane.headOfLine() ?? -1) ?? null;
+  const waiting = head === null ? lane.pendingDepth() : lane.pendingBehind(head.nonce);
+  const seen = { lane: lane.lane, head, oldestAt: lane.oldestPendingAt(), waiting };
+  return codes.map((code) => ofWatch(code, seen));
+}
+
+function ofChain(context: ChainContext, lanes: readonly OwnedLane[]): readonly Trouble[] {
+  const { follower, headSince: since, usualBlockMs: usualMs } = context;
+  const { chainId } = context.chain;
+  const waiting = lanes.reduce((sum, lane) => sum + lane.pendingDepth(), 0);
+  const { prices } = context.disputes;
+  return [
+    ...(context.reachable ? [] : [ofUnreachable(chainId, context.unreachableSince, waiting)]),
+    ...(context.isStalled(lanes) ? [ofStalled({ chainId, since, waiting }, follower.head?.number ?? 0, usualMs)] : []),
+    ...(context.chain.health?.() ?? []).flatMap(({ url, status, behind }, index) =>
+      status === "up" || status === "unknown" ? [] : [ofEndpoint({ chainId, index, url, status, behind })],
+    ),
+    ...ofDisputes(chainId, context.disputes.ofNote()),
+    ...(prices === null ? [] : [ofPriceDispute(chainId, prices)]),
+  ];
+}
+
+function ofOwned(context: ChainContext, lane: OwnedLane): readonly Trouble[] {
+  const { signer, distrust, counts } = lane.pace;
+  const waiting = lane.pendingDepth();
+  const balance = context.knownBalances.get(lane.lane.signer);
+  const threshold = context.settings.alertLowBalanceWei;
+  // A count that is claimed and not proved is a matter of seconds, unless endpoints contradict each other.
+  const { unproved } = counts;
+  return [
+    ...(signer.kind === "away" ? [ofAway({ ...signer, lane: lane.lane, waiting })] : []),
+    ...(distrust === null ? [] : [ofDoubt(lane.lane, distrust, waiting)]),
+    ...(threshold !== null && balance !== undefined && balance < threshold
+      ? [ofBalance(lane.lane, balance, threshold)]
+      : []),
+    ...(unproved === null || lane.cursor === null ? [] : [ofDrift(lane.lane, unproved, lane.cursor)]),
+    ...ofRefused(lane.lane, lane.refusals.all),
+    ...[...lane.unmined.values()].flatMap((tx) => ofUnmined(context, lane, tx)),
+  ];
+}
+
+/** Null: another row has it. */
+const CODES: Readonly<Record<FactCode, TroubleCode | null>> = {
+  FEE_CEILING_REACHED: "FEE_CEILING_REACHED",
+  POLICY_LIMIT_REACHED: "POLICY_LIMIT_REACHED",
+  MAX_ATTEMPTS_REACHED: "MAX_ATTEMPTS_REACHED",
+  CANNOT_RESIGN: "CANNOT_RESIGN",
+  RESENT_OFTEN: "RESENT_OFTEN",
+  NONCE_HOLE: null,
+  INSUFFICIENT_FUNDS: "INSUFFICIENT_FUNDS",
+  HASH_OF_ANOTHER: null,
+  REFUSED_FOR_GOOD: "NODE_REFUSED",
+};
+
+function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonly Trouble[] {
+  const { txId, nonce, status, lostSightAt, createdAt } = tx;
+  const { signer } = lane.lane;
+  const balance = context.knownBalances.get(signer);
+  const minedCount = context.counts.lastTold(signer).latest;
+  const facts = {
+    ...(balance !== undefined && { balance: `${balance}` }),
+    ...(minedCount !== null && { minedCount }),
+  };
+  const about = { lane: lane.lane, txId, nonce, open: lane.pendingBehind(nonce) + 1, facts };
+  if (status.subState === "UNKNOWN_SUBMIT_RESULT") {
+    const text = "a node may have signed and sent it, and its answer was lost; it is looked for";
+    return [ofTransaction("SUBMIT_RESULT_UNKNOWN", { ...about, since: lostSightAt ?? createdAt }, text)];
+  }
+  for (const [fact, { text, since }] of tx.facts) {
+    const code = CODES[fact];
+    if (code !== null) return [ofTransaction(code, { ...about, since }, text)];
+  }
+  return [];
+}
+
+/**
+ * Rows of alerts that no state shows. An alert that lasts is shown until it is resolved, with the figures of the last look; one of a
+ * moment is shown as past, for a quarter of an hour after it was last raised. Alerts that end with a state have rows of their own.
+ */
+
+const SHOWN_FOR_MS = 15 * 60_000;
+/** Of each kind: a storm of alerts must not fill the memory; the oldest are dropped. */
+const MOST_ALERTS = 200;
+
+type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;
+
+export class RecentAlerts {
+  private readonly clock;
+  private readonly standing = new Map<string, Trouble>();
+  private readonly past = new Map<string, { readonly trouble: Trouble; readonly lastMs: number }>();
+
+  constructor(clock: Pick<Clock, "now" | "monotonicMs">) {
+    this.clock = clock;
+  }
+
+  hear(event: TelemetryEvent): void {
+    if (event.type === "alert.resolved") this.standing.delete(idOf(event));
+    if (event.type === "alert.renewed") {
+      const known = this.standing.get(idOf(event));
+      if (known !== undefined) this.standing.set(known.id, { ...known, ...figuresOf(event.message, this.clock.now()) });
+    }
+    if (event.type !== "alert") return;
+    const end = TROUBLES[event.code].ends;
+    const trouble = troubleOf(event, this.clock.now());
+    if (end === "said") {
+      const since = this.standing.get(trouble.id)?.since ?? trouble.since;
+      keepNewest(this.standing, trouble.id, { ...trouble, since }, MOST_ALERTS);
+    }
+    const past = { trouble: { ...trouble, over: true }, lastMs: this.clock.monotonicMs() };
+    if (end === "moment") keepNewest(this.past, trouble.id, past, MOST_ALERTS);
+  }
+
+  /** What lasts first: where there is room for some only, those are told. */
+  shown(): readonly Trouble[] {
+    const nowMs = this.clock.monotonicMs();
+    for (const [id, { lastMs }] of this.past) if (nowMs - lastMs > SHOWN_FOR_MS) this.past.delete(id);
+    return [...this.standing.values(), ...[...this.past.values()].map(({ trouble }) => trouble).reverse()];
+  }
+}
+
+const idOf = (subject: AlertSubject) => `alert:${alertKey(subject)}`;
+
+function troubleOf(alert: Alert, since: Date): Trouble {
+  const { severity, code, message, lane, txId, chainId } = alert;
+  const where = { ...NOWHERE, ...(chainId !== undefined && { chainId }), ...lane, ...(txId !== undefined && { txId }) };
+  return { ...where, id: idOf(alert), severity, code, ...figuresOf(message, since), since };
+}
+
+function figuresOf(message: string, asOf: Date): Pick<Trouble, "sentence" | "asOf"> {
+  return { sentence: inSentence(message.replace(/[.]$/, "")), asOf };
 }

@@ -2,55 +2,55 @@
 
 import { explorerOf } from "../../domain/chain/explorers.ts";
 import { tipTaken } from "../../domain/fees/repricing.ts";
-import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
+import { ANYBODY, isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
+import type { Address } from "../../domain/lane.ts";
 import type { State } from "../../domain/transaction/transitions.ts";
 import { revisionOf } from "../../domain/troubles/revision.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { QueryStore, TransactionRecord } from "../../ports/query-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
+import type { TransactionRecord } from "../../ports/query-store.ts";
+import type { HeldQuery } from "../api.ts";
+import { Answers, sharedLook } from "../chain/answers.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { ChainView, HeldQuery, OldestPending, OverviewView } from "../sight-api.ts";
-import { SharedLook } from "./shared-look.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 
-export interface OverviewPorts extends Pick<Ports, "clock"> {
-  readonly store: Pick<SightStore, "totals" | "pulse" | "oldestOpen"> & Pick<QueryStore, "transactions" | "lanes">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-}
+type OverviewPorts = Pick<CallPorts, "clock" | "store" | "chains">;
 
-type Figures = Omit<OverviewView, "revision">;
+type Figures = Awaited<ReturnType<OverviewBoard["draw"]>>;
+type OldestPending = Pick<TransactionRecord, "lane" | "txId" | "nonce" | "createdAt">;
 
-const UNLIMITED: Limits = { signers: null, chains: null };
+export type OverviewView = Figures & { readonly revision: string };
+
 /** Not over, with a nonce. */
 const OPEN_STATES = ["ALLOCATED", "TRACKING", "STUCK"] as const satisfies readonly State[];
 const LOOKED_UP_FOR_MS = 30_000;
 
 export class OverviewBoard {
-  private readonly ports: OverviewPorts;
-  private readonly everything: SharedLook<Figures>;
+  private readonly ports;
+  private readonly everything;
   /** Of keys that see a part. */
-  private readonly parts = new WeakMap<Limits, SharedLook<Figures>>();
-  private readonly dear = new Map<string, { readonly atMs: number; readonly found: readonly OldestPending[] }>();
+  private readonly parts = new WeakMap<Limits, ReturnType<typeof sharedLook<Figures>>>();
+  private readonly dear: Answers<string, readonly OldestPending[]>;
 
   constructor(ports: OverviewPorts) {
     this.ports = ports;
-    this.everything = new SharedLook(ports.clock, () => this.draw(UNLIMITED));
+    this.everything = sharedLook(ports.clock, () => this.draw(ANYBODY));
+    this.dear = new Answers(ports.clock);
   }
 
-  view(query: HeldQuery = {}, limits: Limits = UNLIMITED): Promise<OverviewView> {
-    return this.lookOf(limits).held(query, (figures) => {
+  view(query: HeldQuery = {}, limits: Limits = ANYBODY): Promise<OverviewView> {
+    return this.lookOf(limits)(query, (figures) => {
       const { asOf: _, ...lasting } = figures;
       return { ...figures, revision: revisionOf(inJson(lasting)) };
     });
   }
 
-  private lookOf(limits: Limits): SharedLook<Figures> {
+  private lookOf(limits: Limits) {
     if (!isLimited(limits)) return this.everything;
-    const known = this.parts.get(limits) ?? new SharedLook(this.ports.clock, () => this.draw(limits));
+    const known = this.parts.get(limits) ?? sharedLook(this.ports.clock, () => this.draw(limits));
     this.parts.set(limits, known);
     return known;
   }
 
-  private async draw(limits: Limits): Promise<Figures> {
+  private async draw(limits: Limits) {
     const { store, chains } = this.ports;
     const [totals, pulse, oldestPending] = await Promise.all([
       store.totals(limits),
@@ -62,6 +62,7 @@ export class OverviewBoard {
       asOf: totals.at,
       lanes: totals.lanes,
       states: totals.states,
+      /** Over the last minutes; null: not for a key that sees a part. */
       createdPerMinute: pulse?.createdPerMinute ?? null,
       completedPerMinute: pulse?.completedPerMinute ?? null,
       timeToFinalitySeconds: seconds.length === 0 ? null : { p50: share(seconds, 0.5), p95: share(seconds, 0.95) },
@@ -70,13 +71,9 @@ export class OverviewBoard {
     };
   }
 
-  private async oldest(limits: Limits): Promise<OldestPending | null> {
-    const found =
-      limits.signers === null ? await this.oldestOfAll(limits) : await this.oldestOf([...limits.signers], limits);
-    return found.reduce<OldestPending | null>(
-      (oldest, each) => (oldest === null || each.createdAt < oldest.createdAt ? each : oldest),
-      null,
-    );
+  private async oldest(limits: Limits) {
+    const found = await (limits.signers === null ? this.oldestOfAll(limits) : this.oldestOf(limits.signers, limits));
+    return found.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime())[0] ?? null;
   }
 
   private async oldestOfAll({ chains }: Limits): Promise<readonly OldestPending[]> {
@@ -93,45 +90,42 @@ export class OverviewBoard {
   }
 
   /** Where thousands are over and only watched, the oldest that is open is young; finding it costs, and is done seldom. */
-  private async lookedUp(chainIds: readonly number[]): Promise<readonly OldestPending[]> {
-    if (chainIds.length === 0) return [];
-    const nowMs = this.ports.clock.monotonicMs();
-    const key = chainIds.join();
-    const known = this.dear.get(key);
-    if (known !== undefined && nowMs - known.atMs < LOOKED_UP_FOR_MS) return known.found;
-    const asked = chainIds.flatMap((chainId) =>
-      OPEN_STATES.map((state) => this.ports.store.transactions({ chainId, state, order: "oldest", limit: 1 })),
-    );
-    const found = (await Promise.all(asked)).flat().map(oldestOf);
-    this.dear.set(key, { atMs: nowMs, found });
-    return found;
+  private lookedUp(chainIds: readonly number[]): Promise<readonly OldestPending[]> {
+    return this.dear.about(chainIds.join(), LOOKED_UP_FOR_MS, async () => {
+      const asked = chainIds.flatMap((chainId) =>
+        OPEN_STATES.map((state) => this.ports.store.transactions({ chainId, state, order: "oldest", limit: 1 })),
+      );
+      return (await Promise.all(asked)).flat().map(oldestOf);
+    });
   }
 
   /** By the heads of their lines. */
-  private async oldestOf(signers: readonly `0x${string}`[], limits: Limits): Promise<readonly OldestPending[]> {
-    const lanes = (await Promise.all(signers.map((signer) => this.ports.store.lanes(signer)))).flat();
-    return lanes.flatMap(({ lane, headOfLine }) => {
-      if (headOfLine === null || !isWithin(limits, lane)) return [];
-      const { txId, nonce, createdAt } = headOfLine;
-      return [{ lane, txId, nonce, createdAt }];
-    });
+  private async oldestOf(signers: ReadonlySet<Address>, limits: Limits): Promise<readonly OldestPending[]> {
+    const lanes = (await Promise.all([...signers].map((signer) => this.ports.store.lanes(signer)))).flat();
+    return lanes.flatMap(({ lane, headOfLine }) =>
+      headOfLine === null || !isWithin(limits, lane) ? [] : [oldestOf({ lane, ...headOfLine })],
+    );
   }
 }
 
-function oldestOf({ lane, txId, nonce, createdAt }: TransactionRecord): OldestPending {
+function oldestOf({ lane, txId, nonce, createdAt }: OldestPending): OldestPending {
   return { lane, txId, nonce, createdAt };
 }
 
-function chainView(context: ChainContext): ChainView {
+/** One chain as this node's loops last saw it; nothing is asked. */
+function chainView(context: ChainContext) {
   const { chain, reachable, follower, settings, knownMarket, headSince, usualBlockMs } = context;
   return {
     chainId: chain.chainId,
     reachable: reachable && follower.head !== null,
     head: follower.head?.number ?? null,
+    /** First sight of that head, by this node's clock. */
     headSince,
+    /** Usual time between blocks; null: unknown, or blocks come on demand. */
     blockSeconds: usualBlockMs === null ? null : Number((usualBlockMs / 1_000).toPrecision(2)),
     stalled: context.isStalled([]),
     baseFee: follower.baseFee,
+    /** What the last blocks took above the base fee. */
     tip: knownMarket && tipTaken(knownMarket),
     endpoints: chain.health?.() ?? [],
     explorer: explorerOf(chain.chainId, settings.explorerUrl),
@@ -139,7 +133,7 @@ function chainView(context: ChainContext): ChainView {
 }
 
 /** The value that this share of them does not exceed. */
-function share(values: readonly number[], part: number): number {
+function share(values: readonly number[], part: number) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }

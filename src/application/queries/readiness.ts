@@ -1,14 +1,13 @@
 import { FencepostError } from "../../domain/errors.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
-import type { Readiness } from "../api.ts";
+import type { Ports } from "../../ports/ports.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
-import type { OwnedLane } from "../lane/owned-lane.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 
 export interface ReadinessParts {
-  readonly store: Pick<QueryStore, "ping">;
+  readonly store: Pick<Ports["store"], "ping">;
   readonly lease: { mayAct(): boolean };
   readonly chains: readonly ChainContext[];
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
+  readonly lanesOf: CallPorts["lanesOf"];
   readonly draining: boolean;
   /** No earlier owner that may be dead is waited for. */
   readonly settledIn: boolean;
@@ -18,7 +17,7 @@ export interface ReadinessParts {
  * Whether a load balancer should send requests here: the database takes our word, and a chain answers. Any of them, so that
  * one chain's outage does not take the others' traffic away; the one that was asked for, where one was.
  */
-export async function readiness(parts: ReadinessParts, chainId?: number): Promise<Readiness> {
+export async function readiness(parts: ReadinessParts, chainId?: number) {
   const { store, lease, draining, settledIn, lanesOf } = parts;
   const chains = parts.chains.filter(({ chain }) => chainId === undefined || chain.chainId === chainId);
   if (chains.length === 0) throw new FencepostError("UNKNOWN_CHAIN", `chain ${chainId} is not configured here`);

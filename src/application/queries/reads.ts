@@ -1,57 +1,108 @@
-import { orDatabaseSilent } from "../../domain/errors.ts";
-import type { InstanceRecord, LeaseStore } from "../../ports/lease-store.ts";
-import type { SightStore } from "../../ports/sight-store.ts";
-import type {
-  CompletionsPage,
-  CompletionsQuery,
-  Include,
-  ListQuery,
-  RequestQuery,
-  SignersPage,
-  SignersQuery,
-  SignerView,
-} from "../api.ts";
-import { ChainLooks } from "./chain-looks.ts";
-import { type ExplainPorts, explanationOf } from "./explain.ts";
-import type { Feed } from "./feed.ts";
-import { type SignerQueryPorts, signer, signers } from "./signers.ts";
-import { type TransactionQueryPorts, transaction, transactionByRequest, transactions } from "./transactions.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { FeedPosition, QueryStore } from "../../ports/query-store.ts";
+import type { CompletionsPage, CompletionsQuery, Include, ListQuery, RequestQuery, SignersQuery } from "../api.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import { explanationOf } from "./explain.ts";
+import type { ExplainPorts } from "./explained-lane.ts";
+import { signer, signers } from "./signers.ts";
+import { chainLooks, transaction, transactionByRequest, transactions } from "./transactions.ts";
 
-export interface ReadPorts
-  extends TransactionQueryPorts,
-    Pick<SignerQueryPorts, "signer">,
-    Pick<ExplainPorts, "clock" | "kills" | "lanesOf"> {
-  readonly store: TransactionQueryPorts["store"] &
-    Pick<LeaseStore, "instances" | "leases"> &
-    Pick<SightStore, "reports">;
-  readonly feed: Feed;
-}
+export type ReadPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly feed: Feed };
 
-export type ReadCalls = ReturnType<typeof createReads>;
-
-/** Everything that is only read: any node answers it, whether or not it owns the lane. */
+/** Calls that only read: any node answers them, whether or not it owns the lane. */
 export function createReads(ports: ReadPorts) {
   const { store, feed } = ports;
-  const looking = { ...ports, looks: new ChainLooks(ports) };
-  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
-  const liveNodes = async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired);
+  const looking = { ...ports, look: chainLooks(ports) };
   return {
-    transaction: (txId: string, include?: readonly Include[]) => reading(transaction(looking, txId, include)),
+    transaction: (txId: string, include?: readonly Include[]) => transaction(looking, txId, include),
     transactionByRequest: (query: RequestQuery, include?: readonly Include[]) =>
-      reading(transactionByRequest(looking, query, include)),
-    transactions: (query: ListQuery) => reading(transactions(looking, query)),
+      transactionByRequest(looking, query, include),
+    transactions: (query: ListQuery) => transactions(looking, query),
     /** Why it is not final yet, and what would help. `blockerByNonce`: of the transaction in its way, no more than the nonce. */
-    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) =>
-      reading(explanationOf(ports, txId, options)),
-    completions: (query: CompletionsQuery): Promise<CompletionsPage> => reading(feed.page(query)),
+    explain: (txId: string, options?: { readonly blockerByNonce?: boolean }) => explanationOf(ports, txId, options),
+    completions: (query: CompletionsQuery) => feed.page(query),
     /** One page, by signer and chain. Of the chain it shows what this node's loops last received. */
-    signers: (query: SignersQuery = {}): Promise<SignersPage> => reading(signers(ports, query)),
+    signers: (query?: SignersQuery) => signers(ports, query),
     /** One item per chain the signer has a lane on; `fresh` asks the chain. UNKNOWN_SIGNER if no node holds its key. */
-    signer: (name: string, options?: { readonly fresh?: boolean }): Promise<readonly SignerView[]> =>
-      reading(signer(ports, name, options)),
+    signer: (name: string, options?: { readonly fresh?: boolean }) => signer(ports, name, options),
     /** Live instances. */
-    nodes: (): Promise<readonly InstanceRecord[]> => reading(liveNodes()),
+    nodes: async () => (await store.instances()).filter(({ dead, expired }) => !dead && !expired),
     /** Every lane that was ever acquired, with its owner if it has one. */
-    leases: () => reading(store.leases()),
+    leases: () => store.leases(),
   };
+}
+
+/**
+ * The completion feed as callers follow it: by sequence, in order, never missing one. A waiting caller is woken by this
+ * node's own completions at once, and by those of others on the next look at the counter.
+ */
+
+type FeedPorts = Pick<Ports, "clock"> & { readonly store: Pick<QueryStore, "feed"> };
+
+const DEFAULT_LIMIT = 100;
+const LOOK_EVERY_MS = 250;
+
+export class Feed {
+  private readonly ports;
+  private sleepers = new Set<() => void>();
+
+  constructor(ports: FeedPorts) {
+    this.ports = ports;
+  }
+
+  /** This node appended to the feed. */
+  grew(): void {
+    const woken = this.sleepers;
+    this.sleepers = new Set();
+    for (const wake of woken) wake();
+  }
+
+  async page(query: CompletionsQuery): Promise<CompletionsPage> {
+    refuseNoPosition(query.after);
+    const untilMs = this.ports.clock.monotonicMs() + (query.waitMs ?? 0);
+    for (;;) {
+      const { items, ...position } = await this.ports.store.feed(query.after, query.limit ?? DEFAULT_LIMIT);
+      refuseMisplaced(query, position);
+      const leftMs = untilMs - this.ports.clock.monotonicMs();
+      if (items.length > 0 || leftMs <= 0 || query.signal?.aborted === true) {
+        return { epoch: position.epoch, items, next: items.at(-1)?.seq ?? query.after };
+      }
+      await this.sleep(Math.min(leftMs, LOOK_EVERY_MS), query.signal);
+    }
+  }
+
+  private sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        cancel();
+        this.sleepers.delete(wake);
+        signal?.removeEventListener("abort", wake);
+        resolve();
+      };
+      const cancel = this.ports.clock.after(ms, wake);
+      this.sleepers.add(wake);
+      signal?.addEventListener("abort", wake, { once: true });
+    });
+  }
+}
+
+/** Who embeds a node passed no schema: the database would refuse it in words that say that it is down. */
+function refuseNoPosition(after: number) {
+  if (!Number.isSafeInteger(after) || after < 0) throw invalid("after", "must be a whole number from 0 on");
+}
+
+function refuseMisplaced(query: CompletionsQuery, position: FeedPosition) {
+  if (query.epoch !== undefined && query.epoch !== position.epoch) {
+    throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
+      epoch: position.epoch,
+      // What the caller has not seen and the database still has is told before the new epoch's own.
+      resumeAfter: Math.min(query.after, position.epochStartsAfter),
+    });
+  }
+  if (query.after < position.truncatedThrough) {
+    throw new FencepostError("FEED_TRUNCATED", `completions up to ${position.truncatedThrough} are no longer kept`, {
+      resumeAfter: position.truncatedThrough,
+    });
+  }
 }

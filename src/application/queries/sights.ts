@@ -1,78 +1,182 @@
 /** Everything at once, for people. Any node answers; none of it asks a chain anything. */
-
-import type { Notice } from "../../domain/cluster/notices.ts";
-import { orDatabaseSilent } from "../../domain/errors.ts";
-import { isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
-import type { KillStore } from "../../ports/kill-store.ts";
-import type { LeaseStore } from "../../ports/lease-store.ts";
-import type { NoticeStore } from "../../ports/notice-store.ts";
-import type { QueryStore } from "../../ports/query-store.ts";
-import type { ClusterPast, SightStore } from "../../ports/sight-store.ts";
-import { parseSigner } from "../requests/normalise.ts";
-import type {
-  AttentionQuery,
-  AttentionView,
-  Found,
-  HeldQuery,
-  NonceRulerQuery,
-  NoticesQuery,
-  OverviewView,
-} from "../sight-api.ts";
+import { defined } from "../../domain/defined.ts";
+import { FencepostError, invalid } from "../../domain/errors.ts";
+import { ANYBODY, isLimited, isWithin, type Limits } from "../../domain/keys/principal.ts";
+import { type Address, laneKey } from "../../domain/lane.ts";
+import { spansOf } from "../../domain/nonces/nonce-spans.ts";
+import type { Ports } from "../../ports/ports.ts";
+import type { Between, FoundReservation, FoundTransaction, SearchTerms } from "../../ports/sight-store.ts";
+import type { AttentionQuery, Found, HeldQuery, NonceRulerQuery } from "../api.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
+import { given } from "../requests/fields.ts";
+import { parseChainId, parseSigner } from "../requests/normalise.ts";
 import { AttentionDesk } from "./attention.ts";
-import { type ExplainPorts, explanationOf } from "./explain.ts";
-import { findAnything } from "./find-anything.ts";
+import { explanationOf } from "./explain.ts";
+import type { ExplainPorts } from "./explained-lane.ts";
 import type { NodeReports } from "./node-reports.ts";
-import { type NonceRulerPorts, rulerOf } from "./nonce-ruler.ts";
 import { OverviewBoard } from "./overview.ts";
 
-export interface SightPorts extends Omit<ExplainPorts, "codec">, NonceRulerPorts {
-  readonly store: QueryStore &
-    SightStore &
-    Pick<NoticeStore, "notices"> &
-    Pick<KillStore, "kills"> &
-    Pick<LeaseStore, "instances">;
-  readonly reports: Pick<NodeReports, "all">;
-}
+export type SightPorts = CallPorts & Pick<ExplainPorts, "kills"> & { readonly reports: Pick<NodeReports, "all"> };
 
 const DEFAULT_LIMIT = 100;
 
 /** `limits`: of the API key that asks; absent: it may see everything. */
-export type SightCalls = ReturnType<typeof createSights>;
-
 export function createSights(ports: SightPorts) {
   const { store, reports } = ports;
   const explain = (txId: string) => explanationOf({ ...ports, remembered: true }, txId);
   const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
-  const reading = <T>(work: Promise<T>): Promise<T> => orDatabaseSilent(work, null);
   return {
     /** What needs a person, worst first. */
-    attention: (query?: AttentionQuery, limits?: Limits): Promise<AttentionView> => reading(desk.view(query, limits)),
+    attention: (query?: AttentionQuery, limits?: Limits) => desk.view(query, limits),
     /** Everything in figures. */
-    overview: (query?: HeldQuery, limits?: Limits): Promise<OverviewView> => reading(board.view(query, limits)),
+    overview: (query?: HeldQuery, limits?: Limits) => board.view(query, limits),
     /** By any id, or how it begins. */
-    search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits): Promise<readonly Found[]> =>
-      reading(findAnything(ports, query, limits)),
+    search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits) =>
+      findAnything(ports, query, limits),
     /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN if there is no such lane. */
-    nonceRuler: (signer: string, query?: NonceRulerQuery) => reading(rulerOf(ports, signer, query)),
+    nonceRuler: (signer: string, query?: NonceRulerQuery) => rulerOf(ports, signer, query),
     /** What happened once and waits, or waited, for a person's word; newest first. */
     notices: async (
-      { limit = DEFAULT_LIMIT, signer, ...query }: NoticesQuery = {},
-      limits?: Limits,
-    ): Promise<readonly Notice[]> => {
-      const asked = { ...query, ...(signer !== undefined && { signer: parseSigner(ports.codec, signer, "signer") }) };
-      const found = await reading(store.notices({ ...asked, limit }));
-      if (limits === undefined || !isLimited(limits)) return found;
-      return found.filter(({ lane }) => lane !== null && isWithin(limits, lane));
+      { limit = DEFAULT_LIMIT, ...query }: { signer?: string; chainId?: number; open?: boolean; limit?: number } = {},
+      limits: Limits = ANYBODY,
+    ) => {
+      const signer = given(query.signer, (value) => parseSigner(ports.codec, value, "signer"));
+      const found = await store.notices(defined({ ...query, limit, signer }));
+      return isLimited(limits) ? found.filter(({ lane }) => lane !== null && isWithin(limits, lane)) : found;
     },
     /** What became of nodes, lanes and the database, newest first. */
-    clusterHistory: async (
-      { limit = DEFAULT_LIMIT }: { readonly limit?: number } = {},
-      limits?: Limits,
-    ): Promise<ClusterPast> => {
-      const past = await reading(store.past(limit));
-      if (limits === undefined) return past;
+    clusterHistory: async ({ limit = DEFAULT_LIMIT }: { readonly limit?: number } = {}, limits: Limits = ANYBODY) => {
+      const past = await store.past(limit);
       return { ...past, takeovers: past.takeovers.filter(({ lane }) => isWithin(limits, lane)) };
     },
   };
+}
+
+/** A lane's nonces by what holds them, a stretch at a time. */
+
+/** Nonces at once. */
+const MOST = 2_000;
+/** Of what is over, so many are shown where nobody says from where. */
+const BELOW = 100;
+
+export async function rulerOf(
+  ports: Pick<CallPorts, "codec" | "store" | "signer" | "chains">,
+  name: string,
+  query: NonceRulerQuery = {},
+) {
+  const { store, chains } = ports;
+  const signer = parseSigner(ports.codec, name, "signer");
+  const lane = { chainId: parseChainId([...chains.keys()], query.chainId), signer };
+  const { cursor, firstOpen } = await store.nonces(lane, 0, -1);
+  if (cursor === null && !ports.signer.addresses().includes(signer)) {
+    throw new FencepostError("UNKNOWN_SIGNER", `no node holds the key of ${name}`);
+  }
+  const final = firstOpen ?? cursor ?? 0;
+  const { from, to } = stretch(query, final, cursor ?? 0);
+  const held = await store.nonces(lane, from, to);
+  const mined = chains.get(lane.chainId)?.counts.lastTold(signer).latest ?? null;
+  // Nonces from the cursor on have not been given to anybody.
+  const last = Math.min(to, (cursor ?? 0) - 1);
+  // `mined`: the chain's last count; `final`: every nonce below it is over.
+  return { lane, from, to, cursor, mined, final, spans: spansOf(from, last, held) };
+}
+
+function stretch({ from, to }: NonceRulerQuery, final: number, cursor: number) {
+  const end = Math.max(0, cursor - 1);
+  const near = Math.min(final - BELOW, to ?? Number.MAX_SAFE_INTEGER);
+  const first = from ?? Math.max(0, near, to === undefined ? 0 : to - MOST + 1);
+  const last = to ?? Math.max(first, Math.min(end, first + MOST - 1));
+  if (last < first) throw invalid("to", "is below from");
+  if (last - first >= MOST) throw invalid("to", `is too far from ${first}: at most ${MOST} nonces are shown at once`);
+  return { from: first, to: last };
+}
+
+/** Finds by any id, or by how it begins. Which index can answer is decided by what was typed; nothing is scanned. */
+
+const FOUND_AT_MOST = 20;
+/** For a key that may see some of it. */
+const LOOKED_THROUGH = 500;
+/** Fewer characters are the beginning of too much to be looked for. */
+const LEAST_OF_UUID = 4;
+const LEAST_OF_SIGNER = 4;
+const UUID_DIGITS = 32;
+const HASH = /^0x[0-9a-f]{64}$/;
+const SIGNER_START = /^0x[0-9a-f]{0,40}$/;
+const SIGNER_AND_NONCE = /^(0x[0-9a-f]{2,40})[:/ ]+([0-9]{1,15})$/;
+const NONCE = /^#?([0-9]{1,15})$/;
+
+export async function findAnything(
+  { store }: Pick<Ports, "store">,
+  { q, limit = FOUND_AT_MOST }: { readonly q: string; readonly limit?: number },
+  limits: Limits = { signers: null, chains: null },
+): Promise<readonly Found[]> {
+  const text = q.trim();
+  if (text === "") throw invalid("q", "is empty: give an id, or how it begins");
+  // What others have found may stand before its own, and is left out below.
+  const looked = isLimited(limits) ? LOOKED_THROUGH : limit;
+  const terms = { ...termsOf(text), limit: looked };
+  const [hits, nodes] = await Promise.all([store.search(terms), nodesLike(store, text)]);
+  const found: readonly Found[] = [
+    ...hits.transactions.filter(({ lane }) => isWithin(limits, lane)).map(ofTransaction),
+    ...hits.lanes.filter((lane) => isWithin(limits, lane)).map(ofSigner),
+    ...hits.reservations.filter(({ lane }) => isWithin(limits, lane)).map(ofReservation),
+    ...nodes,
+  ];
+  return found.slice(0, limit);
+}
+
+/** Exported for its table of tests. */
+export function termsOf(text: string): Omit<SearchTerms, "limit"> {
+  const lower = text.toLowerCase();
+  if (HASH.test(lower)) return { txHash: lower as `0x${string}`, requestIds: beginning(text) };
+  const [, signer, ofSigner] = SIGNER_AND_NONCE.exec(lower) ?? [];
+  if (signer !== undefined) return { nonce: { nonce: Number(ofSigner), signers: beginning(signer) } };
+  const requestIds = { requestIds: beginning(text) };
+  const [, nonce] = NONCE.exec(lower) ?? [];
+  const ofNonce = nonce === undefined ? {} : { nonce: { nonce: Number(nonce), signers: beginning("0x") } };
+  const signers = SIGNER_START.test(lower) && lower.length >= LEAST_OF_SIGNER ? { signers: beginning(lower) } : {};
+  const ids = uuidsLike(lower);
+  return { ...requestIds, ...ofNonce, ...signers, ...(ids !== null && { txIds: ids, reservationIds: ids }) };
+}
+
+/** Ids are compared byte by byte, so whatever begins with these digits lies between the two. */
+function uuidsLike(text: string): Between | null {
+  const digits = text.replaceAll("-", "");
+  if (!/^[0-9a-f]+$/.test(digits) || digits.length < LEAST_OF_UUID || digits.length > UUID_DIGITS) return null;
+  // Where it has a dash, it has it where ids have theirs.
+  if (text.includes("-") && !asUuid(digits.padEnd(UUID_DIGITS, "0")).startsWith(text.replace(/-$/, ""))) return null;
+  return { from: asUuid(digits.padEnd(UUID_DIGITS, "0")), to: asUuid(digits.padEnd(UUID_DIGITS, "f")) };
+}
+
+function asUuid(digits: string) {
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** The last character there is: columns are compared by their bytes. */
+const LAST = "\u{10FFFF}";
+
+function beginning(text: string): Between {
+  return { from: text, to: `${text}${LAST}` };
+}
+
+async function nodesLike(store: Ports["store"], text: string): Promise<readonly Found[]> {
+  const lower = text.toLowerCase();
+  const alive = (await store.instances()).filter(({ dead }) => !dead);
+  const like = alive.filter(({ nodeId, instanceId }) => nodeId.toLowerCase().startsWith(lower) || instanceId === lower);
+  return like.map(({ nodeId, version }) => ({ kind: "node", nodeId, label: `node ${nodeId}, version ${version}` }));
+}
+
+function ofTransaction({ lane, txId, requestId, nonce, state, subState }: FoundTransaction): Found {
+  const status = subState === null ? state : `${state}/${subState}`;
+  const label = `${requestId ?? txId}: ${status}${nonce === null ? "" : ` at nonce ${nonce}`}`;
+  return { kind: "transaction", label, txId, ...lane, ...(nonce !== null && { nonce }) };
+}
+
+function ofSigner(lane: { readonly chainId: number; readonly signer: Address }): Found {
+  return { kind: "signer", label: `signer ${laneKey(lane).replace(/^(\d+):(.*)$/, "$2 on chain $1")}`, ...lane };
+}
+
+function ofReservation({ lane, reservationId, nonce, state }: FoundReservation): Found {
+  return { kind: "reservation", label: `reservation of nonce ${nonce}: ${state}`, reservationId, ...lane, nonce };
 }

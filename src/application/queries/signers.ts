@@ -4,52 +4,48 @@
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
-import type { Address, Lane } from "../../domain/lane.ts";
-import { laneKey } from "../../domain/lane.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { LaneRecord, QueryStore } from "../../ports/query-store.ts";
-import type { Signer } from "../../ports/signer.ts";
-import type { SignersPage, SignersQuery, SignerView } from "../api.ts";
+import { type Address, type Lane, laneKey } from "../../domain/lane.ts";
+import type { WindowLimit } from "../../domain/pace/lane-pace.ts";
+import { signerAwaited } from "../../domain/pace/lane-pace.ts";
+import type { LaneDecisionRecord, LaneRecord } from "../../ports/query-store.ts";
+import type { SignersQuery } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { parseSigner } from "../requests/normalise.ts";
-import { windowOf } from "./lane-window.ts";
 import { silent } from "./silent.ts";
 
-export interface SignerQueryPorts extends Pick<Ports, "codec" | "clock"> {
-  readonly store: Pick<QueryStore, "lanes" | "lanesAfter" | "laneDecisions">;
-  readonly signer: Pick<Signer, "addresses">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
-  readonly lanesOf: (chainId: number) => readonly OwnedLane[];
-}
-
-/** What the chain says of an account; null: this node has not been told. */
-interface Account {
-  readonly latest: number | null;
-  readonly pending: number | null;
+/** The chain's last answers about an account; null: none yet. */
+interface Account extends ReturnType<ChainContext["counts"]["lastTold"]> {
   readonly balance: bigint | null;
 }
+
+export type SignerView = ReturnType<typeof viewOf> & {
+  /** Decisions of people about the lane, newest first; only if one signer is asked for. */
+  readonly decisions?: readonly LaneDecisionRecord[];
+};
 
 const DEFAULT_PAGE = 100;
 const MOST_DECISIONS = 20;
 const CURSOR = /^(0x[0-9a-f]{40}):([1-9][0-9]{0,15})$/;
 
 /** Every configured signer on every chain, used or not, and every lane the database knows beside them. */
-export async function signers(ports: SignerQueryPorts, query: SignersQuery): Promise<SignersPage> {
-  const { limit = DEFAULT_PAGE } = query;
+export async function signers(
+  ports: CallPorts,
+  query: SignersQuery = {},
+): Promise<{ readonly items: readonly SignerView[]; readonly next: string | null }> {
+  const { limit = DEFAULT_PAGE, chainId, owner, needs } = query;
   const after = query.after === undefined ? null : openCursor(query.after);
-  const { chainId, owner, needs } = query;
   const filter = defined({ chainId, owner, needsAttention: needs === "attention" ? true : undefined });
   const known = await ports.store.lanesAfter(after, limit + 1, filter);
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
-  const isBetween = (lane: Lane): boolean =>
+  const isBetween = (lane: Lane) =>
     (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
   // Nobody acts for a lane that was never used, and nothing can be wrong with it.
-  const isAsked = (lane: Lane): boolean =>
+  const isAsked = (lane: Lane) =>
     owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
   const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));
-  const records = [...known, ...others.map(unused)];
-  records.sort((a, b) => compareKeys(a.lane, b.lane));
+  const records = [...known, ...others.map(unused)].sort((a, b) => compareKeys(a.lane, b.lane));
   const page = records.slice(0, limit);
   const last = page.at(-1);
   return {
@@ -59,14 +55,13 @@ export async function signers(ports: SignerQueryPorts, query: SignersQuery): Pro
 }
 
 export async function signer(
-  ports: SignerQueryPorts,
+  ports: CallPorts,
   name: string,
   { fresh = false }: { readonly fresh?: boolean } = {},
 ): Promise<readonly SignerView[]> {
   const address = parseSigner(ports.codec, name, "signer");
   const known = await ports.store.lanes(address);
-  const isHeld = ports.signer.addresses().includes(address);
-  if (!isHeld && known.length === 0) {
+  if (known.length === 0 && !ports.signer.addresses().includes(address)) {
     throw new FencepostError("UNKNOWN_SIGNER", `no node holds the key of ${name}`);
   }
   const others = unusedLanes(ports, known).filter((lane) => lane.signer === address);
@@ -80,7 +75,7 @@ export async function signer(
 }
 
 /** Of every configured signer on every chain, those that are not known. */
-function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneRecord[]): readonly Lane[] {
+function unusedLanes({ chains, signer }: CallPorts, known: readonly LaneRecord[]): readonly Lane[] {
   const keys = new Set(known.map(({ lane }) => laneKey(lane)));
   const all = signer
     .addresses()
@@ -88,38 +83,64 @@ function unusedLanes({ chains, signer }: SignerQueryPorts, known: readonly LaneR
   return all.filter((lane) => !keys.has(laneKey(lane)));
 }
 
-function viewOf(ports: SignerQueryPorts, record: LaneRecord, { latest, pending, balance }: Account): SignerView {
+function viewOf(ports: CallPorts, record: LaneRecord, { latest, pending, balance }: Account) {
   const { chainId, signer: address } = record.lane;
-  const chainCounts = latest === null ? null : { latest, pending };
   const owned = ports.lanesOf(chainId).filter(({ lane }) => lane.signer === address);
   return {
     ...record,
     address,
-    chainCounts,
+    /** Null: the chain does not answer. */
+    chainCounts: latest === null ? null : { latest, pending },
     balance,
     signerAway: signerAwayOf(owned, address),
-    window: windowIn(ports, owned),
+    window: windowOf(ports, owned),
   };
 }
 
-function windowIn({ chains, clock }: SignerQueryPorts, [lane]: readonly OwnedLane[]): SignerView["window"] {
+/**
+ * How many transactions may be in flight at once: `configured` by the settings, `open` now (fewer if the chain's node takes no
+ * future nonces), and `inFlight`, signed and not mined. Null: another node owns the lane.
+ */
+function windowOf({ chains, clock }: CallPorts, [lane]: readonly OwnedLane[]) {
   const configured = lane && chains.get(lane.lane.chainId)?.settings.inFlightWindow;
-  return lane === undefined || configured === undefined ? null : windowOf(lane, configured, clock.monotonicMs());
+  if (lane === undefined || configured === undefined) return null;
+  const nowMs = clock.monotonicMs();
+  const open = lane.openWindow(configured, nowMs);
+  const limitedBy = limitOf(lane, { open, isReduced: open < configured }, nowMs);
+  return { configured, open, inFlight: lane.unmined.size, limitedBy };
+}
+
+/** The first reason why the next transaction is not signed; null: nothing waits, or it is being signed now. */
+function limitOf(
+  lane: OwnedLane,
+  { open, isReduced }: { readonly open: number; readonly isReduced: boolean },
+  nowMs: number,
+): WindowLimit | null {
+  const { backlog, pace } = lane;
+  if (backlog.isEmpty) return null;
+  if (lane.suspended) return "SUSPENDED";
+  if (lane.held) return "CHAIN_UNSURE";
+  if (signerAwaited(pace, nowMs) !== null) return "SIGNER_AWAY";
+  const [first] = backlog.atHand;
+  if (first === undefined) return null;
+  if (first.held === true) return "HELD";
+  if (lane.toSign(open, 1).length > 0) return null;
+  return isReduced ? "NO_FUTURE_NONCES" : "FULL";
 }
 
 /** Null: it signs, or another node acts for it and knows. */
-export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address): SignerView["signerAway"] {
+export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address) {
   const pace = lanes.find(({ lane }) => lane.signer === signer)?.pace.signer;
   return pace?.kind === "away" ? { since: pace.since, reason: pace.reason } : null;
 }
 
-function lastTold({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Account {
+function lastTold({ chains }: CallPorts, { chainId, signer: address }: Lane): Account {
   const context = chains.get(chainId);
   const counts = context?.counts.lastTold(address) ?? { latest: null, pending: null };
   return { ...counts, balance: context?.knownBalances.get(address) ?? null };
 }
 
-async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address }: Lane): Promise<Account> {
+async function askAnew({ chains }: CallPorts, { chainId, signer: address }: Lane): Promise<Account> {
   const context = chains.get(chainId);
   const [latest, pending, balance] = await Promise.all([
     silent(context?.counts.mined(address, { atMostMs: 0 })),
@@ -130,13 +151,13 @@ async function askAnew({ chains }: SignerQueryPorts, { chainId, signer: address 
 }
 
 /** Not the order of locks: a signer's lanes stand together. */
-function compareKeys(a: Lane, b: Lane): number {
+function compareKeys(a: Lane, b: Lane) {
   if (a.signer === b.signer) return a.chainId - b.chainId;
   return a.signer < b.signer ? -1 : 1;
 }
 
 /** Opaque to callers, so that what a page is keyed by may change. */
-function sealCursor({ signer: address, chainId }: Lane): string {
+function sealCursor({ signer: address, chainId }: Lane) {
   return Buffer.from(`${address}:${chainId}`).toString("base64url");
 }
 
@@ -147,20 +168,7 @@ function openCursor(cursor: string): Lane {
 }
 
 function unused(lane: Lane): LaneRecord {
-  return {
-    lane,
-    cursor: null,
-    suspendedBy: null,
-    owner: null,
-    token: 0,
-    acquiredAt: null,
-    pending: 0,
-    confirmed: 0,
-    failed: 0,
-    stuck: 0,
-    reserved: 0,
-    holes: [],
-    oldestPendingAt: null,
-    headOfLine: null,
-  };
+  const nobody = { cursor: null, suspendedBy: null, owner: null, token: 0, acquiredAt: null };
+  const nothing = { pending: 0, confirmed: 0, failed: 0, stuck: 0, reserved: 0, holes: [] };
+  return { lane, ...nobody, ...nothing, oldestPendingAt: null, headOfLine: null };
 }

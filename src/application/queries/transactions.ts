@@ -4,26 +4,21 @@ import { FencepostError, invalid } from "../../domain/errors.ts";
 import { worstCost } from "../../domain/fees/ceilings.ts";
 import { isSpent } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
-import type { AskedOfPool, LaneStore } from "../../ports/lane-store.ts";
-import type { Ports } from "../../ports/ports.ts";
-import type { ListFilter, QueryStore, TransactionRecord } from "../../ports/query-store.ts";
-import type { Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
-import type { ChainContext } from "../chain/chain-context.ts";
+import type { OutcomeQuestion } from "../../ports/chain.ts";
+import { ChainUnavailable, unlessSilent } from "../../ports/chain.ts";
+import { within } from "../../ports/clock.ts";
+import type { AskedOfPool } from "../../ports/lane-store.ts";
+import type { ListFilter, TransactionRecord } from "../../ports/query-store.ts";
+import type { ChainLook, Include, ListQuery, RequestQuery, TransactionView } from "../api.ts";
+import { Answers } from "../chain/answers.ts";
+import type { CallPorts } from "../chain/work-ports.ts";
 import { resubmitEveryMs } from "../lane/tracked.ts";
 import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
-import type { ChainLooks } from "./chain-looks.ts";
 
-export interface KeepsFor {
-  /** How long what is final is kept; absent: for ever. */
-  readonly retention?: { readonly ageMs: number };
-}
-
-export interface TransactionQueryPorts extends Pick<Ports, "codec">, KeepsFor {
-  readonly store: QueryStore & Pick<LaneStore, "findPooled">;
-  readonly chains: ReadonlyMap<number, ChainContext>;
+export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
   /** Absent: the chain is asked for nobody. */
-  readonly looks?: Pick<ChainLooks, "of">;
+  readonly look?: ReturnType<typeof chainLooks>;
 }
 
 const DEFAULT_PAGE = 50;
@@ -60,7 +55,7 @@ export async function transactionByRequest(
 }
 
 /** Where there is a retention, it may have been here. */
-export function notFound({ retention }: KeepsFor, detail: string): FencepostError {
+export function notFound({ retention }: Pick<CallPorts, "retention">, detail: string): FencepostError {
   const kept =
     retention === undefined
       ? ""
@@ -68,7 +63,7 @@ export function notFound({ retention }: KeepsFor, detail: string): FencepostErro
   return new FencepostError("NOT_FOUND", `${detail}${kept}`);
 }
 
-async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool): Promise<TransactionRecord | null> {
+async function ofPool({ store }: TransactionQueryPorts, asked: AskedOfPool) {
   const [found] = await store.findPooled([asked]);
   return found === undefined || isSpent(found) ? null : store.transaction(found.txId);
 }
@@ -105,8 +100,7 @@ async function detailed(
     receipt === null ? [] : ports.store.confirmations(lane.chainId, receipt.blockNumber, MOST_CONFIRMATIONS);
   const history = include.includes("history") ? { history: await ports.store.history(txId) } : {};
   const confirmations = include.includes("confirmations") ? { confirmations: await above() } : {};
-  const { looks } = ports;
-  const onChain = looks !== undefined && include.includes("logs") ? { onChain: await looks.of(record) } : {};
+  const onChain = ports.look && include.includes("logs") ? { onChain: await ports.look(record) } : {};
   return { ...view(ports, record), ...history, ...confirmations, ...onChain };
 }
 
@@ -131,13 +125,75 @@ function nextResubmitAt(ports: TransactionQueryPorts, record: TransactionRecord)
 }
 
 /** Opaque to callers, so that what a page is keyed by may change. */
-function sealCursor(txId: string): string {
+function sealCursor(txId: string) {
   return Buffer.from(txId.replaceAll("-", ""), "hex").toString("base64url");
 }
 
-function openCursor(cursor: string): string {
+function openCursor(cursor: string) {
   const hex = Buffer.from(cursor, "base64url").toString("hex");
   const txId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   if (!UUID.test(txId)) throw invalid("after", "is not a cursor of an earlier page");
   return txId;
+}
+
+/**
+ * A person's question to the chain about one transaction: its logs, and why it reverted. It is asked of one endpoint, a few at
+ * once and each once in a few seconds, so that a page that is left open, or a key that asks in a loop, costs an endpoint next
+ * to nothing. Nothing is stored, and nothing is decided by the answer.
+ */
+
+const ANSWERED_WITHIN_MS = 5_000;
+const KEPT_FOR_MS = 5_000;
+const MOST_KEPT = 100;
+const MOST_AT_ONCE = 4;
+
+/** QUEUE_FULL if too many are being answered. */
+export function chainLooks({ clock, chains }: Pick<CallPorts, "clock" | "chains">) {
+  const kept = new Answers<string, ChainLook>(clock, MOST_KEPT);
+  let underWay = 0;
+  const nothing = (kind: ChainLook["kind"]): ChainLook => {
+    return { kind, askedAt: clock.now(), blockHash: null, logs: [], more: 0, revert: null };
+  };
+  const late = () => {
+    throw new ChainUnavailable("no answer in time");
+  };
+  const ask = async (record: TransactionRecord, blockHash: string): Promise<ChainLook> => {
+    const context = chains.get(record.lane.chainId);
+    const question = questionOf(record);
+    if (context === undefined || question === null) return nothing("silent");
+    const asked = within(clock, context.chain.outcome(question), { ms: ANSWERED_WITHIN_MS, late });
+    const outcome = await unlessSilent(asked, "silent" as const);
+    if (outcome === "silent") return nothing(outcome);
+    if (outcome === null) return nothing("unknown");
+    if (outcome.blockHash !== blockHash) return nothing("differs");
+    return { kind: "shown", askedAt: clock.now(), ...outcome };
+  };
+  return async (record: TransactionRecord): Promise<ChainLook> => {
+    const { txId, receipt } = record;
+    if (receipt === null) return nothing("unmined");
+    return kept.about(`${txId} ${receipt.blockHash}`, KEPT_FOR_MS, async () => {
+      if (underWay >= MOST_AT_ONCE) {
+        const detail = "the chain is being asked about as many transactions as may be at once: ask again in a moment";
+        throw new FencepostError("QUEUE_FULL", detail, { retryAfterSeconds: 1 });
+      }
+      underWay++;
+      try {
+        return await ask(record, receipt.blockHash);
+      } finally {
+        underWay--;
+      }
+    });
+  };
+}
+
+/** The call is known only if the payload that was mined is the caller's. */
+function questionOf({ lane, payload, receipt, attempts, gas }: TransactionRecord): OutcomeQuestion | null {
+  if (receipt === null) return null;
+  const { txHash, blockNumber, status } = receipt;
+  const mined = attempts.find((attempt) => attempt.txHash === txHash);
+  const isCallers = mined?.foreign !== true && (mined?.kind === "initial" || mined?.kind === "reprice");
+  if (status !== "reverted" || !isCallers || blockNumber === 0) return { txHash, replay: null };
+  const { to, data, value } = payload;
+  const call = { from: lane.signer, to, data, value, gas: mined.gas ?? gas ?? undefined };
+  return { txHash, replay: { call, onBlock: blockNumber - 1 } };
 }

@@ -11,7 +11,7 @@ import { systemClock } from "../../adapters/system/clock.ts";
 import { createEntropy, createKeyPair, systemSecrets } from "../../adapters/system/entropy.ts";
 import { createTelemetry, type TelemetrySink } from "../../adapters/system/telemetry.ts";
 import { FencepostNode, type Patiently } from "../../application/loops/node.ts";
-import { RecentAlerts } from "../../application/queries/recent-alerts.ts";
+import { RecentAlerts } from "../../application/queries/node-reports.ts";
 import { defined } from "../../domain/defined.ts";
 import { ceilingsOf } from "../../domain/fees/ceilings.ts";
 import type { SigningBounds } from "../../domain/keys/signing.ts";

@@ -34,7 +34,7 @@ describe("a simulation", () => {
     expect(server.calls("eth_call")[0]?.params[0]).toMatchObject({ gas: "0xc350" });
   });
 
-  // protects [Chains that differ] src/application/chain/known-code.ts, src/adapters/evm/reads/simulate-call.ts
+  // protects [Chains that differ] src/application/chain/chain-context.ts, src/adapters/evm/reads/simulate-call.ts
   it("reports whether the receiver has code in the same round trip, if asked", async () => {
     const { server, chain } = await bench();
     server.on("eth_estimateGas", () => "0x5208");

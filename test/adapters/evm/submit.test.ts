@@ -325,7 +325,7 @@ describe("a refusal that names a gas cap per transaction", () => {
     }
   });
 
-  // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/gas-limits.ts
+  // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/chain-context.ts
   it("has a cap with two endpoints only if both name one, and then the higher", async () => {
     const b = await bench({ endpoints: 2 });
     b.server.on("eth_sendRawTransaction", tooHigh(1_500_000));

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { arrivalsOf } from "../../../src/adapters/http/admission/admission-queue.ts";
 import { createHttpServer } from "../../../src/adapters/http/server.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
-import { OPEN } from "../../../src/application/admittance.ts";
+import { OPEN } from "../../../src/application/loops/reception.ts";
 import { httpOptions } from "../../support/http-app.ts";
 
 describe("connections", () => {

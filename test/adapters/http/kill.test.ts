@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { HttpServerOptions } from "../../../src/adapters/http/exchange/options.ts";
-import { OPEN } from "../../../src/application/admittance.ts";
 import type { KillAnswer, KillOrder } from "../../../src/application/api.ts";
+import { OPEN } from "../../../src/application/loops/reception.ts";
 import { unavailable } from "../../../src/domain/errors.ts";
 import { SCOPES } from "../../../src/domain/keys/principal.ts";
 import { httpApp } from "../../support/http-app.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { HttpServerOptions, PeerReceiver } from "../../../src/adapters/http/exchange/options.ts";
-import { OPEN } from "../../../src/application/admittance.ts";
+import { OPEN } from "../../../src/application/loops/reception.ts";
 import type { Kill } from "../../../src/domain/cluster/kills.ts";
 import { FencepostError, unavailable } from "../../../src/domain/errors.ts";
 import type { Act, Receive } from "../../contracts/peers.contract.ts";

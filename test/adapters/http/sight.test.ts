@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createHttpApp } from "../../../src/adapters/http/app.ts";
-import type { AttentionQuery, AttentionView } from "../../../src/application/sight-api.ts";
+import type { AttentionQuery, AttentionView } from "../../../src/application/api.ts";
 import { NOWHERE } from "../../../src/domain/troubles/rows.ts";
 import { httpApp, httpOptions } from "../../support/http-app.ts";
 import { SIGNER, SIGNER_EIP55, sampleTxId, scriptedApi } from "../../support/scripted-api.ts";

@@ -1,6 +1,7 @@
 import { Compile } from "typebox/compile";
 import { describe, expect, it, vi } from "vitest";
-import type { SignersPage as SignersAnswer, SignersQuery, SignerView } from "../../../src/application/api.ts";
+import type { SignersQuery } from "../../../src/application/api.ts";
+import type { SignerView, signers } from "../../../src/application/queries/signers.ts";
 import { SignerLanes, SignersPage } from "../../../src/contract/schemas/signers.ts";
 import { FencepostError } from "../../../src/domain/errors.ts";
 import type { Hole } from "../../../src/domain/nonces/holes.ts";
@@ -27,7 +28,7 @@ function aHole(nonce: number): Hole {
   return { nonce, why: "released", detail: "given back", since: LONG_AGO, reservationId: null };
 }
 
-function page(...items: readonly SignerView[]): Promise<SignersAnswer> {
+function page(...items: readonly SignerView[]): ReturnType<typeof signers> {
   return Promise.resolve({ items, next: "more" });
 }
 

@@ -76,7 +76,7 @@ describe("the feed under concurrent completers", () => {
 });
 
 describe("a page of the feed", () => {
-  // protects [The feed] src/application/queries/feed.ts, src/adapters/postgres/stores/queries.ts
+  // protects [The feed] src/application/queries/reads.ts, src/adapters/postgres/stores/queries.ts
   it("is read in one snapshot: what an epoch says that begins half-way through is not on it", async () => {
     const subject = await createPostgresSubject();
     const { client } = subject;

@@ -126,7 +126,7 @@ describe("a transaction above the bound", () => {
     expect(summary).toMatch(/was rejected by operator:bob: reject it/);
   });
 
-  // protects [Attacks] src/application/operations/approval.ts, src/application/detours/intake.ts
+  // protects [Attacks] src/application/operations/transaction-actions.ts, src/application/detours/intake.ts
   it("expires by the database's clock, also where its owner has changed", async () => {
     const entry = await start();
     const txId = await waiting(entry);
@@ -282,7 +282,7 @@ describe("no way around it", () => {
 
 describe("a crash", () => {
   it.each(["unknown-committed", "unknown-lost"] as const)(
-    // protects [Attacks] src/application/operations/approval.ts, src/application/detours/intake.ts
+    // protects [Attacks] src/application/operations/transaction-actions.ts, src/application/detours/intake.ts
     "of the commit's answer (%s) leaves one transaction that waits, or one decision",
     async (fault) => {
       const entry = await start();
@@ -301,7 +301,7 @@ describe("a crash", () => {
     },
   );
 
-  // protects [Attacks] src/application/operations/approval.ts, src/application/detours/intake.ts
+  // protects [Attacks] src/application/operations/transaction-actions.ts, src/application/detours/intake.ts
   it("between the approval and the nonce leaves it to the next owner", async () => {
     const entry = await start();
     const txId = await waiting(entry);

@@ -62,7 +62,7 @@ describe("the policy document", () => {
     checkInvariants(world);
   });
 
-  // protects [Attacks] src/application/loops/follow-policies.ts
+  // protects [Attacks] src/application/loops/node-core.ts
   it("wins over another file of a node, which says so until they are the same", async () => {
     const entry = await start();
     const other = await world.startNode({ policies: policiesOf(none) });

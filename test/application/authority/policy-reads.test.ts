@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { PolicyUsageView } from "../../../src/application/api.ts";
+import type { FencepostApi } from "../../../src/application/operations/calls.ts";
 import { ANYBODY, NO_QUOTAS, type Principal, type Scope } from "../../../src/domain/keys/principal.ts";
 import type { Lane } from "../../../src/domain/lane.ts";
 import { limitedTo } from "../../support/limited-api.ts";
@@ -67,7 +67,7 @@ describe("what is used", () => {
   const windows = { since: new Date(0), hour: window, day: window };
   const of = (chainId: number, signer: Lane["signer"]) => ({ lane: { chainId, signer }, ...windows });
   const by = (chainId: number, name: string) => ({ chainId, key: name, ...windows });
-  const all: PolicyUsageView = {
+  const all: Awaited<ReturnType<FencepostApi["policyUsage"]>> = {
     at: new Date(0),
     signers: [of(CHAIN_ID, SIGNER), of(CHAIN_ID, OTHER), of(10, SIGNER)],
     keys: [by(CHAIN_ID, "mine"), by(10, "mine"), by(CHAIN_ID, "other")],

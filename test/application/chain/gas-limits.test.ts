@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { GasLimits } from "../../../src/application/chain/gas-limits.ts";
+import { GasLimits } from "../../../src/application/chain/chain-context.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 
 const HOUR_MS = 3_600_000;
@@ -45,7 +45,7 @@ describe("the cap of one transaction", () => {
   it.each([
     ["so low that hardly anything would pass", 999_999n, 17_000_000n],
     ["that the refused payload did not exceed", CAP, CAP],
-    // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/gas-limits.ts
+    // protects [Holes] src/adapters/evm/submit/submit-transactions.ts, src/application/chain/chain-context.ts
   ])("is not learned from a refusal that names one %s", (_, cap, gas) => {
     const { limits: on } = limits(31_337);
     on.learn(cap, gas);

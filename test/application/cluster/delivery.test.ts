@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Delivery, NobodyActs } from "../../../src/application/cluster/delivery.ts";
+import { Delivery, NobodyActs } from "../../../src/application/cluster/route.ts";
 import { LeftInDoubt } from "../../../src/application/lane/between-owners.ts";
 import { type ErrorCode, FencepostError, notLeader } from "../../../src/domain/errors.ts";
 import { PeerUnreachable } from "../../../src/ports/peers.ts";
@@ -30,8 +30,8 @@ const refusal = (code: ErrorCode) => new FencepostError(code, "no");
 describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, leaveInDoubt) => {
   const aboutTheNode = ["UNAVAILABLE", "QUEUE_FULL", "QUOTA_EXCEEDED", "INTERNAL"] as const;
   it.each([...aboutTheNode, "UNKNOWN_SIGNER", "UNKNOWN_CHAIN", "NOT_LEADER"] as const)(
-    // protects [Operators] src/application/cluster/delivery.ts
-    // protects [Attacks] src/application/cluster/delivery.ts
+    // protects [Operators] src/application/cluster/route.ts
+    // protects [Attacks] src/application/cluster/route.ts
     "stays unknown where another node refuses it with %s: that says nothing about the first",
     (code) => {
       const delivery = deliveryTo("first");
@@ -51,7 +51,7 @@ describe.each(Object.entries(DOUBTS))("what a node was asked for that %s", (_, l
     },
   );
 
-  // protects [Operators] src/application/cluster/delivery.ts
+  // protects [Operators] src/application/cluster/route.ts
   it("is unknown where there is no other node to ask", () => {
     const delivery = deliveryTo("first");
     leaveInDoubt(delivery);

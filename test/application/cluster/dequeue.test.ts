@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Dequeue } from "../../../src/application/cluster/dequeue.ts";
+import { Dequeue } from "../../../src/application/cluster/owner-actions.ts";
 import { notLeader } from "../../../src/domain/errors.ts";
 import type { BegunRequest } from "../../../src/ports/left-request-store.ts";
 import type { LaneRequest } from "../../../src/ports/peers.ts";
@@ -46,7 +46,7 @@ function bench(all: readonly BegunRequest[], receive: (request: LaneRequest) => 
   return { asked, received, putBack, answered, look };
 }
 
-// protects [Replicas that embed the library] src/application/cluster/dequeue.ts
+// protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
 it("begins all that was left for its lanes in one look, however many", async () => {
   const { asked, answered, look } = bench(Array.from({ length: 120 }, (_, index) => aRequest(index)));
   await look();
@@ -54,7 +54,7 @@ it("begins all that was left for its lanes in one look, however many", async () 
   expect(asked).toEqual([50, 50, 20, 0]);
 });
 
-// protects [Replicas that embed the library] src/application/cluster/dequeue.ts
+// protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
 it("does not begin in the same look what it has just put back, because the lane is lost", async () => {
   const { asked, putBack, look } = bench([aRequest(1)], () => notLeader("lost"));
   await look();
@@ -62,7 +62,7 @@ it("does not begin in the same look what it has just put back, because the lane 
   expect(putBack).toEqual(["left-1"]);
 });
 
-// protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/asked-create.ts
+// protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
 it("says of each whether it was begun before: a repeat is looked for first", async () => {
   const { received, look } = bench([aRequest(1), aRequest(2, true)]);
   await look();

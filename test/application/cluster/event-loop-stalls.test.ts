@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LeaseLapsed } from "../../../src/application/lane/between-owners.ts";
-import { tellingPauses, Wakefulness } from "../../../src/application/loops/wakefulness.ts";
+import { tellingPauses, Wakefulness } from "../../../src/application/loops/reception.ts";
 import { DatabaseSilent, FencepostError, unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { scriptedApi } from "../../support/scripted-api.ts";
@@ -72,7 +72,7 @@ describe("what a caller is told", () => {
     expect((await answerTo(new LeaseLapsed()))[0]).toBe("this node's lease is not renewed; nothing was accepted");
   });
 
-  // protects [Short of time] src/application/loops/wakefulness.ts
+  // protects [Short of time] src/application/loops/reception.ts
   it("is for how long this node was not scheduled, where it was not", async () => {
     wakefulness.beat();
     await beatAfter(EVERY_MS + 3_480);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { NobodyActs } from "../../../src/application/cluster/delivery.ts";
 import { Membership } from "../../../src/application/cluster/membership.ts";
-import { OutOfReach, Router } from "../../../src/application/cluster/route.ts";
+import { NobodyActs, OutOfReach, Router } from "../../../src/application/cluster/route.ts";
 import { BetweenOwners, LeftInDoubt, PutOff } from "../../../src/application/lane/between-owners.ts";
 import { FencepostError, notLeader, outcomeUnknown, queueFull, unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";

@@ -91,7 +91,7 @@ describe("a node that wakes from a pause", () => {
     second.store.claimLanes = claim;
   });
 
-  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
+  // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
   it("claims what is still free after a lease: an older release leaves it to us, and no other node would take it", async () => {
     const { first, second, signer } = await pair();
     for (const _ of [1, 2]) {
@@ -117,7 +117,7 @@ describe("a node that wakes from a pause", () => {
     expect([world.ownerOf(signer), world.tokenOf(signer)], "and is kept").toEqual(["node-1", before + 1]);
   });
 
-  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
+  // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
   it("does not race for what is freed while it stands back, however long ago its own silence was", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
@@ -138,7 +138,7 @@ describe("a node that wakes from a pause", () => {
     expect(SIGNERS.map((each) => world.ownerOf(each))).toEqual(SIGNERS.map(() => "node-3"));
   });
 
-  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
+  // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
   it("gives what it took as the last one there to the next node that comes, however long ago its own silence was", async () => {
     const { first, second, signer } = await pair();
     await standingBackForLong(first, signer);
@@ -148,7 +148,7 @@ describe("a node that wakes from a pause", () => {
     await world.until(() => SIGNERS.every((each) => world.ownerOf(each) === "node-3"), 5_000);
   });
 
-  // protects [Processes that end, and those that only seem to] src/application/cluster/unowned-lanes.ts, src/application/cluster/cluster.ts
+  // protects [Processes that end, and those that only seem to] src/application/cluster/membership.ts, src/application/cluster/cluster.ts
   it("reads who holds what a few times a lease, and not at all before or after", async () => {
     const { first, signer } = await pair();
     let looks = 0;

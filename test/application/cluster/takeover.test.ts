@@ -103,7 +103,7 @@ describe("a node that is killed", () => {
     checkInvariants(world);
   });
 
-  // protects [Processes that end, and those that only seem to] src/application/loops/settling-in.ts, src/application/queries/readiness.ts
+  // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/readiness.ts
   it("and started again is ready within half a second, and ready means that a create is accepted", async () => {
     world = new World({ sessionLocks: true });
     const first = await world.startNode();
@@ -123,7 +123,7 @@ describe("a node that is killed", () => {
     checkInvariants(world);
   });
 
-  // protects [Processes that end, and those that only seem to] src/application/loops/settling-in.ts, src/application/queries/readiness.ts
+  // protects [Processes that end, and those that only seem to] src/application/loops/reception.ts, src/application/queries/reads.ts
   it("behind a pooler, and started again, is not ready before a create is accepted", async () => {
     world = new World();
     const first = await world.startNode();

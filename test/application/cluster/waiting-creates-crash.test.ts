@@ -43,7 +43,7 @@ const KINDS: readonly (readonly [string, Asking])[] = [
 ];
 
 describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
-  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/asked-create.ts
+  // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
   it("dies between its commit and its answer: the next one answers for it, and it is made once", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;
@@ -56,7 +56,7 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
     checkInvariants(world);
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts, src/application/stages/1-create/asked-create.ts
+  // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts, src/application/stages/1-create/asked-create.ts
   it("dies in between where it has no request id: it is known by its own", async () => {
     const { other, owner, signer } = await pair({ sessionLocks: true });
     owner.store.answerRequest = HELD_UP;

@@ -30,7 +30,7 @@ const decisionsOf = (txId: string) =>
   (world.rows().find((row) => row.txId === txId)?.history ?? []).filter(({ decision }) => decision !== undefined);
 
 describe("an order at a replica that does not own the lane", () => {
-  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/dequeue.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
   it("is carried out by the owner, and answered as if that had been asked", async () => {
     const { other, owner, signer } = await pair({ hints: true });
     world.holdBlocks();
@@ -62,7 +62,7 @@ describe("an order at a replica that does not own the lane", () => {
     checkInvariants(world);
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/dequeue.ts
+  // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
   it("that the owner refuses is refused in its words", async () => {
     const { other, owner, signer } = await pair();
     const { txId } = await world.settle(owner.node.api.create(transfer({ signer })));
@@ -155,7 +155,7 @@ describe("an owner that ends after it began", () => {
     return { ...nodes, answer };
   }
 
-  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts
+  // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
   it("has it finished by the next, where a repeat is recognised: once, and the caller hears it", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve", key: "mine" });
     expect(await world.settle(answer)).toMatchObject({ reservation: { nonce: 0, requestId: "mine" } });
@@ -186,7 +186,7 @@ describe("an owner that ends after it began", () => {
     checkInvariants(world);
   });
 
-  // protects [Replicas that embed the library] src/application/cluster/dequeue.ts
+  // protects [Replicas that embed the library] src/application/cluster/owner-actions.ts
   it("leaves the rest unknown, and it is not done twice", async () => {
     const { answer } = await begunAndCrashed({ action: "reserve" });
     const unknown = await world.settle(answer);
@@ -229,7 +229,7 @@ it("withdraws what waits when its process ends", async () => {
   await world.settle(closing);
 });
 
-// protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/dequeue.ts
+// protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/application/cluster/owner-actions.ts
 it("reaches an embedded owner from a node with a URL as well", async () => {
   world = new World({ hints: true });
   const embedded = await world.startNode({ embedded: true, signers: SIGNERS.slice(0, 1) });

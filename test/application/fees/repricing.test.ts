@@ -172,7 +172,7 @@ describe("two endpoints that differ about the market", () => {
     expect(offers(world.rows()[0]).length).toBeLessThanOrEqual(4);
   });
 
-  // protects [Sent again, priced again, stuck] src/application/chain/disputes.ts, src/application/queries/node-findings.ts
+  // protects [Sent again, priced again, stuck] src/application/chain/disputes.ts, src/application/queries/node-reports.ts
   it("what contradicts itself is alerted once a minute, and stands in attention and explain until it is over", async () => {
     const disputed = ["a asks 7 wei for a unit of gas", "b asks 900 wei for a unit of gas"];
     const entry = await differing({ ...LOW, disputed });

@@ -170,7 +170,7 @@ describe("eth_sendRawTransaction", () => {
     checkInvariants(world);
   });
 
-  // protects [Attacks] src/application/operations/signed-transactions.ts
+  // protects [Attacks] src/application/operations/reservations.ts
   it("at any other nonce is refused in geth's words, and no node hears of it", async () => {
     await start();
     await rpc.send();
@@ -186,7 +186,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toHaveLength(1);
   });
 
-  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/signed-transactions.ts
+  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
   it("is bound at the nonce that its own key reserved, and at no other key's", async () => {
     await start({ apiKeys: [key("mine", { scopes: ["read", "submit", "reserve"] }), key("other")] });
     const { reservation } = await world.settle(entry.node.api.reserveNonce({ signer: SIGNER }, "mine"));
@@ -198,7 +198,7 @@ describe("eth_sendRawTransaction", () => {
     checkInvariants(world);
   });
 
-  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/signed-transactions.ts
+  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
   it("goes to one of two who sign for the same nonce at once", async () => {
     await start();
     const both = await Promise.all([1n, 2n].map((value) => signedBy(SIGNER, 0, value)));
@@ -228,7 +228,7 @@ describe("eth_sendRawTransaction", () => {
     expect(world.rows()).toEqual([]);
   });
 
-  // protects [JSON-RPC] src/application/stages/1-create/prepare.ts, src/application/operations/signed-transactions.ts
+  // protects [JSON-RPC] src/application/stages/1-create/prepare.ts, src/application/operations/reservations.ts
   it("that offers less than half of the base fee is refused as POST /tx refuses it: FEE_TOO_LOW", async () => {
     await start();
     const api = entry.node.api;
@@ -299,7 +299,7 @@ describe("eth_sendRawTransaction", () => {
     entry.store.resume();
   });
 
-  // protects [Attacks] src/application/operations/signed-transactions.ts
+  // protects [Attacks] src/application/operations/reservations.ts
   it("of a signer whose lane is known is no stranger's, also while no node holds its key", async () => {
     await start();
     await rpc.send();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { Admittance } from "../../../src/application/admittance.ts";
+import type { Admittance } from "../../../src/application/loops/reception.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { CHAIN_ID, SIGNERS, TO, transfer, World, type WorldNode } from "../../support/world.ts";
 

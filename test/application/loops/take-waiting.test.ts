@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
-import { takeWaiting } from "../../../src/application/loops/take-waiting.ts";
+import { takeWaiting } from "../../../src/application/loops/node-core.ts";
 import type { WhatWaits } from "../../../src/ports/left-request-store.ts";
 
 interface Look {
@@ -33,7 +33,7 @@ async function look(waits: WhatWaits): Promise<Look> {
 }
 
 describe("what others left for a node's lanes", () => {
-  // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/take-waiting.ts
+  // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/node-core.ts
   it("is one question to the database where nothing was, and no lane is gone through", async () => {
     expect(await look({ intents: false, requests: false })).toEqual({ asked: ["the database"], lanes: [] });
   });

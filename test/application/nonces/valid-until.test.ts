@@ -154,7 +154,7 @@ describe("a transaction that is over before it was signed", () => {
     expect(ops.outcome(killed)).toBe("FAILED_FINAL/EXPIRED");
   });
 
-  // protects [Times and holds] src/application/lane/keep-time.ts, src/application/detours/expiry.ts
+  // protects [Times and holds] src/application/lane/lane-writer.ts, src/application/detours/expiry.ts
   it("is expired by the next owner, from the row alone, wherever in the database it waits", async () => {
     const entry = await start();
     withoutSigner(entry);
@@ -321,7 +321,7 @@ describe("a transaction that is over after it was sent", () => {
     checkInvariants(world);
   });
 
-  // protects [Times and holds] src/application/lane/keep-time.ts, src/application/detours/expiry.ts
+  // protects [Times and holds] src/application/lane/lane-writer.ts, src/application/detours/expiry.ts
   it("is cancelled by the next owner, and once only, wherever the one before was stopped", async () => {
     for (const name of ["another.signed", "another.committed", "broadcast.sent"] as const satisfies Failpoint[]) {
       let stop: (() => void) | null = null;

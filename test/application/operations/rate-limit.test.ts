@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RateLimit } from "../../../src/application/operations/rate-limit.ts";
+import { RateLimit } from "../../../src/application/operations/stuck-hook.ts";
 
 function limit(most: number, withinMs: number) {
   const clock = { nowMs: 0, monotonicMs: () => clock.nowMs };

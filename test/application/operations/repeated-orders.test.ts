@@ -58,7 +58,7 @@ describe("an order under a key", () => {
     ["replace", { payload: { to: TO, value: "2", gas: 21_000 } }, ["initial", "replace"]],
     ["resolve", { action: "CANCEL" }, ["initial", "cancel"]],
     ["resolve", { action: "NOOP" }, ["initial"]],
-    // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
+    // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   ] as const)("to %s with %j is carried out once, however often it is given", async (action, request, kinds) => {
     const { node, txId } = await withOneSent();
     const first = await give(node, txId, { action, request });
@@ -80,7 +80,7 @@ describe("an order under a key", () => {
     expect(ops.decisions(txId)).toEqual(["reprice by operator:ops: REPLACE", "stick by operator:ops: REPLACE"]);
   });
 
-  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
+  // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("given three times at once is carried out once, and each is answered with the transaction", async () => {
     const { node, txId } = await withOneSent();
     const given = () => give(node, txId, { action: "reprice" });
@@ -111,7 +111,7 @@ describe("an order under a key", () => {
     ["another reason", "cancel", { reason: "another" }],
     ["another fee", "cancel", { maxFeePerGas: "90000000000" }],
     ["another action", "resubmit", {}],
-    // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/lane-actions.ts
+    // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
   ] as const)("with %s is refused, and nothing is done", async (_, action, request) => {
     const { node, txId } = await withOneSent();
     await give(node, txId);
@@ -120,7 +120,7 @@ describe("an order under a key", () => {
     expect(ops.decisions(txId)).toHaveLength(1);
   });
 
-  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/lane-actions.ts
+  // protects [Operators] src/application/operations/operation.ts, src/application/operations/lane-actions.ts
   it("given with other words at the same time is carried out as one of them, and the other is refused", async () => {
     const { node, txId } = await withOneSent();
     const both = await Promise.allSettled([
@@ -207,7 +207,7 @@ describe("an order under a key to fill a hole below", () => {
 
 describe("an order under a key whose answer is lost", () => {
   it.each(["unknown-committed", "unknown-lost", "unavailable"] as const)(
-    // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
+    // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
     "because its commit was answered %s is carried out once by its repeats",
     async (fault) => {
       const { node, txId } = await withOneSent();
@@ -227,7 +227,7 @@ describe("an order under a key whose answer is lost", () => {
     },
   );
 
-  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
+  // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("on its way from the owner is found by its repeat at either node", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     world.network.inject("lostReply");
@@ -240,7 +240,7 @@ describe("an order under a key whose answer is lost", () => {
     await expect(give(other, txId, { request: { reason: "another" } })).rejects.toMatchObject(REUSED);
   });
 
-  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
+  // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("by the death of the owner is found by the next one, at which nothing is signed", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId, { action: "reprice" });
@@ -252,7 +252,7 @@ describe("an order under a key whose answer is lost", () => {
     await isMinedAs(txId, "CONFIRMED");
   });
 
-  // protects [Operators] src/application/operations/order-keys.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
+  // protects [Operators] src/application/operations/operation.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("is answered while nobody owns the lane: what is written down needs no owner", async () => {
     const { owner, other, txId } = await withOneSentOfTwo();
     await give(owner, txId);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { OwnerAction } from "../../../src/application/cluster/owner-actions.ts";
 import type { OwnedLane } from "../../../src/application/lane/owned-lane.ts";
 import { createOperations, type OperationPorts } from "../../../src/application/operations/operations.ts";
-import { laneKey } from "../../../src/domain/lane.ts";
+import { type Lane, laneKey } from "../../../src/domain/lane.ts";
 import type { LaneRequest } from "../../../src/ports/peers.ts";
 import { FakeSigner } from "../../doubles/memory-signer.ts";
 import { createFakeCodec } from "../../support/fake-codec.ts";
@@ -25,14 +25,15 @@ function asked() {
       laneDecisions: async () => [],
     },
     signer: { addresses: () => [SIGNER] },
-  } as unknown as OperationPorts;
-  const operations = createOperations(ports, {
-    register: (name, action) => offered.set(name, action),
-    forwardToOwner: async (_, request) => {
-      told.push(request);
-      return { outcome: "created", reservationId: "r" };
+    actions: {
+      register: (name: string, action: OwnerAction) => offered.set(name, action),
+      forwardToOwner: async (_: Lane, request: LaneRequest) => {
+        told.push(request);
+        return { outcome: "created", reservationId: "r" };
+      },
     },
-  });
+  } as unknown as OperationPorts;
+  const operations = createOperations(ports);
   return { operations, told, offered };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import type { AttentionView } from "../../../src/application/api.ts";
 import { AttentionDesk } from "../../../src/application/queries/attention.ts";
-import { RecentAlerts } from "../../../src/application/queries/recent-alerts.ts";
-import type { AttentionView } from "../../../src/application/sight-api.ts";
+import { RecentAlerts } from "../../../src/application/queries/node-reports.ts";
 import { ANYBODY, type Limits } from "../../../src/domain/keys/principal.ts";
 import type { AlertCode } from "../../../src/domain/troubles/table.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
@@ -249,7 +249,7 @@ describe("waiting for a change", () => {
     expect((await world.settle(waiting, 10)).revision).toBe(revision);
   });
 
-  // protects [Everything at once] src/application/queries/shared-look.ts
+  // protects [Everything at once] src/application/chain/answers.ts
   it("is one look at the database a second for all who wait, and none where nobody does", async () => {
     const entry = await start();
     const { revision } = await look(entry);
@@ -304,7 +304,7 @@ describe("alerts that were raised", () => {
     expect(alerts.shown()).toEqual([]);
   });
 
-  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
   it("stand for as long as they are not said to be over, and since the first time", async () => {
     const { clock, alerts } = begin();
     const since = clock.now();
@@ -316,7 +316,7 @@ describe("alerts that were raised", () => {
     expect(alerts.shown()).toEqual([]);
   });
 
-  // protects [Everything at once] src/application/queries/recent-alerts.ts
+  // protects [Everything at once] src/application/queries/node-reports.ts
   it("fill no memory, and no storm of moments hides what lasts", () => {
     const { alerts } = begin();
     alerts.hear(raised("RECONCILIATION_FAILED"));
@@ -327,7 +327,7 @@ describe("alerts that were raised", () => {
     expect(shown[1]?.txId).toBe("tx-999");
   });
 
-  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
   it("leave the list calm where all of them are over, and are told beside it, newest first", async () => {
     const entry = await start();
     const alerts = new RecentAlerts(world.clock);

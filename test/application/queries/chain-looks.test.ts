@@ -33,7 +33,7 @@ const look = async ({ node }: WorldNode, txId: string): Promise<TransactionView[
   (await world.settle(node.api.transaction(txId, LOGS))).onChain;
 
 describe("what the chain shows of a transaction", () => {
-  // protects [Everything at once] src/application/queries/chain-looks.ts, src/application/authority.ts
+  // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
   it("is asked for where somebody asks, and for nobody else", async () => {
     const { entry, asked } = await start();
     const txId = await ops.create(entry);
@@ -47,7 +47,7 @@ describe("what the chain shows of a transaction", () => {
     expect(asked).toEqual([{ txHash: ops.row(txId).receipt?.txHash, replay: null }]);
   });
 
-  // protects [Everything at once] src/application/queries/chain-looks.ts, src/application/authority.ts
+  // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
   it("is asked once in five seconds, however often it is asked for", async () => {
     const { entry, asked } = await start();
     const txId = await ops.create(entry);
@@ -64,7 +64,7 @@ describe("what the chain shows of a transaction", () => {
   it.each<[string, Partial<ShownOutcome> | null]>([
     ["differs", { blockHash: `0x${"ee".repeat(32)}` }],
     ["unknown", null],
-    // protects [Everything at once] src/application/queries/chain-looks.ts
+    // protects [Everything at once] src/application/queries/transactions.ts
   ])("is not shown where it %s", async (kind, outcome) => {
     const { entry } = await start(async () => outcome);
     const txId = await ops.create(entry);
@@ -72,7 +72,7 @@ describe("what the chain shows of a transaction", () => {
     expect(await look(entry, txId)).toMatchObject({ kind, logs: [], revert: null });
   });
 
-  // protects [Everything at once] src/application/queries/chain-looks.ts, src/application/authority.ts
+  // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
   it("is given up after five seconds, and no more than four hang at once", async () => {
     const never = deferred<null>();
     const { entry, asked } = await start(() => never.promise);
@@ -87,7 +87,7 @@ describe("what the chain shows of a transaction", () => {
     never.resolve(null);
   });
 
-  // protects [Everything at once] src/application/queries/chain-looks.ts, src/application/authority.ts
+  // protects [Everything at once] src/application/queries/transactions.ts, src/application/authority.ts
   it("is asked for no key that may not see the transaction", async () => {
     const { entry, asked } = await start();
     const { txId } = await world.settle(entry.node.api.create(transfer({ requestId: "mine" })));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CompletionsPage, CompletionsQuery } from "../../../src/application/api.ts";
-import { Feed } from "../../../src/application/queries/feed.ts";
+import { Feed } from "../../../src/application/queries/reads.ts";
 import type { CompletionRecord, FeedPosition } from "../../../src/ports/query-store.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { CHAIN_ID, SIGNER } from "../../support/world.ts";

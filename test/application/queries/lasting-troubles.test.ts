@@ -22,7 +22,7 @@ const said = ({ events }: WorldNode, code: string) =>
   events.some((event) => event.type === "alert" && event.code === code);
 
 describe("on the list of what needs attention", () => {
-  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
   it("is a signer that lies, worse than one that is away, until it signs again", async () => {
     const entry = await start();
     const honest = entry.signer.sign.bind(entry.signer);
@@ -39,7 +39,7 @@ describe("on the list of what needs attention", () => {
   it.each([
     ["the signer refuses another price for", {}, (entry: WorldNode) => entry.signer.refuse(() => true)],
     ["as many payloads were signed as may be for", { maxAttempts: 2, repricing: linearRepricing(20) }, () => undefined],
-    // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+    // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
   ] as const)("is what %s, until the market is below what it offers", async (_, settings, refuse) => {
     const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR, ...settings } });
     const txId = await ops.sent(entry);
@@ -55,7 +55,7 @@ describe("on the list of what needs attention", () => {
     expect(await shown(entry)).toEqual([]);
   });
 
-  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
   it("is no transaction for which nothing dearer is wanted any more, although no block has it yet", async () => {
     const entry = await start({ settings: { resubmitIntervalMs: 2_000, stuckAfterMs: 10 * AN_HOUR } });
     world.holdBlocks();
@@ -74,7 +74,7 @@ describe("on the list of what needs attention", () => {
     expect(await isShown()).toBe(false);
   });
 
-  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/recent-alerts.ts, src/application/queries/node-findings.ts, src/application/queries/attention.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/application/queries/node-reports.ts, src/application/queries/node-reports.ts, src/application/queries/attention.ts
   it("is a count of the chain that its endpoints do not agree on, until they do", async () => {
     world = new World({ settings: { reconciliationIntervalMs: 10_000 } });
     ops = new OperatedWorld(world);

@@ -1,7 +1,7 @@
 /** One cause is one row with one remedy, on every page and node, since its first moment. */
 import { afterEach, describe, expect, it } from "vitest";
-import { NodeWatch } from "../../../src/application/loops/node-watch.ts";
-import { RecentAlerts } from "../../../src/application/queries/recent-alerts.ts";
+import { NodeWatch } from "../../../src/application/loops/stuck-watch.ts";
+import { RecentAlerts } from "../../../src/application/queries/node-reports.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";
 import { createManualClock } from "../../doubles/manual-clock.ts";
 import { OperatedWorld } from "../../support/operations.ts";
@@ -54,7 +54,7 @@ async function poor(entry: WorldNode, count = 1): Promise<readonly string[]> {
 }
 
 describe("the list and the page of a transaction", () => {
-  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
   it("name the same cause and the same remedy if the fee is low and the funds are gone", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const [txId = ""] = await poor(entry);
@@ -67,7 +67,7 @@ describe("the list and the page of a transaction", () => {
     expect(remedies(row?.actions ?? [])).toEqual(remedies(page.actions));
   });
 
-  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
   it("name them on a node that does not own the lane, too", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     const other = await world.startNode({ signers: SIGNERS.slice(1) });
@@ -93,7 +93,7 @@ describe("the list and the page of a transaction", () => {
 });
 
 describe("one cause", () => {
-  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
   it("is one row, however many transactions of the signer it holds up", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry, 7);
@@ -126,7 +126,7 @@ describe("since when", () => {
     return stick.firstAt;
   }
 
-  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
   it("does not move when a stuck transaction is sent again", async () => {
     const entry = await start({ settings: STUCK_SOON });
     const since = await stuck(entry);
@@ -135,7 +135,7 @@ describe("since when", () => {
     expect(await rows(entry)).toMatchObject([{ since }]);
   });
 
-  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/reported.ts
+  // protects [Everything at once] src/domain/troubles/table.ts, src/domain/troubles/rows.ts, src/application/queries/node-reports.ts, src/application/queries/explain.ts
   it("survives a restart and the takeover by another node", async () => {
     const entry = await start({ settings: { ...NEVER_STUCK, resubmitIntervalMs: 5_000 } });
     await poor(entry);

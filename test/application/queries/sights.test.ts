@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { termsOf } from "../../../src/application/queries/find-anything.ts";
+import { termsOf } from "../../../src/application/queries/sights.ts";
 import { OperatedWorld } from "../../support/operations.ts";
 import { CHAIN_ID, SIGNER, SIGNERS, transfer, World, type WorldNode, type WorldOptions } from "../../support/world.ts";
 
@@ -94,7 +94,7 @@ describe("a search", () => {
     expect(await world.refusal(entry.node.api.search({ q: "   " }))).toMatchObject({ code: "INVALID_REQUEST" });
   });
 
-  // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/find-anything.ts
+  // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/sights.ts
   it("takes no pattern for more than it says", async () => {
     const entry = await start();
     await ops.create(entry, { requestId: "order-42" });
@@ -126,7 +126,7 @@ describe("the nonce ruler", () => {
     ]);
   });
 
-  // protects [Everything at once] src/application/queries/nonce-ruler.ts
+  // protects [Everything at once] src/application/queries/sights.ts
   it("is empty for a lane that was never used, and refuses what it cannot show", async () => {
     const entry = await start();
     expect(await world.settle(entry.node.api.nonceRuler(SIGNER))).toMatchObject({ cursor: null, final: 0, spans: [] });

@@ -354,7 +354,7 @@ describe("a receipt that the endpoints were asked about", () => {
     ]);
   });
 
-  // protects [False receipts] src/application/lane/own-contract.ts
+  // protects [False receipts] src/application/lane/lane-writer.ts
   it("names the contract that signer and nonce make, whatever the endpoints say; none where it reverted", async () => {
     const bench = await at(20);
     const [success, reverted] = [mined(bench, 1, 10), mined(bench, 2, 10)];
@@ -483,7 +483,7 @@ describe("what left the chain", () => {
     expect(bench.control.feedGrew).toBe(1);
   });
 
-  // protects [Short of time] src/application/stages/6-finality/finality.ts, src/application/lane/outcomes.ts
+  // protects [Short of time] src/application/stages/6-finality/finality.ts, src/application/lane/activity.ts
   it("as its outcome is being written is found by that outcome: the row is looked for once it is settled", async () => {
     const bench = await at(20);
     mined(bench, 1, 10);

@@ -107,7 +107,7 @@ describe.each(STOPS)("%s after three of twenty sends", (_, stop, goOn) => {
     checkInvariants(world);
   });
 
-  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/hold-transaction.ts, src/application/cluster/kill-switch.ts
+  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts, src/application/cluster/kill-switch.ts
   it("is answered within 250 ms while a send hangs", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));
@@ -157,7 +157,7 @@ describe("a transaction that is held back while it waits for the wire", () => {
     checkInvariants(world);
   });
 
-  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/hold-transaction.ts, src/application/cluster/kill-switch.ts
+  // protects [The kill switch] src/application/operations/lane-actions.ts, src/application/operations/transaction-actions.ts, src/application/cluster/kill-switch.ts
   it("is answered within 250 ms while its own send hangs", async () => {
     const entry = await start();
     slowWire(world, entry, EVERY_MS, () => world.clock.sleep(8_000));

@@ -1,6 +1,6 @@
 /** Conditions that no lane shows: reported once while they last, and once when they are over. */
 import { afterEach, describe, expect, it } from "vitest";
-import { NodeWatch } from "../../../src/application/loops/node-watch.ts";
+import { NodeWatch } from "../../../src/application/loops/stuck-watch.ts";
 import { StandingAlerts } from "../../../src/application/standing-alerts.ts";
 import { laneKey } from "../../../src/domain/lane.ts";
 import type { TelemetryEvent } from "../../../src/ports/telemetry.ts";

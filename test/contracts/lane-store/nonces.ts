@@ -71,7 +71,7 @@ export function nonceContract(context: LaneStoreContext): void {
     return { txId: intent.txId, nonce: nonce as number };
   };
 
-  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/signed-transactions.ts
+  // protects [JSON-RPC] src/domain/ledger/bind.ts, src/application/operations/reservations.ts
   it("is taken by what a caller signed at the next nonce above everything, and at no other", async () => {
     const fence = await hold();
     const chosen = { floor: 4 };

@@ -10,7 +10,7 @@ const node = (code: string, message = code) => Object.assign(new Error(message),
 const REFUSED = node("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:5432");
 const WRONG_PASSWORD = sql("28P01", "password authentication failed");
 
-// protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/ask-again.ts, src/adapters/postgres/session/is-away.ts
+// protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
 describe("a database that does not answer now, and may later", () => {
   it.each<[string, Error]>([
     ["nothing listens", REFUSED],
@@ -38,7 +38,7 @@ describe("a database that does not answer now, and may later", () => {
   });
 });
 
-// protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/ask-again.ts, src/adapters/postgres/session/is-away.ts
+// protects [Explained, and said aloud] src/main/node/compose-node.ts, src/application/lane/lanes.ts, src/adapters/postgres/session/is-away.ts
 describe("an error that waiting cannot repair", () => {
   it.each<[string, unknown]>([
     ["a wrong password", WRONG_PASSWORD],

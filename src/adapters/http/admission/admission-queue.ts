@@ -5,7 +5,7 @@
  * meanwhile. Their number and their time are limited. While new connections keep arriving, admitted requests are
  * delayed, so that many are served with one commit.
  */
-import type { Admittance } from "../../../application/admittance.ts";
+import type { Admittance } from "../../../application/loops/reception.ts";
 import { FencepostError } from "../../../domain/errors.ts";
 import type { Clock } from "../../../ports/clock.ts";
 

@@ -3,8 +3,9 @@
  * dates as ISO 8601. Members that the schema does not name stay inside.
  */
 import type { TSchema } from "typebox";
-import type { SignerView, TransactionView } from "../../../application/api.ts";
-import type { OverviewView } from "../../../application/sight-api.ts";
+import type { TransactionView } from "../../../application/api.ts";
+import type { OverviewView } from "../../../application/queries/overview.ts";
+import type { SignerView } from "../../../application/queries/signers.ts";
 import { Address as AddressSchema } from "../../../contract/schemas/scalars.ts";
 import type { Address } from "../../../domain/lane.ts";
 import type { Checksum } from "../../../domain/text/checksum.ts";

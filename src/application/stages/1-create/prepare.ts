@@ -17,8 +17,7 @@ import { type FeeMarket, feeCap, isFullyPriced, isHopelessCap } from "../../../d
 import type { Intent, Payload, PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import { type Call, ChainUnavailable, type Prospect, type Simulation } from "../../../ports/chain.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
-import { asAsked, confirmEstimate, simulateWithin, withinLimits } from "../../chain/gas-needed.ts";
-import { simulationWithCode } from "../../chain/receiver-code.ts";
+import { asAsked, confirmEstimate, simulateWithin, simulationWithCode, withinLimits } from "../../chain/gas-needed.ts";
 
 type Refusal = Exclude<Simulation, { outcome: "ok" }>;
 

@@ -36,8 +36,7 @@ import {
 import type { Ports } from "../../../ports/ports.ts";
 import type { ChainContext } from "../../chain/chain-context.ts";
 import type { CountFact } from "../../chain/counts.ts";
-import { noteTime } from "../../lane/keep-time.ts";
-import { type LaneWriterPorts, reportMove } from "../../lane/lane-writer.ts";
+import { type LaneWriterPorts, noteTime, reportMove } from "../../lane/lane-writer.ts";
 import type { LimitPorts } from "../../lane/limits.ts";
 import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";

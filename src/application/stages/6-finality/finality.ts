@@ -25,10 +25,8 @@ import {
 import { type ChainContext, canonicalHashes } from "../../chain/chain-context.ts";
 import type { LaneWork } from "../../chain/work-ports.ts";
 import { inTurn, sideBySide, type Working } from "../../lane/activity.ts";
-import { noteTime } from "../../lane/keep-time.ts";
 import type { LanePorts } from "../../lane/lane-ports.ts";
-import { commitPlanned, plan } from "../../lane/lane-writer.ts";
-import { withOwnContract } from "../../lane/own-contract.ts";
+import { commitPlanned, noteTime, plan, withOwnContract } from "../../lane/lane-writer.ts";
 import { type OwnedLane, resumed, type Tracked } from "../../lane/owned-lane.ts";
 import { happened } from "../../lane/tracked.ts";
 import { saysTheSame } from "../5-receipt/receipt.ts";

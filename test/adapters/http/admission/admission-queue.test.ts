@@ -4,7 +4,7 @@ import {
   type RefusalReport,
   type WaitingRequest,
 } from "../../../../src/adapters/http/admission/admission-queue.ts";
-import { type Admittance, OPEN } from "../../../../src/application/admittance.ts";
+import { type Admittance, OPEN } from "../../../../src/application/loops/reception.ts";
 import { PEER_CREATES_PATH, PEER_SCHEME } from "../../../../src/contract/peer-wire.ts";
 import { FencepostError, unavailable } from "../../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../../doubles/manual-clock.ts";

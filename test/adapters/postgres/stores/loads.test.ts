@@ -25,7 +25,7 @@ function emptyDatabase() {
 describe("with ten thousand lanes", () => {
   const lanes = Array.from({ length: 10_000 }, () => aLane());
 
-  // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/take-waiting.ts
+  // protects [Many lanes] src/adapters/postgres/statements/intake.ts, src/application/loops/node-core.ts
   it("a look for anything that was left for one of them names none, and is one question", async () => {
     const { connections, sent, transactions } = emptyDatabase();
     const { whatWaits } = leftRequestsIn(connections, { connections } as DurableRuntime);

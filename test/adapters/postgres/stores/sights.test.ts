@@ -93,7 +93,7 @@ describe("on large tables, looking at everything at once", () => {
     ["a request id", (store) => store.search({ requestIds: from("order"), limit: 20 })],
     ["a signer", (store) => store.search({ signers: from("0x0000"), limit: 20 })],
     ["the nonce of a signer", (store) => store.search({ nonce: { nonce: 7, signers: from(signerAt(3)) }, limit: 20 })],
-    // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/find-anything.ts
+    // protects [Everything at once] src/adapters/postgres/statements/find.ts, src/application/queries/sights.ts
   ])("finds %s by an index", async (_, ask) => {
     expect(await costOf(ask)).toBeLessThan(FEW);
   });

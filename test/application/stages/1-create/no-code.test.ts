@@ -38,7 +38,7 @@ function elsewhere(bench: ChainBench, ...answers: readonly Heard<Simulation>[]):
 }
 
 describe("call data to an address without code", () => {
-  // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/receiver-code.ts
+  // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
   it("is refused, with gas and fees or without", async () => {
     const bench = await ready();
     await expect(call(bench)).rejects.toMatchObject(NO_CODE);
@@ -109,7 +109,7 @@ describe("call data to an address without code", () => {
 });
 
 describe("one endpoint that shows no code", () => {
-  // protects [Chains that differ] src/application/chain/receiver-code.ts
+  // protects [Chains that differ] src/application/chain/gas-needed.ts
   it("does not refuse what another one knows: that one's estimate counts, for its own was of a call that does nothing", async () => {
     const bench = await ready();
     elsewhere(bench, says(false, 21_064n), says(true, 100_000n));
@@ -127,7 +127,7 @@ describe("one endpoint that shows no code", () => {
   it.each([
     ["keeps silent", { kind: "silent" } as const],
     ["does not say", says(undefined)],
-    // protects [Chains that differ] src/application/chain/receiver-code.ts
+    // protects [Chains that differ] src/application/chain/gas-needed.ts
   ])("refuses nothing where another %s: unknown never decides", async (_, other) => {
     const bench = await ready();
     elsewhere(bench, says(false), other);
@@ -142,7 +142,7 @@ describe("one endpoint that shows no code", () => {
 });
 
 describe("code that was seen once", () => {
-  // protects [Chains that differ] src/application/chain/known-code.ts, src/adapters/evm/reads/simulate-call.ts
+  // protects [Chains that differ] src/application/chain/chain-context.ts, src/adapters/evm/reads/simulate-call.ts
   it("is not asked for again: 100 calls of one contract cost one question, which rides along", async () => {
     const bench = await ready();
     bench.simulated.burnGasAt(TO, 0n);
@@ -189,7 +189,7 @@ describe("in a node", () => {
     return entry;
   }
 
-  // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/receiver-code.ts
+  // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
   it("an intent of a caller's own transaction is FAILED_FINAL/REJECTED without a nonce, unless it allows it", async () => {
     world = new World();
     const refused = normalise(ports, { ...transfer(), payload: calling() });
@@ -217,7 +217,7 @@ describe("in a node", () => {
   it.each([
     ["replace", {}],
     ["resolve", { action: "REPLACE" }],
-    // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/receiver-code.ts
+    // protects [Chains that differ] src/application/stages/1-create/prepare.ts, src/application/chain/gas-needed.ts
   ] as const)("%s with such a payload is refused, unless it allows it", async (action, more) => {
     const entry = await start();
     const ops = new OperatedWorld(world);
@@ -230,7 +230,7 @@ describe("in a node", () => {
     expect(ops.kinds(txId)).toEqual(["initial", "replace"]);
   });
 
-  // protects [Chains that differ] src/application/chain/known-code.ts, src/application/stages/5-receipt/receipt.ts
+  // protects [Chains that differ] src/application/chain/chain-context.ts, src/application/stages/5-receipt/receipt.ts
   it("a call of what a transaction of the same lane deploys is taken before and after that is mined", async () => {
     const { node } = await start();
     world.holdBlocks();

@@ -91,7 +91,7 @@ describe("gas on a chain that caps a transaction", () => {
   it.each([
     ["by its settings", () => capped()],
     ["by its id", () => ready({ chain: { chainId: 1 } })],
-    // protects [Holes] src/application/chain/gas-limits.ts, src/domain/fees/gas.ts
+    // protects [Holes] src/application/chain/chain-context.ts, src/domain/fees/gas.ts
   ])("(%s): the margin ends at the cap", async (_, start) => {
     const bench = await start();
     bench.simulated.burnGasAt(TO, 14_191_170n - 21_064n);
