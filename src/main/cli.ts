@@ -13,7 +13,6 @@ import { type CliActions, runCli, type ServeOptions } from "../adapters/cli/run-
 import type { KeystoreSource, StoredKey } from "../adapters/evm/signers/keystore.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { type Environment, readEnvironment } from "../adapters/system/environment.ts";
-import type { Logger } from "../adapters/system/logger.ts";
 import { createMask } from "../domain/text/mask.ts";
 import type { Failpoints } from "../ports/failpoints.ts";
 import { type Command, type Config, ConfigurationError } from "./config/config.ts";
@@ -101,7 +100,7 @@ function createActions(environment: Environment, output: ProcessOutput, failpoin
 }
 
 /** Reports mistakes in the policies that would prevent a start. */
-async function refuseBadPolicies({ policies }: Config): Promise<void> {
+async function refuseBadPolicies({ policies }: Config) {
   if (policies.file === null && policies.document === null) return;
   const { loadPolicies } = await import("./node/load-policies.ts");
   await loadPolicies({ policies }).catch(explainMistakes);
@@ -181,7 +180,7 @@ type Variables = Environment["variables"];
  * Logs go to standard error: standard output carries the ready line only. They are readable on a terminal, and JSON
  * elsewhere or with `--json`.
  */
-async function createNodeLogger(config: Config, { json }: ServeOptions, variables: Variables): Promise<Logger> {
+async function createNodeLogger(config: Config, { json }: ServeOptions, variables: Variables) {
   const { createLogger } = await import("../adapters/system/logger.ts");
   const screen = json === true ? null : screenOf(process.stderr, variables);
   const form = screen === null ? { format: "json" as const } : { format: "readable" as const, colours: screen.colours };
@@ -196,7 +195,7 @@ function explainMistakes(error: unknown): never {
 
 const LONGEST_HOST_NAME = 64;
 
-function defaultNodeId({ hostname, pid }: Environment): string {
+function defaultNodeId({ hostname, pid }: Environment) {
   const host = hostname.replace(/[^\w.-]+/g, "-").slice(0, LONGEST_HOST_NAME);
   return `${host}-${pid}-${randomBytes(3).toString("hex")}`;
 }

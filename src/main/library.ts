@@ -123,7 +123,7 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);
     const entropy = createEntropy(systemClock);
-    const insert = async ({ request }: { readonly request: CreateRequest }): Promise<Intent> => {
+    const insert = async ({ request }: { readonly request: CreateRequest }) => {
       const known = normalise({ codec, entropy, clock: systemClock, chainIds }, request);
       if (known.exactNonce !== undefined) throw invalid("nonce", NONCE_IN_TRANSACTION);
       await insertIntake(intakeClientOf(client), known, databaseSchema);

@@ -51,7 +51,7 @@ export function screenOf(
   return isTTY === true ? { columns, rows, colours: noColour === "" && terminal !== "dumb" } : null;
 }
 
-async function readText(path: string): Promise<string> {
+async function readText(path: string) {
   if (path === "-") return text(process.stdin);
   return readFile(path, "utf8").catch((cause: NodeJS.ErrnoException) => {
     const why = cause.code === "ENOENT" ? "there is no such file" : `it cannot be read (${cause.code})`;

@@ -121,7 +121,7 @@ function createHandlers({ lease, keyQuotas: quotas }: Config) {
     api: new Deferred<FencepostApi>({ readiness: starting }),
     peer: new Deferred<PeerReceiver>({}),
     keys: new LiveKeys({ clock: systemClock, trustedMs: lease.durationMs, quotas }),
-    reception: { admittance: (): Admittance => OPEN, waiting: 0 } as Pick<Reception, "admittance" | "waiting">,
+    reception: { admittance: () => OPEN, waiting: 0 } as Pick<Reception, "admittance" | "waiting">,
   };
 }
 
@@ -194,7 +194,7 @@ function hostsOf({ allowedHosts, apiKeys, host, admin, advertiseUrl }: Config): 
  * URL that this node advertises. Workers have ports of their own, so only the host of a configured URL applies to
  * them.
  */
-function ownAddress(config: Config, url: string, sharesPort: boolean): string {
+function ownAddress(config: Config, url: string, sharesPort: boolean) {
   if (config.advertiseUrl === null) return advertisedUrl(url);
   if (!sharesPort) return config.advertiseUrl;
   const own = new URL(config.advertiseUrl);
@@ -205,7 +205,7 @@ function ownAddress(config: Config, url: string, sharesPort: boolean): string {
 /**
  * Refuses a URL that FENCEPOST_PEER_URL_PATTERN excludes: other nodes have the same pattern and would never call it.
  */
-function allowed({ peerUrlPatterns }: Config, url: string): string {
+function allowed({ peerUrlPatterns }: Config, url: string) {
   if (mayBeAt(url, peerUrlPatterns)) return url;
   const patterns = peerUrlPatterns?.join(", ");
   throw new ConfigurationError([
@@ -235,7 +235,7 @@ class Deferred<T extends object> {
   });
 }
 
-function once(work: () => Promise<void>): () => Promise<void> {
+function once(work: () => Promise<void>) {
   let running: Promise<void> | null = null;
   return () => {
     running ??= work();

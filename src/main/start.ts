@@ -19,7 +19,7 @@ export async function start(request: Omit<ServiceOptions, "waitUntil">, ready: (
 }
 
 /** Stops a node that was still starting. One that hangs has accepted nothing, and ends with the process. */
-async function endWhileStarting(starting: Promise<Service>, graceMs: number): Promise<void> {
+async function endWhileStarting(starting: Promise<Service>, graceMs: number) {
   const stopped = starting.then((service) => service.stop());
   await bounded(systemClock, stopped, systemClock.monotonicMs() + graceMs);
 }

@@ -80,17 +80,17 @@ function startPool({ count, nodeId, argv, logger, drainTimeoutMs }: WorkersReque
       });
     });
   };
-  const launchAgain = async (slot: number, failures: number): Promise<void> => {
+  const launchAgain = async (slot: number, failures: number) => {
     await systemClock.sleep(backoffMs(START_AGAIN, failures, 1));
     if (!isStopping) await launch(slot, failures).catch(() => undefined);
   };
-  const end = async (worker: Worker): Promise<void> => {
+  const end = async (worker: Worker) => {
     const ended = once(worker, "exit");
     worker.process.kill("SIGTERM");
     await bounded(systemClock, ended, systemClock.monotonicMs() + drainTimeoutMs + 4_000);
     worker.process.kill("SIGKILL");
   };
-  const stop = async (): Promise<void> => {
+  const stop = async () => {
     isStopping = true;
     await Promise.all([...workers.values()].map(end));
   };

@@ -22,7 +22,7 @@ export function describedTypes(abi: readonly unknown[], name: string | null, cou
 }
 
 /** `function transfer(address,uint256)`. */
-function ofText(entry: string, name: string | null): readonly string[] | null {
+function ofText(entry: string, name: string | null) {
   const head = entry.slice(0, Math.max(0, entry.indexOf("("))).trim();
   return head.replace(/^function\s+/, "") === (name ?? "constructor") ? parameterTypes(entry) : null;
 }
@@ -36,13 +36,13 @@ function ofObject(entry: unknown, name: string | null): readonly string[] | null
 }
 
 /** `(uint256 a, bool b)[] orders` → `(uint256 a, bool b)[]`; `uint256 amount` → `uint256`. */
-function typeOf(parameter: string): string {
+function typeOf(parameter: string) {
   const text = parameter.trim();
   const end = /^(tuple\s*)?\(/.test(text) ? closingAt(text, text.indexOf("(")) + 1 : 0;
   return text.slice(0, end) + (/^\S*/.exec(text.slice(end))?.[0] ?? "");
 }
 
-function closingAt(text: string, open: number): number {
+function closingAt(text: string, open: number) {
   let depth = 0;
   for (let at = open; at >= 0 && at < text.length; at++) {
     if (text[at] === "(") depth++;

@@ -22,7 +22,7 @@ export function wei(text: string): string {
   return digits;
 }
 
-function tooFine(text: string, unit: string): string {
+function tooFine(text: string, unit: string) {
   return unit === "" || unit === "wei"
     ? `A wei is indivisible: name the unit, as in ${text}ether.`
     : "It is a fraction of a wei.";

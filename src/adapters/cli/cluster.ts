@@ -34,7 +34,7 @@ const killsTable = tableOf<KillSwitchState["kills"][number]>("nothing is stopped
   reason: "reason",
 });
 
-function killReport({ durable, kills, nodes }: KillSwitchState, paint: Paint): string {
+function killReport({ durable, kills, nodes }: KillSwitchState, paint: Paint) {
   const written = durable ? "" : "not stored in the database yet: the nodes that know of it keep trying\n";
   const others = listing(nodes, paint, {
     node: "nodeId",

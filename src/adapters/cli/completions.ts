@@ -25,7 +25,7 @@ export function addCompletions(program: Command, ports: RemotePorts): void {
     .option("--follow", "follow it, one line each; Ctrl-C ends it");
 }
 
-async function printPage(client: FencepostClient, options: FeedOptions, io: CliIo): Promise<void> {
+async function printPage(client: FencepostClient, options: FeedOptions, io: CliIo) {
   const { after, epoch, limit } = options;
   const page = await client.completionsPage(given({ after, epoch, limit }));
   print(page, io, { ...options, show: pageTable });
@@ -42,13 +42,13 @@ const COLUMNS = {
   "request id": "requestId",
 } as const;
 
-function pageTable({ items, next, epoch, filtered }: CompletionsPage, paint: Paint): string {
+function pageTable({ items, next, epoch, filtered }: CompletionsPage, paint: Paint) {
   if (items.length === 0) return `nothing after ${next} (epoch ${epoch})\n`;
   const others = filtered === true ? "; the gaps are of signers that this key may not see" : "";
   return `${listing(items, paint, COLUMNS, colourOf)}next: --after ${next} --epoch ${epoch}${others}\n`;
 }
 
-async function follow(client: FencepostClient, options: FeedOptions, io: CliIo): Promise<void> {
+async function follow(client: FencepostClient, options: FeedOptions, io: CliIo) {
   const paint = painterFor(io.screen());
   const { limit } = options;
   let { after, epoch } = options;

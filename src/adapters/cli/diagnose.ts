@@ -101,7 +101,7 @@ export function addDiagnostics(program: Command, { actions, io }: { actions: Dia
 
 const SIGNS = { ok: ["ok", "green"], warning: ["warning", "yellow"], mistake: ["MISTAKE", "red"] } as const;
 
-function findingLines({ findings }: { readonly findings: readonly Finding[] }, paint: Paint): string {
+function findingLines({ findings }: { readonly findings: readonly Finding[] }, paint: Paint) {
   const lines = findings.map(({ sign, text, fix }) => {
     const [word, colour] = SIGNS[sign];
     const advice = fix === null ? "" : `${" ".repeat(9)}→ ${inert(fix)}\n`;
@@ -112,7 +112,7 @@ function findingLines({ findings }: { readonly findings: readonly Finding[] }, p
   return `${lines.join("")}\n${summary}`;
 }
 
-function benchTable(report: BenchReport): string {
+function benchTable(report: BenchReport) {
   const { node, accepted, failed, seconds, createsPerSecond, latencyMs, confirmedSeconds } = report;
   const ms = (value: number) => `${value.toFixed(1)} ms`;
   return figures({

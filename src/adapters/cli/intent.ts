@@ -82,7 +82,7 @@ function picked<Name extends keyof IntentOptions>(options: IntentOptions, names:
   return Object.fromEntries(said) as Partial<Pick<CreateTransaction & IntentOptions, Name>>;
 }
 
-function signerOf({ signer, pool, sticky: stickyKey }: IntentOptions): CreateTransaction["signer"] | undefined {
+function signerOf({ signer, pool, sticky: stickyKey }: IntentOptions) {
   if (pool === undefined) {
     if (stickyKey !== undefined) throw misused("--sticky chooses a signer of a pool: name it with --pool");
     return signer;
@@ -131,7 +131,7 @@ interface Artifact {
 }
 
 /** A text (Hardhat, solc) or an object (Foundry). */
-function bytecodeIn({ bytecode }: Artifact, file: string): string {
+function bytecodeIn({ bytecode }: Artifact, file: string) {
   const text = typeof bytecode === "object" ? bytecode.object : bytecode;
   if (typeof text !== "string" || text === "") throw misused(`${file} has no bytecode: is it a compiled contract?`);
   return text.startsWith("0x") ? text : `0x${text}`;
@@ -144,7 +144,7 @@ async function abiIn(file: string, read: Read): Promise<readonly unknown[]> {
   return abi;
 }
 
-function argumentsOf(texts: readonly string[], types: readonly string[] | null): readonly unknown[] {
+function argumentsOf(texts: readonly string[], types: readonly string[] | null) {
   try {
     return toArguments(texts, types);
   } catch (error) {
@@ -152,7 +152,7 @@ function argumentsOf(texts: readonly string[], types: readonly string[] | null):
   }
 }
 
-async function document(file: string, read: Read): Promise<object> {
+async function document(file: string, read: Read) {
   const text = await read(file);
   try {
     const content = json(text);

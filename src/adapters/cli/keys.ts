@@ -28,7 +28,7 @@ export function addKeys(program: Command, { actions, io }: RemotePorts & { reado
   const keys = program
     .command("keys")
     .description("create, import and list the encrypted keys of FENCEPOST_KEYSTORE_DIR; manage API keys");
-  const stored = ({ address, file }: KeyRow): string => `${address} is in ${file}\n`;
+  const stored = ({ address, file }: KeyRow) => `${address} is in ${file}\n`;
   const making = keys.command("new").description("create a key, and print its address");
   answerWith(making, io, { ask: actions.newKey, show: stored });
   const importing = keys
@@ -41,12 +41,12 @@ export function addKeys(program: Command, { actions, io }: RemotePorts & { reado
   addApiKeys(keys, { actions, io });
 }
 
-function filesTable(rows: readonly KeyRow[]): string {
+function filesTable(rows: readonly KeyRow[]) {
   if (rows.length === 0) return "there is no key\n";
   return table(rows.map(({ address, file }) => [address ?? "(the file does not say)", file]));
 }
 
-function addApiKeys(keys: Command, ports: RemotePorts): void {
+function addApiKeys(keys: Command, ports: RemotePorts) {
   const api = keys
     .command("api")
     .description("manage the API keys of the database; requires a key with the scope admin");
@@ -82,7 +82,7 @@ function addApiKeys(keys: Command, ports: RemotePorts): void {
 type NewKeyOptions = Omit<AddKey, "name"> & { readonly rate?: number; readonly readRate?: number };
 
 /** The node checks its limits. */
-function number(text: string): number {
+function number(text: string) {
   if (/^\d+(\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
   throw new InvalidArgumentError("It must be a number above zero.");
 }
@@ -97,11 +97,11 @@ function numbers(text: string): readonly number[] {
   throw new InvalidArgumentError("It must be comma-separated chain ids.");
 }
 
-function newKeyLines({ name, scopes, secret, secretId }: NewKey): string {
+function newKeyLines({ name, scopes, secret, secretId }: NewKey) {
   return `${name} (${scopes.join("+")}), secret ${secretId}, shown this once:\n${secret}\n`;
 }
 
-function revokedLine({ name, secretId }: RevokedKey): string {
+function revokedLine({ name, secretId }: RevokedKey) {
   return secretId === null ? `revoked ${name}\n` : `revoked secret ${secretId} of ${name}\n`;
 }
 

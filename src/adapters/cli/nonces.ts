@@ -43,12 +43,12 @@ export function addNonces(program: Command, ports: RemotePorts): void {
   });
 }
 
-function reservationLines({ reservationId, chainId, signer, nonce, state, expiresAt, txId }: NonceReservation): string {
+function reservationLines({ reservationId, chainId, signer, nonce, state, expiresAt, txId }: NonceReservation) {
   const until = state === "RESERVED" ? ` until ${expiresAt}` : "";
   const transaction = txId === null ? "" : `\ntransaction ${txId}`;
   return `${reservationId}: nonce ${nonce} of ${signer} on chain ${chainId} is ${state}${until}${transaction}\n`;
 }
 
-function followed({ txId, nonce, state }: CreatedTransaction): string {
+function followed({ txId, nonce, state }: CreatedTransaction) {
   return `transaction ${txId} (nonce ${nonce ?? "-"}) is ${state}\n`;
 }

@@ -50,13 +50,13 @@ function readDocument(file: string, text: string): ApplyPolicies["policies"] {
   }
 }
 
-function inForce({ version, hash, policies, changedAt, changedBy, reason }: PoliciesInForce): string {
+function inForce({ version, hash, policies, changedAt, changedBy, reason }: PoliciesInForce) {
   if (hash === null) return "no policy is in force: nothing is limited\n";
   const change = `version ${version}, ${changedAt}, by ${changedBy}: ${reason}`;
   return `${change}\n${hash}\n${JSON.stringify(policies, null, 2)}\n`;
 }
 
-function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict): string {
+function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: PolicyVerdict) {
   const charged = `it moves ${value} wei, and costs ${cost} wei at most`;
   if (!allowed) return `not allowed by ${rule}: ${detail}; ${charged}\n`;
   return awaitsApproval === true
@@ -64,7 +64,7 @@ function verdictInWords({ allowed, awaitsApproval, rule, detail, value, cost }: 
     : `allowed: ${charged}\n`;
 }
 
-function usageTable({ at, signers, keys }: PolicyUsage, paint: Paint): string {
+function usageTable({ at, signers, keys }: PolicyUsage, paint: Paint) {
   const used = [
     ...signers.map((each) => ({ who: each.signer, ...each })),
     ...keys.map((each) => ({ who: `key ${each.key}`, ...each })),

@@ -41,7 +41,7 @@ interface Probe {
 }
 
 /** "Not ready" is a result; any other refusal is reported as one. */
-function probe(command: Command, { actions }: RemotePorts, { path, show }: Probe): Command {
+function probe(command: Command, { actions }: RemotePorts, { path, show }: Probe) {
   command.action(async () => {
     const options = command.optsWithGlobals<ProbeOptions>();
     show(await actions.look(options, path(options)).catch(explainRefusal), options);
@@ -49,7 +49,7 @@ function probe(command: Command, { actions }: RemotePorts, { path, show }: Probe
   return addressed(command);
 }
 
-function read<T>(text: string): T {
+function read<T>(text: string) {
   try {
     return json(text) as T;
   } catch (cause) {
@@ -57,7 +57,7 @@ function read<T>(text: string): T {
   }
 }
 
-function readinessTable({ ready, database, draining, chains }: Readiness, paint: Paint): string {
+function readinessTable({ ready, database, draining, chains }: Readiness, paint: Paint) {
   const facts = [
     ["ready", ready ? "yes" : "no"],
     ["database", database ? "reachable" : "not reachable"],

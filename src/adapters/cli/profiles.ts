@@ -69,7 +69,7 @@ export function addProfiles(program: Command, { actions, io }: { actions: Profil
   }).argument("<name>", "its name");
 }
 
-function checkedName(name: string): string {
+function checkedName(name: string) {
   if (PROFILE_NAME.test(name)) return name;
   throw misused(`${name} is no name for a profile: letters, digits and _ . - (at most 64)`);
 }
@@ -86,7 +86,7 @@ export function unknownProfile(name: string, names: readonly string[]): string {
   return `there is no profile ${name}; ${others}`;
 }
 
-function checkedUrl(text: string): string {
+function checkedUrl(text: string) {
   if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text.replace(/\/+$/, "");
   throw misused(`--url ${text} is no URL of a node: http://127.0.0.1:3000`);
 }
@@ -98,7 +98,7 @@ function shown({ file, current, profiles }: Awaited<ReturnType<ProfileActions["r
   return { file, items };
 }
 
-function profilesTable({ file, items }: ReturnType<typeof shown>, paint: Paint): string {
+function profilesTable({ file, items }: ReturnType<typeof shown>, paint: Paint) {
   return tableOf<(typeof items)[number]>(
     `there is no profile in ${file}; make one: fencepost profile add NAME --url URL`,
     {

@@ -91,7 +91,7 @@ const ADVICE: Readonly<Partial<Record<FencepostApiError["code"], string>>> = {
   EPOCH_CHANGED: "the database's history changed; continue with --after resumeAfter and --epoch of the answer",
 };
 
-function lineOf(error: FencepostApiError): string {
+function lineOf(error: FencepostApiError) {
   if (error.code === "UNREACHABLE") return `${error.detail}: ${ADVICE.UNREACHABLE}`;
   if (error.code === "UNAUTHENTICATED") {
     return "the node requires a key: run this where FENCEPOST_API_KEYS is set as it is for the node, or give --api-key or --profile";

@@ -64,7 +64,7 @@ export async function runCli(argv: readonly string[], actions: CliActions, io: C
   }
 }
 
-function createProgram(actions: CliActions, io: CliIo): Command {
+function createProgram(actions: CliActions, io: CliIo) {
   const program = new Command("fencepost")
     .description(
       "Sends EVM transactions from many nodes at once, each exactly once, and follows every one to finality.",
@@ -81,7 +81,7 @@ function createProgram(actions: CliActions, io: CliIo): Command {
 }
 
 /** Commands in groups: nobody reads one list of forty. */
-function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
+function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   const ports = { actions, io };
   program.commandsGroup("Run nodes:");
   addServing(program, actions, io);
@@ -110,7 +110,7 @@ function addInGroups(program: Command, actions: CliActions, io: CliIo): void {
   addProbes(program, ports);
 }
 
-function addServing(program: Command, actions: CliActions, io: CliIo): void {
+function addServing(program: Command, actions: CliActions, io: CliIo) {
   const dev = program
     .command("dev")
     .description("run a node with its own PostgreSQL, chain and test accounts; nothing to install or configure")
@@ -130,7 +130,7 @@ function addServing(program: Command, actions: CliActions, io: CliIo): void {
     .action(() => actions.start(start.optsWithGlobals(), (node) => io.stdout(present.readyLine(node))));
 }
 
-function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
+function addOneShot(program: Command, actions: CliActions, io: CliIo) {
   const demo = program
     .command("demo")
     .description(
@@ -158,7 +158,7 @@ function addOneShot(program: Command, actions: CliActions, io: CliIo): void {
   answerWith(config, io, { ask: actions.config, show: present.configTable });
 }
 
-function report(error: unknown, io: CliIo, verbose: boolean): number {
+function report(error: unknown, io: CliIo, verbose: boolean) {
   if (error instanceof CommanderError) return reportUsage(error, io);
   if (error instanceof CommandFailed) {
     for (const line of error.lines) io.stderr(`fencepost: ${line}\n`);

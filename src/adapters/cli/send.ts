@@ -55,7 +55,7 @@ function withRequestId(intent: CreateTransaction, io: CliIo): Named {
   return { ...intent, requestId: intent.requestId ?? `cli-${io.newId()}` };
 }
 
-async function sendOne(client: FencepostClient, intent: Named, io: CliIo, options: SendOptions): Promise<void> {
+async function sendOne(client: FencepostClient, intent: Named, io: CliIo, options: SendOptions) {
   const created = await client.send(intent).catch((error: unknown) => explainRepeat(error, intent.requestId));
   if (!options.wait) return print<CreatedTransaction>(created, io, { ...options, show: acceptedLines });
   if (!options.json) io.stderr(acceptedLine(created));
@@ -73,12 +73,12 @@ function explainRepeat(error: unknown, requestId: string): never {
   throw new CommandFailed([`${error.detail}: ${how}`], code, { cause: error });
 }
 
-function acceptedLine({ txId, nonce, chainId, signer, state, requestId }: CreatedTransaction): string {
+function acceptedLine({ txId, nonce, chainId, signer, state, requestId }: CreatedTransaction) {
   const given = nonce === null ? "no nonce yet" : `nonce ${nonce}`;
   return `accepted: transaction ${txId} (${given} of ${signer} on chain ${chainId}) is ${state}, request id ${inert(requestId ?? "-")}\n`;
 }
 
-function acceptedLines(created: CreatedTransaction): string {
+function acceptedLines(created: CreatedTransaction) {
   return `${acceptedLine(created)}follow it: fencepost tx ${created.txId} --wait\n`;
 }
 
@@ -89,7 +89,7 @@ async function sendMany(
   intents: readonly CreateTransaction[],
   io: CliIo,
   options: SendOptions,
-): Promise<void> {
+) {
   const results: BatchResults["results"] = [];
   for (let from = 0; from < intents.length; from += MOST_AT_ONCE) {
     results.push(...(await client.sendBatch(intents.slice(from, from + MOST_AT_ONCE))));
@@ -106,7 +106,7 @@ async function sendMany(
   print({ results: settled }, io, { ...options, show: () => resultLines({ results }), judge });
 }
 
-function resultLines({ results }: BatchResults): string {
+function resultLines({ results }: BatchResults) {
   return results
     .map((result, at) =>
       "code" in result ? `refused: item ${at + 1}: ${result.code}: ${inert(result.detail)}\n` : acceptedLine(result),
@@ -114,7 +114,7 @@ function resultLines({ results }: BatchResults): string {
     .join("");
 }
 
-function judgeAll({ results }: BatchResults): void {
+function judgeAll({ results }: BatchResults) {
   const refused = results.filter((result) => "code" in result).length;
   if (refused === 0) return;
   throw new CommandFailed(

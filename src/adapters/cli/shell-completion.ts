@@ -61,7 +61,7 @@ function optionsOf(command: Command): Place["options"] {
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
 /** Finds the deepest command among the words before the cursor. */
-const walkOver = (words: string, places: readonly Place[]): string => `  local word place="" try
+const walkOver = (words: string, places: readonly Place[]) => `  local word place="" try
   for word in "\${${words}}"; do
     try="\${place:+$place }$word"
     case "$try" in
@@ -69,7 +69,7 @@ const walkOver = (words: string, places: readonly Place[]): string => `  local w
     esac
   done`;
 
-function bashScript(places: readonly Place[]): string {
+function bashScript(places: readonly Place[]) {
   const cases = places.map(({ path, commands, options, argumentChoices }) => {
     const words = [...commands.map(({ name }) => name), ...argumentChoices, ...options.map(({ name }) => name)];
     return `    "${path}") words="${words.join(" ")}" ;;`;
@@ -95,7 +95,7 @@ function pathsOf(places: readonly Place[], quote: string): readonly string[] {
   return places.flatMap(({ path }) => (path === "" ? [] : [`${quote}${path}${quote}`]));
 }
 
-function choiceCases(places: readonly Place[], offer: (choices: string) => string): string {
+function choiceCases(places: readonly Place[], offer: (choices: string) => string) {
   const found = places.flatMap(({ path, options }) =>
     options
       .filter(({ choices }) => choices.length > 0)
@@ -104,7 +104,7 @@ function choiceCases(places: readonly Place[], offer: (choices: string) => strin
   return found.join("\n");
 }
 
-function zshScript(places: readonly Place[]): string {
+function zshScript(places: readonly Place[]) {
   const described = ({ name, description }: Described) => quoted(`${name}:${description.replaceAll(":", "\\:")}`);
   const cases = places.map(({ path, commands, options, argumentChoices }) => {
     const words = [...commands, ...argumentChoices.map((name) => ({ name, description: "" })), ...options];
@@ -126,7 +126,7 @@ if [ "$funcstack[1]" = "_fencepost" ]; then _fencepost "$@"; else compdef _fence
 `;
 }
 
-function fishScript(places: readonly Place[]): string {
+function fishScript(places: readonly Place[]) {
   const lines = places.flatMap(({ path, commands, options, argumentChoices }) => {
     const when = `-n "__fencepost_at '${path}'"`;
     const offer = ({ name, description }: Described) =>
@@ -154,6 +154,6 @@ ${lines.join("\n")}
 }
 
 /** Quotes a text for a shell. */
-function quoted(text: string): string {
+function quoted(text: string) {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -78,7 +78,7 @@ const UNSHOWN: Readonly<Record<string, string>> = {
 };
 
 /** Logs and revert as an endpoint reports them; their texts come from contracts. */
-function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, paint: Paint): string {
+function shownOnChain({ kind, logs, more, revert }: NonNullable<Transaction["onChain"]>, paint: Paint) {
   if (kind !== "shown") return `on chain: ${UNSHOWN[kind] ?? kind}\n`;
   const reasons = [revert?.name, revert?.message, revert?.data].filter((each) => typeof each === "string");
   const why = revert === null ? "" : `reverted: ${reasons.join(" ")}\n`;
@@ -92,7 +92,7 @@ const logsTable = tableOf<NonNullable<Transaction["onChain"]>["logs"][number]>("
     event?.args.map(({ name, value }) => `${name} ${value}`).join(", ") ?? `${dataLength} bytes ${short(data)}`,
 });
 
-function minedIn(receipt: Transaction["receipt"]): string | null {
+function minedIn(receipt: Transaction["receipt"]) {
   if (receipt === null) return null;
   const { blockNumber, status, gasUsed, verified } = receipt;
   return `block ${blockNumber}, ${status}, ${gasUsed} gas${verified === false ? " (reported by one endpoint until it is final)" : ""}`;
@@ -124,7 +124,7 @@ function factsOf(transaction: Transaction) {
   };
 }
 
-function attemptsTable(attempts: Transaction["attempts"], paint: Paint): string {
+function attemptsTable(attempts: Transaction["attempts"], paint: Paint) {
   return listing(attempts, paint, {
     attempt: "ordinal",
     kind: "kind",
@@ -170,7 +170,7 @@ export function explanationInWords(explanation: Explanation, paint: Paint): stri
 }
 
 /** The action as a command to paste; the operator may improve its reason. */
-function commandOf({ action, path, body }: Explanation["actions"][number]): string {
+function commandOf({ action, path, body }: Explanation["actions"][number]) {
   const { reason, ...rest } = body;
   const [, name] = /\/(?:tx|signers)\/([^/]+)\//.exec(path) ?? [];
   const command = COMMANDS[action] ?? action;
@@ -180,6 +180,6 @@ function commandOf({ action, path, body }: Explanation["actions"][number]): stri
 
 const COMMANDS: Readonly<Record<string, string>> = { resume: "unhold", resumeLane: "resume", endKill: "unkill" };
 
-function idOf({ txId }: { readonly txId?: string }): string {
+function idOf({ txId }: { readonly txId?: string }) {
   return txId === undefined ? "" : `: fencepost explain ${txId}`;
 }

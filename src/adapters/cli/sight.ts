@@ -93,7 +93,7 @@ export function addNotices(program: Command, ports: RemotePorts): void {
 const SEVERITY_COLOURS: Readonly<Record<string, Colour>> = { CRITICAL: "red", ERROR: "red", WARNING: "yellow" };
 const TROUBLE = { severity: "severity", code: "code", where, since: "since", what: "sentence" } as const;
 
-function attentionTable({ items, more, past }: Attention, paint: Paint): string {
+function attentionTable({ items, more, past }: Attention, paint: Paint) {
   const over = listing(past, paint, { over: "since", code: "code", where, what: "sentence" });
   const ended = past.length === 0 ? "" : `\n${over}`;
   if (items.length === 0) return `nothing needs attention\n${ended}`;
@@ -106,13 +106,13 @@ function attentionTable({ items, more, past }: Attention, paint: Paint): string 
   return `${open}${rest}${helps.length === 0 ? "" : `\n${help}`}${ended}`;
 }
 
-function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem): string {
+function where({ txId, signer, chainId, nodeId, endpoint }: AttentionItem) {
   const lane = signer === null ? null : `${signer}${chainId === null ? "" : ` on ${chainId}`}`;
   const chain = chainId === null ? null : `chain ${chainId}`;
   return txId ?? lane ?? endpoint ?? chain ?? (nodeId === null ? "everything" : `node ${nodeId}`);
 }
 
-function overviewTable(view: Overview, paint: Paint): string {
+function overviewTable(view: Overview, paint: Paint) {
   const { lanes, states, timeToFinalitySeconds: finality, oldestPending: oldest, chains } = view;
   const rate = (value: number | null) => (value === null ? null : `${value.toFixed(1)} a minute`);
   const figures = {
@@ -154,7 +154,7 @@ const spansTable = tableOf<NonceRuler["spans"][number]>(
   (cell) => KIND_COLOURS[cell] ?? null,
 );
 
-function rulerTable({ spans, cursor, mined, final }: NonceRuler, paint: Paint): string {
+function rulerTable({ spans, cursor, mined, final }: NonceRuler, paint: Paint) {
   const ends = `next ${cursor ?? "-"}, ${mined ?? "-"} mined on the chain, final below ${final}\n`;
   return `${spansTable({ items: spans }, paint)}${ends}`;
 }
@@ -169,7 +169,7 @@ const takeoversTable = tableOf<ClusterHistory["takeovers"][number]>("no lane has
   why: ({ why }) => why ?? "",
 });
 
-function historyTables({ takeovers, nodes, database }: ClusterHistory, paint: Paint): string {
+function historyTables({ takeovers, nodes, database }: ClusterHistory, paint: Paint) {
   const lived = { node: "nodeId", state: "state", version: "version" } as const;
   return [
     takeoversTable({ items: takeovers }, paint),
@@ -198,14 +198,14 @@ const noticesTable = tableOf<Notice>(
   (cell) => (cell === "not yet" ? "red" : null),
 );
 
-function evidenceOf({ evidence: [newest] }: Notice): string {
+function evidenceOf({ evidence: [newest] }: Notice) {
   if (newest?.nonce === undefined) return newest?.why ?? "-";
   const { nonce, through, txHash } = newest;
   const nonces = through === undefined || through === nonce ? `nonce ${nonce}` : `nonces ${nonce}-${through}`;
   return `${nonces}${txHash ? `, ${txHash}` : ""}`;
 }
 
-function stateOf({ acknowledged, overAt }: Notice): string {
+function stateOf({ acknowledged, overAt }: Notice) {
   if (acknowledged !== null) return `${acknowledged.by}, ${acknowledged.at}: ${acknowledged.why}`;
   return overAt === null ? "not yet" : `back since ${overAt}`;
 }

@@ -75,16 +75,16 @@ const lanesTable = tableOf<SignerLane>(
   (cell) => (/^(suspended|away|no lease)/.test(cell) ? "red" : null),
 );
 
-function lanesPage(page: SignersPage, paint: Paint): string {
+function lanesPage(page: SignersPage, paint: Paint) {
   return `${lanesTable(page, paint)}${page.next === null ? "" : `more: fencepost signers --after ${page.next}\n`}`;
 }
 
-function troubleOf({ suspended, suspendedBy, signerAway }: SignerLane): string {
+function troubleOf({ suspended, suspendedBy, signerAway }: SignerLane) {
   if (suspended) return `suspended (${suspendedBy ?? "OPERATOR"})`;
   return signerAway === null ? "ok" : `away: ${signerAway.reason}`;
 }
 
-function wholeLanes({ items }: { readonly items: readonly SignerLane[] }, paint: Paint): string {
+function wholeLanes({ items }: { readonly items: readonly SignerLane[] }, paint: Paint) {
   return items.map((lane) => factsTable(factsOf(lane), paint)).join("\n");
 }
 

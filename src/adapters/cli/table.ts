@@ -12,7 +12,7 @@ export type CellColour = (cell: string, column: number) => Colour | null;
 export function table(rows: readonly Row[], paint: Paint = plainly, colourOf: CellColour = () => null): string {
   const shown = rows.map((row) => row.map(inert));
   const widths = (shown[0] ?? []).map((_, column) => Math.max(...shown.map((row) => row[column]?.length ?? 0)));
-  const line = (row: Row): string => {
+  const line = (row: Row) => {
     const last = row.findLastIndex((cell) => cell !== "");
     const cells = row.slice(0, last + 1).map((cell, column) => {
       const padded = column === last ? cell : cell.padEnd(widths[column] ?? 0);

@@ -16,7 +16,7 @@ import { judgeOutcome, untilFinal, WAITING, type WaitingOptions } from "./until-
 type Named = Pick<TransactionListQuery, "signer" | "requestId" | "chainId">;
 
 /** Names of a transaction: its id, a hash of any of its attempts, or the caller's request id. */
-function named(command: Command): Command {
+function named(command: Command) {
   return command
     .argument("[id]", "its id, or the hash of any of its attempts")
     .option("--request-id <id>", "find it by your own id, with --signer")
@@ -75,7 +75,7 @@ export function addTransactions(program: Command, ports: RemotePorts): void {
 const STATES = ["CREATED", "ALLOCATED", "TRACKING", "CONFIRMED", "FAILED_FINAL", "STUCK"];
 const LARGEST_PAGE = 1_000;
 
-function addList(command: Command, ports: RemotePorts): void {
+function addList(command: Command, ports: RemotePorts) {
   command.description("list transactions, the newest first");
   askNode(command, ports, {
     ask: (client, { all, ...query }: TransactionListQuery & { readonly all?: true }) =>

@@ -32,7 +32,7 @@ export function addWatch(program: Command, ports: RemotePorts): void {
     .option("--once", "show it once, and end");
 }
 
-async function watch(client: FencepostClient, options: WatchOptions, io: CliIo): Promise<void> {
+async function watch(client: FencepostClient, options: WatchOptions, io: CliIo) {
   const screen = io.screen();
   const isLive = screen !== null && !options.json && !options.once;
   const show = isLive ? drawTable(io, options) : printChanges(client, options, io);
@@ -68,14 +68,14 @@ function drawTable(io: CliIo, { signer }: WatchOptions): Show {
 /** Lines of title, blank, headline and cursor. */
 const LINES_AROUND = 5;
 
-function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { screen: Screen; paint: Paint }): string {
+function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { screen: Screen; paint: Paint }) {
   if (open.length === 0) return NOTHING;
   const height = Math.max(1, screen.rows - LINES_AROUND);
   const hidden = open.length - height;
   const shown = open.slice(0, height);
   const [heads = "", ...lines] = openTable(shown, io).trimEnd().split("\n");
   // Cut before colouring: a line that wraps would push the others off the screen.
-  const cut = (line: string): string => line.slice(0, screen.columns);
+  const cut = (line: string) => line.slice(0, screen.columns);
   const rows = lines.map((line, at) => {
     const status = statusOf(shown[at] as Transaction);
     return cut(line).replace(status, () => coloured(paint, status));
@@ -83,7 +83,7 @@ function fitted(open: readonly Transaction[], io: CliIo, { screen, paint }: { sc
   return `${[paint("bold", cut(heads)), ...rows].join("\n")}\n${hidden > 0 ? `… and ${hidden} more\n` : ""}`;
 }
 
-function openTable(open: readonly Transaction[], io: CliIo): string {
+function openTable(open: readonly Transaction[], io: CliIo) {
   return listing(open, plainly, {
     age: (each) => age(each, io),
     state: statusOf,
@@ -97,7 +97,7 @@ function openTable(open: readonly Transaction[], io: CliIo): string {
   });
 }
 
-function age({ createdAt }: Transaction, io: CliIo): string {
+function age({ createdAt }: Transaction, io: CliIo) {
   const seconds = Math.max(0, Math.round((io.now().getTime() - new Date(createdAt).getTime()) / 1_000));
   if (seconds < 120) return `${seconds}s`;
   return seconds < 7_200 ? `${Math.floor(seconds / 60)}m` : `${Math.floor(seconds / 3_600)}h`;

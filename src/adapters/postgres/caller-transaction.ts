@@ -149,7 +149,7 @@ function compiled(text: string, values: readonly unknown[]) {
 }
 
 /** The object that has the method. */
-function speaker(client: Shape, method: string): Shape {
+function speaker(client: Shape, method: string) {
   const { session } = method === PREPARES && isObject(client._) ? (client._ as Shape) : { session: client };
   return isObject(session) ? (session as Shape) : {};
 }

@@ -112,7 +112,7 @@ async function inspect(connections: Connections): Promise<{ readonly server: Ser
 const MOST_LISTED = 20;
 
 /** Attempts of two nonces: some of a transaction's payloads could be sent, or decided by, at a nonce that is not its own. */
-async function refuseRequeued(connections: Connections): Promise<void> {
+async function refuseRequeued(connections: Connections) {
   const rows = await ask(connections, findRequeued());
   if (rows.length === 0) return;
   const named = rows.map(

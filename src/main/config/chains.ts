@@ -67,7 +67,7 @@ function overriding<K extends keyof typeof ENTRY_KEYS>(
   key: K,
   { values, origins, mistakes }: ForAllChains,
   { name, count }: { readonly name: string; readonly count: number },
-): Values[K] | null {
+) {
   const own = ENTRY_KEYS[key];
   if (origins[key] === "default") return null;
   if (origins[key] === "file") {
@@ -95,13 +95,13 @@ function settingsOf(common: ForAllChains, place: string, own: Entry) {
   return { id: id?.value ?? null, values: values as ChainValues, origins: origins as ResolvedChain["origins"] };
 }
 
-function endpointsOf(name: string, rpc: unknown, mistakes: Mistakes): readonly string[] {
+function endpointsOf(name: string, rpc: unknown, mistakes: Mistakes) {
   if (rpc !== undefined) return mistakes.judge(CHAIN_RPC, { name: `${name}.rpc`, raw: rpc })?.value ?? [];
   mistakes.add(`${name}.rpc`, "is required (an http(s) URL, or a list of them)");
   return [];
 }
 
-function entryOf(name: string, entry: unknown, mistakes: Mistakes): Entry | null {
+function entryOf(name: string, entry: unknown, mistakes: Mistakes) {
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) {
     mistakes.add(name, `must be an object with rpc, not ${quote(entry)}`);
     return null;
@@ -111,7 +111,7 @@ function entryOf(name: string, entry: unknown, mistakes: Mistakes): Entry | null
 }
 
 /** Refuses two entries for one chain: two followers would judge the same lane. */
-function refuseDuplicates(chains: readonly ResolvedChain[], mistakes: Mistakes): void {
+function refuseDuplicates(chains: readonly ResolvedChain[], mistakes: Mistakes) {
   const owners = new Map<string | number, string | null>();
   for (const chain of chains) {
     for (const identity of [...(chain.id === null ? [] : [chain.id]), ...chain.rpcUrls]) {

@@ -69,7 +69,7 @@ export function refuseImpossible(resolution: Resolution): void {
  * A node must survive one missed renewal, and its own deadline (duration minus skew) must be later than the next
  * renewal.
  */
-function refuseLease({ values, mistakes }: Resolution): void {
+function refuseLease({ values, mistakes }: Resolution) {
   const { leaseDuration, leaseRenewInterval, clockSkewAllowance } = values;
   const lease = formatDuration(leaseDuration);
   if (leaseRenewInterval * 2 >= leaseDuration) {
@@ -84,7 +84,7 @@ function refuseLease({ values, mistakes }: Resolution): void {
 }
 
 /** Refuses private IP addresses here. Host names are checked when they are resolved, at every request. */
-function refusePrivateHooks({ values, mistakes }: Resolution): void {
+function refusePrivateHooks({ values, mistakes }: Resolution) {
   const mayConnect = addressGuard(values.hookNetworks ?? []);
   for (const key of ["stuckHook", "alertWebhookUrl", "gasOracle"] as const) {
     const host = parseUrl(values[key] ?? "")?.hostname.replace(/^\[|\]$/g, "");
@@ -95,10 +95,10 @@ function refusePrivateHooks({ values, mistakes }: Resolution): void {
 }
 
 /** A node has one advertised URL. Other nodes use it, and in the mode `basic` callers are redirected to it. */
-function refuseAdminPort({ values, mistakes }: Resolution): void {
+function refuseAdminPort({ values, mistakes }: Resolution) {
   const { adminPort, adminHost, port, host, advertiseUrl, mode } = values;
   if (adminPort === null) return;
-  const isPublic = (url: string): boolean => Number(new URL(url).port) === port && port !== adminPort;
+  const isPublic = (url: string) => Number(new URL(url).port) === port && port !== adminPort;
   if (adminPort !== 0 && adminPort === port && (adminHost ?? host) === host) {
     mistakes.refuse("adminPort", `is ${SETTINGS.port.variable}; it must be another port`);
   } else if (advertiseUrl !== null && isPublic(advertiseUrl)) {
@@ -114,7 +114,7 @@ function refuseAdminPort({ values, mistakes }: Resolution): void {
 }
 
 /** Refuses a confirmation count that `finality` makes ineffective, unless it is inherited from a weaker source. */
-function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes): void {
+function refuseIdleConfirmations(chain: ResolvedChain, mistakes: Mistakes) {
   const { values, origins } = chain;
   if (values.finality === "confirmations" || origins.confirmations === "default") return;
   if (STRENGTH.indexOf(origins.confirmations) < STRENGTH.indexOf(origins.finality)) return;
@@ -139,11 +139,11 @@ export function refuseMissing(command: Command, resolution: Resolution): void {
 }
 
 /** Judged by origin, not by value: a value that was given and is wrong has its own line already. */
-function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]): boolean {
+function isMissing({ origins }: Resolution, ...keys: readonly SettingKey[]) {
   return keys.every((key) => origins[key] === "default");
 }
 
-function hasNoChain(resolution: Resolution): boolean {
+function hasNoChain(resolution: Resolution) {
   return resolution.chains.length === 0 && isMissing(resolution, "rpcUrl");
 }
 
@@ -152,7 +152,7 @@ function hasNoChain(resolution: Resolution): boolean {
  * which is allowed on a loopback address only. `dev` needs neither if only this machine can reach it and it spends
  * nothing of value: its own chain, and test accounts with public keys.
  */
-function refuseOpenNode(command: "start" | "dev", resolution: Resolution): void {
+function refuseOpenNode(command: "start" | "dev", resolution: Resolution) {
   const { values, mistakes } = resolution;
   const reachable = (["host", "adminHost"] as const).find((key) => !isLoopback(values[key] ?? "localhost"));
   const reach = reachable && `${SETTINGS[reachable].variable} lets others reach it`;

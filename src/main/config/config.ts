@@ -149,7 +149,7 @@ function gasOracle({ gasOracle: place, gasOracleFields, gasOracleUnit: unit }: C
   return { kind: "fixed", offer: { ...offer, isFixed: true } } as const;
 }
 
-function parsedValue<T>(parsed: Parsed<T>): T {
+function parsedValue<T>(parsed: Parsed<T>) {
   if ("value" in parsed) return parsed.value;
   throw new ConfigurationError([parsed.mistake]);
 }

@@ -10,19 +10,7 @@ import { isNetwork } from "../../adapters/webhooks/networks.ts";
 import { KEY_NAME, type Quotas, SCOPES, type Scope } from "../../domain/keys/principal.ts";
 import type { Address } from "../../domain/lane.ts";
 import { MOST_MEMBERS, POOL_NAME, type Pools } from "../../domain/nonces/pool.ts";
-import {
-  asText,
-  chainId,
-  choice,
-  gwei,
-  list,
-  matching,
-  type Parsed,
-  type Parser,
-  rate,
-  reading,
-  share,
-} from "./parsers.ts";
+import { asText, chainId, choice, gwei, list, matching, type Parser, rate, reading, share } from "./parsers.ts";
 
 /** Order of secp256k1: a private key is above zero and below this. */
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -139,7 +127,7 @@ export const vaultPath = matching(
   "is not the path of a secret in Vault (secret/data/name for version 2 of the KV engine)",
 );
 
-function urlOf(protocol: RegExp, mistake: string): Parser<string, string> {
+function urlOf(protocol: RegExp, mistake: string) {
   return reading((text) => (protocol.test(parseUrl(text)?.protocol ?? "") ? text : null), mistake);
 }
 
@@ -259,7 +247,7 @@ export function showPools(all: Pools): string {
   return [...all].map(([name, signers]) => `${name}=${signers.join("+")}`).join(", ");
 }
 
-function pool(name: string, signers: unknown): Parsed<readonly Address[]> {
+function pool(name: string, signers: unknown) {
   if (!POOL_NAME.test(name)) return { mistake: "a pool's name has up to 64 letters, digits, . _ and -" };
   const parsed = list(address)(signers);
   if ("mistake" in parsed || parsed.value.length <= MOST_MEMBERS) return parsed;

@@ -54,7 +54,7 @@ const DEFAULTS_BY_CHAIN = {
 };
 type KeyByChain = keyof typeof DEFAULTS_BY_CHAIN;
 
-function ceilingOn(id: number, value: string): string {
+function ceilingOn(id: number, value: string) {
   return listedCeilings(id) === null ? `${value} (chain ${id} is not a known one)` : `${value} (chain ${id})`;
 }
 
@@ -62,7 +62,7 @@ function isByChain(key: string): key is KeyByChain {
   return key in DEFAULTS_BY_CHAIN;
 }
 
-function defaultOf(key: KeyByChain, chain: ResolvedChain, reportedIds: ReportedIds): string {
+function defaultOf(key: KeyByChain, chain: ResolvedChain, reportedIds: ReportedIds) {
   const id = chain.id ?? reportedIds.get(chain);
   if (id === undefined) return `${BY_CHAIN_ID}, which no endpoint reports now`;
   return DEFAULTS_BY_CHAIN[key](id);
@@ -75,7 +75,7 @@ function chainValues(chain: ResolvedChain, rpcOrigin: Origin, reportedIds: Repor
   const row = (key: string, value: string, origin: Origin): ConfigRow => {
     return { key: `${entry}.${key}`, variable: null, value, origin };
   };
-  const show = (key: ChainSettingKey): string => (CHAIN_SETTINGS[key] as Setting<unknown>).show(values[key]);
+  const show = (key: ChainSettingKey) => (CHAIN_SETTINGS[key] as Setting<unknown>).show(values[key]);
   const from = (origin: Origin) => CHAIN_SETTING_KEYS.filter((key) => origins[key] === origin);
   const byChain = from("default").filter(isByChain);
   return [

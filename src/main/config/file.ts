@@ -39,7 +39,7 @@ export async function refuseOpenKeys(path: string, keys: readonly string[]): Pro
   return warnings;
 }
 
-function findIn(directory: string): string | null {
+function findIn(directory: string) {
   const found = CONFIG_FILES.filter((name) => existsSync(resolve(directory, name)));
   const [first, second] = found;
   if (second !== undefined) {

@@ -26,7 +26,7 @@ export function maskRpcUrl(value: string): string {
   });
 }
 
-function masked(value: string, mask: (url: URL) => string): string {
+function masked(value: string, mask: (url: URL) => string) {
   const url = parseUrl(value);
   return url === null ? MASK : `${url.protocol}//${mask(url)}`;
 }
@@ -60,16 +60,16 @@ export function secretsOfHookPlace(value: string): readonly string[] {
   return url === null ? [] : [...secretsOfRpcUrl(value), url.pathname, `${url.pathname}${url.search}`];
 }
 
-function query(url: URL, isSecret: (key: string) => boolean): string {
+function query(url: URL, isSecret: (key: string) => boolean) {
   const pairs = [...url.searchParams].map(([key, text]) => `${maskToken(key)}=${isSecret(key) ? MASK : text}`);
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
-function maskToken(segment: string): string {
+function maskToken(segment: string) {
   return isToken(segment) ? MASK : segment;
 }
 
-function isToken(segment: string): boolean {
+function isToken(segment: string) {
   return segment.length > LONGEST_PLAIN_SEGMENT;
 }
 
@@ -82,7 +82,7 @@ function spellings(value: string, secretsOf: (url: URL) => readonly string[]): r
   return [...new Set(all)].filter((secret) => secret !== "");
 }
 
-function decoded(text: string): string {
+function decoded(text: string) {
   try {
     return decodeURIComponent(text);
   } catch {

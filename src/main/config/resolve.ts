@@ -38,7 +38,7 @@ export function resolve(sources: Sources) {
   return { ...common, chains: resolveChains(common, { name: sources.file?.name ?? "", content: content.chains }) };
 }
 
-function contentOf({ file }: Sources, mistakes: Mistakes): Entry {
+function contentOf({ file }: Sources, mistakes: Mistakes) {
   if (file === null) return {};
   const { name, content } = file;
   if (typeof content !== "object" || content === null || Array.isArray(content)) {

@@ -49,6 +49,6 @@ const CHOSEN_SECRETS = [
   "apiKeys",
 ] as const satisfies readonly SettingKey[];
 
-function secretsIn({ secrets }: Setting<unknown>, value: unknown): readonly string[] {
+function secretsIn({ secrets }: Setting<unknown>, value: unknown) {
   return value === null || value === undefined ? [] : (secrets?.(value) ?? []);
 }

@@ -31,7 +31,7 @@ export interface Timed {
 export function settings<R extends Readonly<Record<string, Rule<unknown>>>>(rules: R) {
   const named = Object.entries(rules).map(([key, rule]) => {
     const variable = `FENCEPOST_${key.replace(/[A-Z]/g, "_$&").toUpperCase()}`;
-    const show = (value: unknown): string =>
+    const show = (value: unknown) =>
       value === null || value === undefined ? (rule.unset ?? NOT_SET) : (rule.show ?? joined)(value);
     return [key, { ...rule, variable, show }];
   });
@@ -40,7 +40,7 @@ export function settings<R extends Readonly<Record<string, Rule<unknown>>>>(rule
   };
 }
 
-function joined(value: unknown): string {
+function joined(value: unknown) {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 

@@ -91,12 +91,12 @@ export function refuseUnknownKeys(
   }
 }
 
-function didYouMean(name: string, known: Iterable<string>): string {
+function didYouMean(name: string, known: Iterable<string>) {
   const near = nearestName(name, known, normalised);
   return near === null ? "" : ` (did you mean ${near}?)`;
 }
 
 /** Compares without the common prefix, casing and separators: the spellings of variables and keys differ in those. */
-function normalised(name: string): string {
+function normalised(name: string) {
   return name.replace(/^FENCEPOST_|[_-]/gi, "").toLowerCase();
 }

@@ -71,7 +71,7 @@ export async function dev(request: DevRequest, ready: (node: DevReady) => void):
     const { url, adminUrl, nodeId, signers, chainIds } = first;
     const node = { url, adminUrl, nodeId, chainId: chainIds[0] as number, signers };
     const over = Promise.race([stop.received, lost.then(() => undefined)]);
-    const welcome = (): void => {
+    const welcome = () => {
       ready(node);
       reportReady(node);
       if (terminal !== null && child !== null)
@@ -111,7 +111,7 @@ function replaceableNode({ config, say }: DevRequest, variables: Variables) {
     current = await startNodeProcess(options, port);
     return current;
   };
-  const restart = async (): Promise<number | undefined> => {
+  const restart = async () => {
     const killed = current;
     await killed?.kill();
     if (killed !== null) await start(Number(new URL(killed.url).port));
@@ -140,7 +140,7 @@ export function nodeVariables(config: Config, databaseUrl: string, chain: DevCha
 const NEVER = new Promise<never>(() => undefined);
 
 /** The chain kept its blocks in memory: on a new chain, the database would be wrong. */
-function chainLost(how: string): EmbeddedError {
+function chainLost(how: string) {
   return new EmbeddedError("ENDED", `the chain ended (${how}), and all its blocks with it: start again`);
 }
 
@@ -156,7 +156,7 @@ async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) 
     giveUp = resolve;
   });
   let restarts = 0;
-  const startAgain = async (how: string): Promise<void> => {
+  const startAgain = async (how: string) => {
     try {
       if (++restarts > MOST_RESTARTS) throw new Error(`it ended ${restarts} times`);
       request.logger.log("error", {}, `${how}; it is started again`);
@@ -180,7 +180,7 @@ async function databaseOf(request: DevRequest, stop: StopSignals, undo: Undo[]) 
   return { url: postgres.url, lost };
 }
 
-async function embeddedChain(request: DevRequest, undo: Undo[]): Promise<DevChain> {
+async function embeddedChain(request: DevRequest, undo: Undo[]) {
   const startChain = request.chain === "anvil" ? startAnvil : startDevChain;
   const chain = await startChain({ blockTimeMs: BLOCK_TIME_MS, clock: systemClock });
   undo.push(() => chain.stop());
@@ -204,6 +204,6 @@ function withChain(config: ConfigFor<"start">, chain: DevChain | null): typeof c
   };
 }
 
-function hasOwnKeys({ signers }: Pick<Config, "signers">): boolean {
+function hasOwnKeys({ signers }: Pick<Config, "signers">) {
   return keySourcesIn(signers).length > 0;
 }

@@ -44,7 +44,7 @@ export function openTerminal(): DevTerminal | null {
       }
     },
     onKey: (pressed) => {
-      const listen = (bytes: Buffer): void => pressed(bytes.toString());
+      const listen = (bytes: Buffer) => pressed(bytes.toString());
       stdin.setRawMode(true).resume().on("data", listen);
       return () => void stdin.off("data", listen).setRawMode(false).pause();
     },
@@ -69,14 +69,14 @@ export function handleKeys(terminal: DevTerminal, { node, ...actions }: DevSessi
   };
 }
 
-async function takeSnapshots(remember: () => Promise<void>, signal: AbortSignal): Promise<void> {
+async function takeSnapshots(remember: () => Promise<void>, signal: AbortSignal) {
   while (!signal.aborted) {
     await remember().catch(() => undefined);
     await systemClock.sleep(REMEMBER_EVERY_MS, signal).catch(() => undefined);
   }
 }
 
-async function sendTransfer({ url, signers: [signer = "", to = signer] }: DevSession["node"]): Promise<string> {
+async function sendTransfer({ url, signers: [signer = "", to = signer] }: DevSession["node"]) {
   const sending = createClient({ url, repeat: false }).send({ signer, payload: { to, value: "1" } });
   return sending.then(
     ({ txId, nonce }) => `sent ${txId} with nonce ${nonce}`,
@@ -94,7 +94,7 @@ const LEAST_SPIKE_WEI = 20n * GWEI;
 
 export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) {
   const onChain = chain === null ? null : chainKeys(chain, blockTimeMs);
-  const kill = async (): Promise<string> => {
+  const kill = async () => {
     const pid = await restart();
     return `kill -9 ${pid ?? "?"}: another node has taken over, and continues from the database`;
   };
@@ -108,7 +108,7 @@ export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) 
   return {
     help,
     /** Unknown keys print the help. Keys pressed during an action are ignored. */
-    press: async (pressed: string): Promise<void> => {
+    press: async (pressed: string) => {
       const [, does, press] = keys.find(([key]) => key === pressed) ?? [];
       if (press === undefined) return say(help);
       if (busy) return;
@@ -122,7 +122,7 @@ export function devKeys({ chain, blockTimeMs, send, restart, say }: KeyActions) 
       }
     },
     /** Takes a snapshot from time to time, for a reorg to return to. */
-    remember: async (): Promise<void> => {
+    remember: async () => {
       if (!busy) await onChain?.remember();
     },
   };
@@ -133,12 +133,12 @@ function chainKeys(chain: DevChain, blockTimeMs: number) {
   /** Snapshots of the chain with their heights, newest last. */
   let snapshots: { readonly id: unknown; readonly height: number }[] = [];
   const headHeight = async () => Number(await chain.rpc("eth_blockNumber"));
-  const remember = async (): Promise<void> => {
+  const remember = async () => {
     const height = await headHeight();
     if (height < (snapshots.at(-1)?.height ?? -REORG_DEPTH) + REORG_DEPTH) return;
     snapshots = [...snapshots, { id: await chain.rpc("evm_snapshot"), height }].slice(-2);
   };
-  const reorg = async (): Promise<string> => {
+  const reorg = async () => {
     const before = await headHeight();
     const back = snapshots.findLast(({ height }) => before - height >= REORG_DEPTH) ?? snapshots[0];
     if (back === undefined || back.height >= before) return "reorg: there are too few blocks yet";
@@ -149,7 +149,7 @@ function chainKeys(chain: DevChain, blockTimeMs: number) {
     await chain.mine(before - back.height + 1);
     return `reorg: blocks ${back.height + 1} to ${before} were replaced; what was in them is sent again`;
   };
-  const spike = async (): Promise<string> => {
+  const spike = async () => {
     const { baseFeePerGas } = (await chain.rpc("eth_getBlockByNumber", ["latest", false])) as { baseFeePerGas: string };
     const times = BigInt(baseFeePerGas) * SPIKE;
     const risen = times > LEAST_SPIKE_WEI ? times : LEAST_SPIKE_WEI;

@@ -18,7 +18,7 @@ export async function doctor(load: (command: "start" | "config") => Promise<Conf
 }
 
 function addTo(mistakes: string[]) {
-  return (error: unknown): null => {
+  return (error: unknown) => {
     if (!(error instanceof ConfigurationError)) throw error;
     mistakes.push(...error.mistakes);
     return null;

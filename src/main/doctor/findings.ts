@@ -14,4 +14,4 @@ function wrong(sign: Finding["sign"], code: SetupCode, text: string): Finding {
 export type Findings = readonly (Finding | false | null)[];
 
 /** `1 node`, `2 nodes`. */
-export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+export const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;

@@ -95,7 +95,7 @@ const REFUSALS: Readonly<Record<string, Listening>> = {
 };
 
 /** Listens for a moment where a node would. */
-async function listeningAt(host: string, port: number): Promise<Listening> {
+async function listeningAt(host: string, port: number) {
   const refusal = await new Promise<string | null>((resolve) => {
     const server = createServer();
     server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? ""));
@@ -105,7 +105,7 @@ async function listeningAt(host: string, port: number): Promise<Listening> {
   return REFUSALS[refusal] ?? ((await isFencepost(host, port)) ? "fencepost" : "taken");
 }
 
-async function isFencepost(host: string, port: number): Promise<boolean> {
+async function isFencepost(host: string, port: number) {
   const reached = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : literalHost(host);
   try {
     const response = await fetch(`http://${reached}:${port}/healthz`, { signal: AbortSignal.timeout(PATIENCE_MS) });

@@ -39,11 +39,7 @@ function judgeChain(chain: ChainFacts, served: readonly number[]): Findings {
 }
 
 /** An id that an endpoint alone names has to be known to the database, unless that is new. */
-function idProblem(
-  { chainId }: ChainFacts,
-  answering: readonly AnsweringEndpoint[],
-  served: readonly number[],
-): string | null {
+function idProblem({ chainId }: ChainFacts, answering: readonly AnsweringEndpoint[], served: readonly number[]) {
   const [named = 0, ...others] = new Set(answering.map((each) => each.chainId));
   if (others.length > 0) {
     const ids = answering.map(({ label, chainId: id }) => `${label} is chain ${id}`).join(", ");
@@ -56,7 +52,7 @@ function idProblem(
 }
 
 /** A chain on this machine is one's own. */
-function isOwn({ label }: AnsweringEndpoint): boolean {
+function isOwn({ label }: AnsweringEndpoint) {
   return /\/\/(127\.|localhost|\[::1\])/.test(`//${label.replace(/^https?:\/\//, "")}`);
 }
 

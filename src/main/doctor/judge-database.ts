@@ -107,6 +107,6 @@ function judgeNodes({ nodes }: OpenDatabase, { version, face }: Facts): Findings
   return [versions, mistake("ADVERTISED_URL", text)];
 }
 
-function isLocal(url: string): boolean {
+function isLocal(url: string) {
   return isLoopback(new URL(url).hostname);
 }

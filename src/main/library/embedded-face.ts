@@ -63,7 +63,7 @@ export function createFace<SendOptions extends CallOptions>(inside: Inside<SendO
 }
 
 /** Bounded in time, and fails as over HTTP. */
-async function ask<T>(mask: Mask, options: CallOptions | undefined, work: () => Promise<T>): Promise<T> {
+async function ask<T>(mask: Mask, options: CallOptions | undefined, work: () => Promise<T>) {
   try {
     // Most calls have no limit, and a process may make thousands a second.
     return await (options === undefined ? work() : underDeadline("no answer", options, work));
@@ -72,7 +72,7 @@ async function ask<T>(mask: Mask, options: CallOptions | undefined, work: () => 
   }
 }
 
-function asOverHttp(error: unknown, mask: Mask): unknown {
+function asOverHttp(error: unknown, mask: Mask) {
   return error instanceof FencepostError ? fromProblem(problemOf(error, mask), error) : error;
 }
 
@@ -109,7 +109,7 @@ function inProcess({ api, checksum, clock, mask, closing }: Pick<Inside, Exclude
     const result = await (asked.waitMs === 0 ? asked.perform(api) : asked.perform(api, signal));
     return shaped(call.schema as ShapeSchema, present(call.schema, result, { checksum, now: clock.now() }));
   };
-  return async <T>(request: Request): Promise<T> => {
+  return async <T>(request: Request) => {
     const { signal, timeoutMs } = request;
     const options = defined({ signal, timeoutMs });
     const limits = Object.keys(options).length === 0 ? undefined : options;
@@ -156,7 +156,7 @@ function sendingCalls<SendOptions extends CallOptions>(
   handle: (created: CreatedTransaction) => SentTransaction,
 ) {
   const sent = (created: Created) => handle(createdView(created, checksum));
-  const sendOne = async (intent: Named, options: SendOptions | undefined): Promise<SentTransaction> => {
+  const sendOne = async (intent: Named, options: SendOptions | undefined) => {
     try {
       return sent(await ask(mask, options, () => take(intent, options ?? ({} as SendOptions))));
     } catch (error) {
@@ -191,12 +191,12 @@ function sendingCalls<SendOptions extends CallOptions>(
 }
 
 /** A caller who gave no request id needs the generated one. */
-function withIdOf(asked: Named, error: unknown): unknown {
+function withIdOf(asked: Named, error: unknown) {
   return error instanceof FaceError ? ofRequest(error, asked?.requestId) : error;
 }
 
 /** An error that is not the intent's own fails all of them, such as a broken connection of the caller's. */
-function orError(error: unknown): FaceError {
+function orError(error: unknown) {
   if (error instanceof FaceError) return error;
   throw error;
 }

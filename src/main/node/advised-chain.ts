@@ -3,7 +3,6 @@ import { createGasOracle } from "../../adapters/webhooks/gas-oracle.ts";
 import { guardedFetch } from "../../adapters/webhooks/guarded-fetch.ts";
 import { guardedRepricing, type RepricingStrategy } from "../../domain/fees/repricing.ts";
 import type { Chain } from "../../ports/chain.ts";
-import type { GasOracle } from "../../ports/gas-oracle.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { ChainConfig, Config } from "../config/config.ts";
 
@@ -22,7 +21,7 @@ export function advisedChain(chain: Chain, parts: AdvisedParts): Chain {
   return { ...chain, feeMarket };
 }
 
-function oracleOf(chainId: number, { oracle, hookNetworks, telemetry }: AdvisedParts): GasOracle | null {
+function oracleOf(chainId: number, { oracle, hookNetworks, telemetry }: AdvisedParts) {
   if (oracle === null) return null;
   if (oracle.kind === "fixed") return { offer: async () => oracle.offer };
   const { url, fields, unit } = oracle;

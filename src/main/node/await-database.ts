@@ -31,7 +31,7 @@ export async function awaitDatabase<T>(work: () => Promise<T>, { clock, signal, 
 }
 
 /** Node's AggregateError of a connection to several addresses has an empty message: use its first cause. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown) {
   const cause: unknown = error instanceof AggregateError && error.message === "" ? error.errors[0] : error;
   return cause instanceof Error ? cause.message : String(cause);
 }

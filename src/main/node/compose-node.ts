@@ -21,7 +21,6 @@ import { bounded } from "../../ports/clock.ts";
 import type { Entropy } from "../../ports/entropy.ts";
 import { type Failpoints, noFailpoints } from "../../ports/failpoints.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Tracer } from "../../ports/tracer.ts";
 import { noWakeUps } from "../../ports/wake-ups.ts";
 import type { ChainConfig, ConfigFor } from "../config/config.ts";
 import { advisedChain, reportingRepricing } from "./advised-chain.ts";
@@ -139,7 +138,7 @@ function settingsOf({ nodeId, mode, lease, writer, queueLimit, drainTimeoutMs, p
 /**
  * Continues the traces of transactions created on other nodes: their trace context is in the transaction's metadata.
  */
-function traced(tracing: NonNullable<Extensions["tracing"]>, store: PostgresStore): Tracer {
+function traced(tracing: NonNullable<Extensions["tracing"]>, store: PostgresStore) {
   tracing.connect(async (txId) => traceparentIn((await store.transaction(txId))?.metadata ?? null));
   return tracing.tracer;
 }
@@ -176,7 +175,7 @@ function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainP
 }
 
 /** Reports slow signing as a warning: the signatures are right. */
-function reportSlowSigning(telemetry: Telemetry): void {
+function reportSlowSigning(telemetry: Telemetry) {
   const message = "WebAssembly is not available: transactions are signed in JavaScript, at about a third of the speed";
   telemetry.emit({ type: "alert", severity: "WARNING", code: "SLOW_SIGNING", message });
 }
@@ -193,7 +192,7 @@ function signingBounds(opening: ReturnType<typeof openChains>): Promise<SigningB
 }
 
 /** Closes all, within a time limit: a failure or a hanging close does not stop the others. */
-async function closeAll(resources: readonly Resource[]): Promise<void> {
+async function closeAll(resources: readonly Resource[]) {
   const closed = Promise.allSettled(resources.map((resource) => resource.close()));
   await bounded(systemClock, closed, systemClock.monotonicMs() + CLOSE_AT_MOST_MS);
 }

@@ -51,7 +51,7 @@ function openAlerts({ config, checksum, onAlertLost }: ExtensionOptions, posting
   return createAlertSink({ ...posting, url, nodeId: config.nodeId, ...chosen });
 }
 
-async function openHook(hook: Config["stuckHook"], posting: Posting): Promise<StuckResolutionHook | null> {
+async function openHook(hook: Config["stuckHook"], posting: Posting) {
   if (hook === null) return null;
   const { place, secret } = hook;
   if (!/^https?:\/\//i.test(place)) return moduleAt<StuckResolutionHook>("stuckHook", place, ["decide", "context"]);
@@ -69,7 +69,7 @@ async function moduleAt<T>(
   setting: "stuckHook" | "repricingModule",
   place: string,
   [method, argument]: readonly [keyof T & string, string],
-): Promise<T> {
+) {
   const { variable } = SETTINGS[setting];
   const found = await importModule(resolve(process.cwd(), place)).catch((error: unknown) => {
     throw new ConfigurationError([`${variable}: ${place} cannot be loaded: ${firstLine(error)}`]);

@@ -23,7 +23,7 @@ export async function openSigning(
   { signers: sources, signing }: Pick<Config, "signers" | "signing">,
   { telemetry, entropy, bounds }: SigningPorts,
 ): Promise<LocalSigner> {
-  const warn = (message: string): void =>
+  const warn = (message: string) =>
     telemetry.emit({ type: "alert", severity: "WARNING", code: "KEY_FILE_OPEN", message });
   const { variables } = readEnvironment();
   if (signing !== "process") return openSigner({ sources, clock: systemClock, environment: variables, warn });
@@ -43,7 +43,7 @@ const FOR_NODE = ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "LD_LI
 const WITHOUT_INSPECTOR = ["--disable-sigusr1"].filter((flag) => process.allowedNodeEnvironmentFlags.has(flag));
 
 /** Keys are sent over the channel: other users can read a process's arguments and environment. */
-function startMain(): ChildProcess {
+function startMain() {
   const env = only(readEnvironment().variables, (name) => FOR_NODE.includes(name));
   return spawn(process.execPath, [...WITHOUT_INSPECTOR, MAIN], { stdio: ["ignore", "ignore", "inherit", "pipe"], env });
 }

@@ -55,7 +55,7 @@ const ADDRESS_SETTINGS: readonly SettingKey[] = [
   "auth",
 ];
 
-function isConfigured({ resolution: { origins } }: Loaded, { config }: RemoteOptions): boolean {
+function isConfigured({ resolution: { origins } }: Loaded, { config }: RemoteOptions) {
   const hasFile = config !== undefined || Object.values(origins).includes("file");
   return hasFile || ADDRESS_SETTINGS.some((key) => origins[key] !== "default");
 }
@@ -70,11 +70,11 @@ function configuredNode(config: Config): Profile {
 
 /** The first key with the most scopes: operator commands need more scopes than callers. */
 function strongestKey(keys: Config["apiKeys"]): ApiKey | undefined {
-  const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey): number => scopes.length;
+  const scopesOf = ({ scopes = USUAL_SCOPES }: ApiKey) => scopes.length;
   return keys === "none" ? undefined : keys.toSorted((a, b) => scopesOf(b) - scopesOf(a))[0];
 }
 
-function sameOrigin(one: string, other: string): boolean {
+function sameOrigin(one: string, other: string) {
   return URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin;
 }
 
@@ -82,7 +82,7 @@ const TIMEOUT_MS = 30_000;
 
 /** Sends commands to the chosen node. `hide` masks its key in all output. */
 export function remoteActions(sources: Sources, hide: (secrets: readonly string[]) => void): RemoteActions {
-  const profileOf = async (options: RemoteOptions): Promise<Profile> => {
+  const profileOf = async (options: RemoteOptions) => {
     const node = await nodeToAsk(options, sources);
     if (node.apiKey !== undefined) hide([node.apiKey]);
     return node;

@@ -23,7 +23,7 @@ export function profilesIn(file: string): ProfileActions {
 }
 
 /** Mode and content come from one handle, so the file cannot be exchanged in between. */
-async function readProfiles(file: string): Promise<Profiles> {
+async function readProfiles(file: string) {
   const handle = await open(file, "r").catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === "ENOENT" || cause.code === "ENOTDIR") return null;
     throw misuse(`${file}: cannot be read (${cause.code})`);
@@ -59,7 +59,7 @@ function isProfile(value: unknown): value is Profile {
 }
 
 /** Replaces the file atomically. */
-async function writeProfiles(file: string, profiles: Profiles): Promise<void> {
+async function writeProfiles(file: string, profiles: Profiles) {
   const { writeWhole } = await import("../../adapters/evm/signers/keystore.ts");
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   await writeWhole(dirname(file), basename(file), `${JSON.stringify(profiles, null, 2)}\n`);

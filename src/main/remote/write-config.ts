@@ -17,7 +17,7 @@ export async function writeConfig(directory: string, named?: string): Promise<{ 
   return { file };
 }
 
-function taken(file: string): CommandFailed {
+function taken(file: string) {
   return new CommandFailed([`${file} exists already, and is not changed: edit it, or check it with fencepost doctor`]);
 }
 

@@ -220,7 +220,7 @@ const ignore = () => undefined;
 function undoStack() {
   const steps: Step[] = [];
   let running: Promise<void> | null = null;
-  const run = async (): Promise<void> => {
+  const run = async () => {
     const failures: unknown[] = [];
     for (const step of steps) await step().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];

@@ -67,7 +67,7 @@ const REMOVE =
   'n=0; while kill -0 "$1" 2>/dev/null && [ $n -lt 300 ]; do sleep 0.1; n=$((n+1)); done; rm -rf -- "$2" "$3"';
 
 /** Removes the directories of ended processes, as after a power cut. */
-async function sweep(): Promise<void> {
+async function sweep() {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(PREFIX));
   for (const name of names) {
     const pid = Number.parseInt(name.slice(PREFIX.length), 10);
@@ -76,13 +76,13 @@ async function sweep(): Promise<void> {
   }
 }
 
-function onDatabase(adminUrl: string, name: string): string {
+function onDatabase(adminUrl: string, name: string) {
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
   return url.href;
 }
 
-async function asAdmin(adminUrl: string, statement: string): Promise<void> {
+async function asAdmin(adminUrl: string, statement: string) {
   const client = new Client({ connectionString: adminUrl });
   client.on("error", () => undefined);
   await client.connect();

@@ -53,7 +53,7 @@ interface Place {
 }
 
 /** Formats a refusal: argument name, type, rule, and the given value: "amount (uint256) must …; given "x"". */
-function refuse({ parameter, value, path }: Place, what: string): BadEncoding {
+function refuse({ parameter, value, path }: Place, what: string) {
   const { name = "", type } = parameter;
   return new BadEncoding(path, `${name === "" ? type : `${name} (${type})`} ${what}; given ${shown(value)}`);
 }
@@ -64,7 +64,7 @@ function refuse({ parameter, value, path }: Place, what: string): BadEncoding {
  */
 const LONGEST_SHOWN = 42;
 
-function shown(value: unknown): string {
+function shown(value: unknown) {
   if (typeof value === "string") {
     return value.length > LONGEST_SHOWN ? `a string of ${value.length} characters` : JSON.stringify(value);
   }
@@ -105,7 +105,7 @@ function valuesByName(place: Place, components: readonly AbiParameter[]): readon
   });
 }
 
-function toAddress(place: Place): Address {
+function toAddress(place: Place) {
   const { value, path } = place;
   if (typeof value !== "string" || !ADDRESS.test(value)) {
     throw refuse(place, "must be an address: 0x and 40 hex digits");
@@ -113,7 +113,7 @@ function toAddress(place: Place): Address {
   return parseAddress(value, path);
 }
 
-function toInteger(place: Place, signed: boolean, bits: number): bigint {
+function toInteger(place: Place, signed: boolean, bits: number) {
   const integer = parseInteger(place);
   const limit = 1n << BigInt(signed ? bits - 1 : bits);
   if (integer >= limit || integer < (signed ? -limit : 0n)) {
@@ -122,7 +122,7 @@ function toInteger(place: Place, signed: boolean, bits: number): bigint {
   return integer;
 }
 
-function parseInteger(place: Place): bigint {
+function parseInteger(place: Place) {
   const { value } = place;
   if (typeof value === "bigint") return value;
   if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
@@ -130,7 +130,7 @@ function parseInteger(place: Place): bigint {
   throw refuse(place, "must be a whole number: a decimal string, 0x hex, or an integer up to 2^53 - 1");
 }
 
-function toBytes(place: Place, length: number | null): Hex {
+function toBytes(place: Place, length: number | null) {
   const { value } = place;
   if (typeof value !== "string" || !BYTES.test(value)) {
     throw refuse(place, "must be 0x and an even number of hex digits");
@@ -142,14 +142,14 @@ function toBytes(place: Place, length: number | null): Hex {
 }
 
 /** An unpaired surrogate has no UTF-8 encoding: the encoder would sign U+FFFD instead. */
-function toText(place: Place): string {
+function toText(place: Place) {
   const { value } = place;
   if (typeof value !== "string") throw refuse(place, "must be a string");
   if (UNPAIRED_SURROGATE.test(value)) throw refuse(place, "must not contain unpaired surrogates");
   return value;
 }
 
-function toBoolean(place: Place): boolean {
+function toBoolean(place: Place) {
   if (typeof place.value !== "boolean") throw refuse(place, "must be true or false, without quotes");
   return place.value;
 }

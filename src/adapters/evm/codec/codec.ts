@@ -61,7 +61,7 @@ function parseSignature(text: string): AbiFunction {
   return readFunction(readItem(item));
 }
 
-function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknown[]): Hex {
+function encodeFunction({ selector, inputs }: AbiFunction, args: readonly unknown[]) {
   return concatHex([selector, encodeArguments(inputs, args)]);
 }
 
@@ -89,7 +89,7 @@ function functionsIn(abi: readonly unknown[]): readonly AbiItem[] {
 }
 
 /** Reports a mistake in `abi` under that field's name. */
-function inAbi<T>(read: () => T): T {
+function inAbi<T>(read: () => T) {
   try {
     return read();
   } catch (error) {
@@ -99,18 +99,18 @@ function inAbi<T>(read: () => T): T {
 
 const MOST_LISTED = 8;
 
-function listed(names: readonly string[]): string {
+function listed(names: readonly string[]) {
   const more = names.length - MOST_LISTED;
   return `${names.slice(0, MOST_LISTED).join(", ").slice(0, 400)}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-const inWords = ({ name, inputs }: AbiFunction): string => `${name}(${inputs.map(({ type }) => type).join(",")})`;
+const inWords = ({ name, inputs }: AbiFunction) => `${name}(${inputs.map(({ type }) => type).join(",")})`;
 
 /**
  * Encodes with the one function that takes these arguments. If only one function has this number of parameters, its
  * error is thrown, because it is the most specific.
  */
-function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown[]): Hex {
+function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown[]) {
   const [only, ...more] =
     functions.length === 1 ? functions : functions.filter(({ inputs }) => inputs.length === args.length);
   if (functions.length === 0) throw new BadEncoding("function", "has no function in its ABI");
@@ -133,7 +133,7 @@ function encodeFitting(functions: readonly AbiFunction[], args: readonly unknown
   throw new BadEncoding("function", `has several functions that take these arguments: name one of ${fit}`);
 }
 
-function encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]): Hex {
+function encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: readonly unknown[]) {
   if (!/^0x(?:[0-9a-fA-F]{2})+$/.test(bytecode)) {
     throw new BadEncoding("bytecode", "must be 0x and an even number of hex digits, with every library linked");
   }
@@ -145,7 +145,7 @@ function encodeDeploy(bytecode: Hex, abi: readonly unknown[] | undefined, args: 
   return concatHex([bytecode.toLowerCase() as Hex, encodeArguments(inputs, args)]);
 }
 
-function encodeArguments(inputs: readonly AbiParameter[], args: readonly unknown[]): Hex {
+function encodeArguments(inputs: readonly AbiParameter[], args: readonly unknown[]) {
   if (inputs.length !== args.length) {
     const wanted = inputs.map(({ type, name = "" }) => (name === "" ? type : `${type} ${name}`)).join(", ");
     throw new BadEncoding("args", `must have ${inputs.length} members (${wanted}), not ${args.length}`);
@@ -214,27 +214,27 @@ function readParameter(value: unknown, depth: number, index: number): AbiParamet
   return type.startsWith("tuple") ? { ...named, components: readInputs(components ?? [], depth + 1) } : named;
 }
 
-function isKnownType(type: string): boolean {
+function isKnownType(type: string) {
   const bits = /^u?int(\d*)/.exec(type)?.[1] ?? "";
   const integerFits = bits === "" || (Number(bits) % 8 === 0 && Number(bits) >= 8 && Number(bits) <= 256);
   return KNOWN_TYPE.test(type) && integerFits && !bits.startsWith("0");
 }
 
 /** `uint` and `int` mean 256 bits (Solidity ABI); the selector is computed from the long form. */
-const canonical = (type: string): string => type.replace(/^(u?int)(?=\[|$)/, "$1256");
+const canonical = (type: string) => type.replace(/^(u?int)(?=\[|$)/, "$1256");
 
 const USUAL_TYPES =
   "uint256 int256 address bool string bytes bytes32 bytes4 uint8 uint16 uint32 uint64 uint128 uint256[] address[] tuple".split(
     " ",
   );
 
-function noSuchType(type: string): string {
+function noSuchType(type: string) {
   const near = nearestName(type, USUAL_TYPES);
   return `\`${type.slice(0, 40)}\` is no Solidity type${near === null ? "" : `; did you mean \`${near}\`?`}`;
 }
 
 /** viem throws many error classes here. Each means that the caller's input is wrong. */
-function foreign<T>(path: string, complaint: string, act: () => T, signature = ""): T {
+function foreign<T>(path: string, complaint: string, act: () => T, signature = "") {
   try {
     return act();
   } catch (error) {
@@ -243,14 +243,14 @@ function foreign<T>(path: string, complaint: string, act: () => T, signature = "
 }
 
 /** Position of the argument that has this type, counted like `args`. Empty if the type is inside a tuple. */
-function placeOf(type: string, signature: string): string {
+function placeOf(type: string, signature: string) {
   const inner = signature.slice(signature.indexOf("(") + 1, signature.lastIndexOf(")"));
   const at = inner.includes("(") ? -1 : inner.split(",").findIndex((each) => each.trim().split(" ")[0] === type);
   return at === -1 ? "" : `argument ${at}: `;
 }
 
 /** The first line of viem's message names the rule. The offending type or text is in `metaMessages` or `details`. */
-function wordsOf(error: unknown, signature: string): string {
+function wordsOf(error: unknown, signature: string) {
   const { metaMessages, details } = error as { metaMessages?: readonly string[]; details?: string };
   const type = /^Type "(.*)" is not a valid ABI type/s.exec(metaMessages?.[0] ?? "")?.[1];
   if (type !== undefined) return `${placeOf(type, signature)}${noSuchType(type)}`;

@@ -20,7 +20,7 @@ export function textsOf(error: NodeError): readonly string[] {
   return texts.filter((text) => text !== "").map((text) => text.slice(0, LONGEST_TEXT));
 }
 
-function collect(value: unknown, texts: string[], depth: number): void {
+function collect(value: unknown, texts: string[], depth: number) {
   if (depth > DEEPEST) return;
   if (typeof value === "string" && !isBytes(value)) texts.push(value);
   if (typeof value !== "object" || value === null) return;

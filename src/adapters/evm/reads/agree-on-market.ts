@@ -44,7 +44,7 @@ export function openMarket(endpoints: Endpoints, clock: Clock): () => Promise<Fe
     return said.flatMap((each) => each?.answer ?? []);
   }
 
-  async function together(a: Word, b: Word): Promise<FeeMarket> {
+  async function together(a: Word, b: Word) {
     const versions = await sharedHeader(endpoints, a, b);
     proved = versions.find(({ head }) => head.headerHolds === true)?.head ?? proved;
     const market = lowerOf(marketOf(a), marketOf(b), sharedBaseFee(versions), troublesIn(versions));
@@ -52,7 +52,7 @@ export function openMarket(endpoints: Endpoints, clock: Clock): () => Promise<Fe
     return market;
   }
 
-  function alone({ head, market, endpoint }: Word): FeeMarket {
+  function alone({ head, market, endpoint }: Word) {
     if (head.headerHolds === true) proved = head;
     if (proved === null) return market;
     if (head === proved) return pricedBy(market, head);
@@ -113,7 +113,7 @@ function troublesIn(versions: readonly Version[]): readonly string[] {
   });
 }
 
-function forgery({ endpoint, head }: Version): string {
+function forgery({ endpoint, head }: Version) {
   return `${endpoint.rpc.label} shows block ${head.number} with a header that does not hash to ${head.hash}`;
 }
 
@@ -170,11 +170,11 @@ function readHistory(reply: RpcReply | undefined): Pick<FeeMarket, "baseFees" | 
 }
 
 /** Chains with dynamic fees may not serve `eth_gasPrice`. Then the price is the base fee plus 10 %. */
-function readPrice(reply: RpcReply | undefined, baseFees: readonly bigint[]): bigint {
+function readPrice(reply: RpcReply | undefined, baseFees: readonly bigint[]) {
   if (!saysNothing(reply)) return read.bigint(resultOf(reply), "eth_gasPrice");
   return ((baseFees.at(-1) ?? 0n) * 11n) / 10n;
 }
 
-function saysNothing(reply: RpcReply | undefined): boolean {
+function saysNothing(reply: RpcReply | undefined) {
   return reply?.ok === false && reply.error instanceof RpcErrorAnswer;
 }

@@ -35,7 +35,7 @@ export async function agreeOnBlock(endpoints: Endpoints, number: number): Promis
   return { kind: "disagree", answers: shown.map(({ label, answer }) => `${label} shows ${answer}`) };
 }
 
-function agreedHash(said: readonly Said<Hash | null>[]): Hash | null {
+function agreedHash(said: readonly Said<Hash | null>[]) {
   return saidTwice(said.flatMap(({ answer }) => answer ?? []));
 }
 
@@ -238,7 +238,7 @@ function asking(tag: Tag) {
 const shownBy = (said: readonly Said<TagWord>[]): readonly Block[] => said.flatMap(({ answer }) => answer.block ?? []);
 
 /** Compares number and hash: with the hash alone, one endpoint could attach a false number to a true hash. */
-function agreedBlock(said: readonly Said<TagWord>[]): Block | null {
+function agreedBlock(said: readonly Said<TagWord>[]) {
   const shown = shownBy(said);
   const place = ({ number, hash }: Block) => `${number} ${hash}`;
   const agreed = saidTwice(shown.map(place));
@@ -246,6 +246,6 @@ function agreedBlock(said: readonly Said<TagWord>[]): Block | null {
 }
 
 /** The answer that two endpoints gave; null if no two are equal. */
-function saidTwice<T extends string>(said: readonly T[]): T | null {
+function saidTwice<T extends string>(said: readonly T[]) {
   return said.find((each, index) => said.indexOf(each) < index) ?? null;
 }

@@ -49,7 +49,7 @@ export async function examineEndpoint({ signers, ...options }: EndpointQuestion)
 }
 
 /** An endpoint that does not answer `eth_syncing` counts as synced. */
-async function isSyncing(rpc: RpcTransport): Promise<boolean> {
+async function isSyncing(rpc: RpcTransport) {
   const answer = await rpc.request("eth_syncing", []).catch(() => false);
   return answer !== false && answer !== null;
 }

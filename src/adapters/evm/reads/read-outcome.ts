@@ -68,7 +68,7 @@ async function fetchRevert(ask: Ask, call: Call, onBlock: number): Promise<Rever
   return { ...decodeRevert(bytes), data: cut(bytes) };
 }
 
-const cut = (data: Hex): Hex => data.slice(0, 2 + 2 * MOST_BYTES) as Hex;
+const cut = (data: Hex) => data.slice(0, 2 + 2 * MOST_BYTES) as Hex;
 
 /**
  * Events of the token standards and of contracts that most others inherit. The first topic identifies the signature;
@@ -129,7 +129,7 @@ function fitted({ name, inputs }: Layout, topics: readonly Hash[], data: Hex): K
 }
 
 /** Null if the word is not a value of this type: then it is another event with the same selector. */
-function wordAs(type: string, word: string): string | null {
+function wordAs(type: string, word: string) {
   if (type === "uint256") return BigInt(`0x${word}`).toString();
   if (type === "bool") return /^0{63}[01]$/.test(word) ? String(word.endsWith("1")) : null;
   return /^0{24}/.test(word) ? `0x${word.slice(24)}` : null;

@@ -110,7 +110,7 @@ function areOf(block: Block, receipts: readonly (ShownReceipt | null)[]): receip
 }
 
 /** True if there is one receipt for each transaction of the block: a receipt listed twice would hide a missing one. */
-function isListOf({ transactionHashes }: Block, list: readonly unknown[]): boolean {
+function isListOf({ transactionHashes }: Block, list: readonly unknown[]) {
   if (list.length !== transactionHashes.length || list.includes(null)) return false;
   const listed = new Set(list.map(hashIn));
   return transactionHashes.every((hash) => listed.has(hash));
@@ -127,7 +127,7 @@ async function fetchIndexed(rpc: RpcTransport, hashes: readonly Hash[]): Promise
 }
 
 /** Only the hash is read: receipts that were not asked for are not validated. */
-function hashIn(receipt: unknown): Hash {
+function hashIn(receipt: unknown) {
   return read.hash(read.record(receipt, "the receipt").transactionHash, "receipt.transactionHash");
 }
 
@@ -194,7 +194,7 @@ function readBeside(receipt: Fields): Pick<Receipt, "besideGas" | "besideGasUnsu
   return besideGas === 0n ? {} : { besideGas };
 }
 
-function readStatus(value: unknown, what: string): Receipt["status"] {
+function readStatus(value: unknown, what: string) {
   const status = read.number(value, what);
   if (status > 1) throw new BadAnswer(`${what} is neither 0 nor 1`);
   return status === 1 ? "success" : "reverted";

@@ -117,7 +117,7 @@ interface Gathering {
 export function countsAtHead() {
   const gatherings = new Map<Endpoint, Gathering>();
 
-  function gather(endpoint: Endpoint): Gathering {
+  function gather(endpoint: Endpoint) {
     const open = gatherings.get(endpoint);
     if (open !== undefined && open.calls.length < endpoint.rpc.callsAtOnce()) return open;
     const calls: RpcCall[] = [{ method: HEAD, params: [] }];
@@ -157,7 +157,7 @@ function fromContent(content: unknown, nonces: readonly number[]): readonly (Has
   return nonces.map((nonce) => hashOf(byNonce[String(nonce)] ?? null));
 }
 
-function hashOf(transaction: unknown): Hash | null {
+function hashOf(transaction: unknown) {
   const fields = read.optional(read.record)(transaction, "a pooled transaction");
   return fields && read.hash(fields.hash, "a pooled transaction's hash");
 }

@@ -52,7 +52,7 @@ function codeIn(reply: RpcReply | undefined): { readonly hasCode?: boolean } {
 const CODE = /^0x[0-9a-fA-F]{2}/;
 
 /** An unreadable answer counts as code, so that the estimate decides. */
-const hasNoCode = (reply: RpcReply | undefined): boolean => reply?.ok === true && reply.result === "0x";
+const hasNoCode = (reply: RpcReply | undefined) => reply?.ok === true && reply.result === "0x";
 
 /** A call as `eth_call` and `eth_estimateGas` take it. */
 export function callObject({ from, to, data, value, gas, accessList }: Call) {
@@ -60,7 +60,7 @@ export function callObject({ from, to, data, value, gas, accessList }: Call) {
   return defined({ from, to: to ?? undefined, data, value: numberToHex(value), gas: limit, accessList });
 }
 
-function gasOf(call: Call, result: unknown): bigint {
+function gasOf(call: Call, result: unknown) {
   if (call.gas === undefined) return read.gas(result, "eth_estimateGas");
   read.bytes(result, "eth_call");
   return call.gas;
@@ -107,4 +107,4 @@ function revertOf(error: RpcErrorAnswer): Simulation | null {
 
 const SAYS_NO_REASON = /without (a )?reason|0x$/i;
 
-const says = (error: RpcErrorAnswer, words: RegExp): boolean => textsOf(error).some((text) => words.test(text));
+const says = (error: RpcErrorAnswer, words: RegExp) => textsOf(error).some((text) => words.test(text));

@@ -320,7 +320,7 @@ function isEndpointTrouble(error: unknown): error is EndpointTrouble {
   return error instanceof RpcUnreachable || error instanceof RpcErrorAnswer || error instanceof BadAnswer;
 }
 
-function isSilence(error: EndpointTrouble, kind: UnreachableKind): boolean {
+function isSilence(error: EndpointTrouble, kind: UnreachableKind) {
   return error instanceof RpcUnreachable && error.kind === kind;
 }
 

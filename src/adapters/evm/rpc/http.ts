@@ -129,7 +129,7 @@ function parseTarget(text: string) {
   return { label: url.origin, path: `${url.pathname}${url.search}`, headers };
 }
 
-function refuseNonAnswers(status: number, retryAfterMs: number | null, label: string): void {
+function refuseNonAnswers(status: number, retryAfterMs: number | null, label: string) {
   if (status === 429) {
     const waitMs = retryAfterMs ?? DEFAULT_RETRY_AFTER_MS;
     throw new RpcUnreachable("rateLimited", `${label} limits the rate (429)`, { retryAfterMs: waitMs });
@@ -143,7 +143,7 @@ function refuseNonAnswers(status: number, retryAfterMs: number | null, label: st
  * Retry-After of RFC 9110: seconds or a date; null if absent. Limited, so that no endpoint can stop requests for an
  * hour.
  */
-function parseRetryAfter(header: string | string[] | undefined, clock: Clock): number | null {
+function parseRetryAfter(header: string | string[] | undefined, clock: Clock) {
   if (header === undefined) return null;
   const text = [header].flat()[0]?.trim() ?? "";
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - clock.now().getTime();
@@ -151,7 +151,7 @@ function parseRetryAfter(header: string | string[] | undefined, clock: Clock): n
   return Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS);
 }
 
-function networkFailure(cause: unknown, label: string): RpcUnreachable {
+function networkFailure(cause: unknown, label: string) {
   if (cause instanceof errors.ResponseExceededMaxSizeError) {
     return new RpcUnreachable("tooLarge", `${label} answered with more bytes than allowed`, { cause });
   }

@@ -27,11 +27,11 @@ export function openNewHeads({ url, clock, entropy }: NewHeadsOptions) {
   let cancelTimer = (): void => undefined;
   let closed = false;
 
-  function open(): void {
+  function open() {
     const socket = new WebSocket(url);
     current = socket;
     const isOver = () => current !== socket || closed;
-    const openLater = (): void => {
+    const openLater = () => {
       if (isOver()) return;
       socket.close();
       current = null;
@@ -54,17 +54,17 @@ export function openNewHeads({ url, clock, entropy }: NewHeadsOptions) {
     socket.addEventListener("close", openLater);
   }
 
-  function after(ms: number, act: () => void): void {
+  function after(ms: number, act: () => void) {
     cancelTimer();
     cancelTimer = clock.after(ms, act);
   }
 
   open();
   return {
-    subscribe(each: () => void): void {
+    subscribe(each: () => void) {
       listener = each;
     },
-    async close(): Promise<void> {
+    async close() {
       closed = true;
       cancelTimer();
       current?.close();

@@ -27,8 +27,8 @@ export async function fetchNumber(rpc: Batch, method: string, params: readonly u
   return read.number(await callOne(rpc, { method, params }), method);
 }
 
-export const fetchChainId = (rpc: Batch): Promise<number> => fetchNumber(rpc, "eth_chainId");
-export const fetchBlockNumber = (rpc: Batch): Promise<number> => fetchNumber(rpc, "eth_blockNumber");
+export const fetchChainId = (rpc: Batch) => fetchNumber(rpc, "eth_chainId");
+export const fetchBlockNumber = (rpc: Batch) => fetchNumber(rpc, "eth_blockNumber");
 
 /** A block with transaction hashes; null if the node has none. Throws `BadAnswer` for any other value. */
 export function readBlock(value: unknown): Block | null {
@@ -48,7 +48,7 @@ export function readBlock(value: unknown): Block | null {
 }
 
 /** False also for a chain that has additional header fields. */
-function hashesTo(block: Fields, hash: Hash): boolean {
+function hashesTo(block: Fields, hash: Hash) {
   try {
     return headerHash(block) === hash;
   } catch (error) {
@@ -61,7 +61,7 @@ function hashesTo(block: Fields, hash: Hash): boolean {
  * Reads the block and checks that it is the one asked for: an endpoint that answers with another block is faulty or
  * malicious.
  */
-function blockFrom(reply: RpcReply | undefined, asked: number | Hash): Block | null {
+function blockFrom(reply: RpcReply | undefined, asked: number | Hash) {
   const block = readBlock(resultOf(reply, saysNoSuchBlock) ?? null);
   if (block === null || block.number === asked || block.hash === asked) return block;
   throw new BadAnswer("it answered with another block");

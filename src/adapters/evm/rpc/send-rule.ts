@@ -19,4 +19,4 @@ export function withSendRule(url: string, rule: SendRule): string {
   return rule === "yes" ? bare : `${bare}${FRAGMENT}${rule}`;
 }
 
-export const withoutSendRule = (url: string): string => url.split("#", 1)[0] as string;
+export const withoutSendRule = (url: string) => url.split("#", 1)[0] as string;

@@ -74,7 +74,7 @@ export function createTransport(given: TransportOptions) {
   const { label } = http;
   const limits = callLimits(options);
   const exchange = exchangeOver(http, limits);
-  const deliver = async (groups: readonly Group[]): Promise<void> => {
+  const deliver = async (groups: readonly Group[]) => {
     const calls = groups.flatMap((group) => group.calls);
     const startedMs = clock.monotonicMs();
     const replies = (await exchange(calls)).map((reply) => masked(reply, mask));
@@ -108,7 +108,7 @@ export function createTransport(given: TransportOptions) {
      * A caller's own call, alone and on separate connections: no call of the node waits for it. All are counted under
      * one label, because callers choose the method names.
      */
-    async pass(call: RpcCall): Promise<unknown> {
+    async pass(call: RpcCall) {
       const startedMs = clock.monotonicMs();
       const wire = encodeCall(nextId++, call, false);
       const begin = () => {
@@ -120,7 +120,7 @@ export function createTransport(given: TransportOptions) {
       if (result !== null) report({ method: PASSED, result, calls: 1, durationMs });
       return resultOf(masked(reply, mask));
     },
-    async close(): Promise<void> {
+    async close() {
       for (const line of [reads, sends]) line.close(new RpcUnreachable("closed", `${label} was closed`));
       await Promise.all([http.close(), passing.close()]);
     },
@@ -163,13 +163,13 @@ function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
       return parts;
     },
     silentMs: () => silentUntilMs - clock.monotonicMs(),
-    forgetOldRefusal(): void {
+    forgetOldRefusal() {
       if (expiresMs === null || clock.monotonicMs() < expiresMs) return;
       batchLimit = maxBatchCalls;
       expiresMs = null;
     },
     /** Takes a refused batch into account. The returned function takes that back. */
-    refused(calls: number, refusal: BatchRefusal): () => void {
+    refused(calls: number, refusal: BatchRefusal) {
       const before = batchLimit;
       batchLimit = refusal === "tooLarge" ? Math.max(1, Math.floor(calls / 2)) : 1;
       expiresMs = clock.monotonicMs() + REMEMBER_REFUSAL_MS;
@@ -177,11 +177,11 @@ function callLimits({ clock, maxBatchCalls, maxBatchBytes }: Options) {
         batchLimit = before;
       };
     },
-    answered(calls: number): void {
+    answered(calls: number) {
       if (calls >= pace) pace = Math.min(Math.ceil(pace * PACE_GROWTH), maxBatchCalls);
     },
     /** Halves the calls per request: some rate limiters count calls, and would refuse the same batch without end. */
-    heed({ kind, retryAfterMs }: RpcUnreachable, calls: number): void {
+    heed({ kind, retryAfterMs }: RpcUnreachable, calls: number) {
       if (kind === "rateLimited") pace = Math.max(1, calls >> 1);
       if (retryAfterMs !== null) silentUntilMs = clock.monotonicMs() + retryAfterMs;
     },
@@ -206,7 +206,7 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
   let inFlight = 0;
   let cancelTimer: (() => void) | null = null;
 
-  function flush(): void {
+  function flush() {
     limits.forgetOldRefusal();
     while (waiting.length > 0 && inFlight < maxRequestsInFlight) {
       const { fitting, isFull } = fill();
@@ -221,7 +221,7 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
   }
 
   /** True if the waiting calls stay until the pace allows the next request. */
-  function gathers(): boolean {
+  function gathers() {
     const waitMs = pace.waitMs(clock.monotonicMs());
     if (waitMs === 0) return false;
     cancelTimer ??= clock.after(waitMs, () => {
@@ -252,7 +252,7 @@ function openLine(options: Options, limits: Limits, deliver: (groups: readonly G
         const fillsUp = cancelTimer !== null && fill().isFull;
         if (waiting.length === 1 || fillsUp) queueMicrotask(flush);
       }),
-    close(error: RpcUnreachable): void {
+    close(error: RpcUnreachable) {
       for (const group of waiting.splice(0)) group.settle(allFailed(group.calls, error));
       cancelTimer?.();
     },
@@ -380,7 +380,7 @@ function allFailed(calls: readonly WireCall[], error: RpcUnreachable): readonly 
 }
 
 /** Rethrows if the call was not sent at all. */
-function unreachable(error: unknown, label: string): RpcUnreachable {
+function unreachable(error: unknown, label: string) {
   if (error instanceof RpcUnreachable) return error;
   if (error instanceof Stopped || error instanceof RpcNotStarted) throw error;
   return new RpcUnreachable("connection", `${label} could not be asked`, { cause: error });

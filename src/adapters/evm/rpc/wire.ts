@@ -111,10 +111,10 @@ function readMember(member: Fields, call: WireCall, label: string): RpcReply {
 const LONGEST_WORDS = 4_000;
 
 /** Limits the text: the patterns match near the beginning, and matching takes quadratic time. */
-const wordsOf = ({ message }: Fields): string => (typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "");
+const wordsOf = ({ message }: Fields) => (typeof message === "string" ? message.slice(0, LONGEST_WORDS) : "");
 
 /** Some gateways return the id as a string; only the digits are compared. */
-function hasId(value: Fields, id: number): boolean {
+function hasId(value: Fields, id: number) {
   return (typeof value.id === "number" || typeof value.id === "string") && String(value.id) === String(id);
 }
 

@@ -52,7 +52,7 @@ export async function encryptKeystore(
 }
 
 const CIPHER = "aes-128-ctr";
-const hexOf = (bytes: Buffer): string => bytes.toString("hex");
+const hexOf = (bytes: Buffer) => bytes.toString("hex");
 
 async function decrypted(stored: EncryptedKey, password: string, source: string): Promise<Uint8Array> {
   // geth uses the password's bytes, ethers normalises them first (NFKC). They differ only outside ASCII.
@@ -65,7 +65,7 @@ async function decrypted(stored: EncryptedKey, password: string, source: string)
   throw new BadKey(`${source}: wrong password, or the file is damaged`);
 }
 
-function deriveKey(derivation: KeyDerivation, password: string): Promise<Buffer> {
+function deriveKey(derivation: KeyDerivation, password: string) {
   const { salt, keyLength } = derivation;
   if (derivation.kdf === "pbkdf2") return pbkdf2Async(password, salt, derivation.rounds, keyLength, "sha256");
   const { n, r, p } = derivation;
@@ -107,7 +107,7 @@ export function parseKeystore(text: string, source: string) {
   return { address: readAddress(file.address, source), derivation, iv, ciphertext, mac: read.hex(crypto, "mac") };
 }
 
-function parseJson(text: string, source: string): Fields {
+function parseJson(text: string, source: string) {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
@@ -149,7 +149,7 @@ function readDerivation(crypto: Fields, source: string) {
 
 function fieldReader(source: string) {
   return {
-    object(fields: Fields, name: string): Fields {
+    object(fields: Fields, name: string) {
       const value = fields[name];
       if (typeof value !== "object" || value === null) throw new BadKey(`${source}: ${name} is missing`);
       return value as Fields;
@@ -160,7 +160,7 @@ function fieldReader(source: string) {
       if (hex === undefined) throw new BadKey(`${source}: ${name} is not hex`);
       return Buffer.from(hex, "hex");
     },
-    count(fields: Fields, name: string): number {
+    count(fields: Fields, name: string) {
       const value = fields[name];
       if (typeof value === "number" && Number.isSafeInteger(value) && value > 0) return value;
       throw new BadKey(`${source}: ${name} is not a positive integer`);

@@ -92,7 +92,7 @@ async function signingThread(start: () => Worker, hasKeys: boolean) {
 }
 
 /** Starts the thread before the first request; its first message names the curve code. */
-async function curveOf(start: () => Worker): Promise<Curve["curve"]> {
+async function curveOf(start: () => Worker) {
   try {
     const worker = start();
     worker.ref();
@@ -114,7 +114,7 @@ async function loadKeys({ keys, warn }: LocalSignerOptions): Promise<readonly Si
   return [...new Map(all.map((key) => [key.address, key])).values()];
 }
 
-async function loadKeyFile(path: string, warn: Warn | undefined): Promise<readonly SigningKey[]> {
+async function loadKeyFile(path: string, warn: Warn | undefined) {
   const lines = (await readSecretFile(path, "key file", warn)).split(/\r?\n/).filter((line) => line.trim() !== "");
   if (lines.length === 0) throw new BadKey(`${path}: holds no key`);
   return parsePrivateKeys(lines, `${path}: `);

@@ -30,7 +30,7 @@ export async function deriveMnemonicKeys({ phrase, count, path }: MnemonicSource
   });
 }
 
-function checkWords(words: readonly string[]): void {
+function checkWords(words: readonly string[]) {
   if (!LENGTHS.includes(words.length)) {
     throw new BadKey(`the mnemonic has ${words.length} words; 12, 15, 18, 21 or 24 are possible`);
   }
@@ -41,7 +41,7 @@ function checkWords(words: readonly string[]): void {
 }
 
 /** BIP-39: the last bits of the phrase are the first bits of the SHA-256 of the others. */
-function hasValidChecksum(indices: readonly number[]): boolean {
+function hasValidChecksum(indices: readonly number[]) {
   const bits = indices.map((index) => index.toString(2).padStart(BITS_PER_WORD, "0")).join("");
   const checksumLength = bits.length / 33;
   const entropy = bits.slice(0, -checksumLength).match(/.{8}/g) ?? [];

@@ -51,7 +51,7 @@ async function* openServices(options: OpenSignerOptions) {
 }
 
 /** Reads Vault's keys at start; this process holds them from then on. */
-async function heldKeys(options: OpenSignerOptions): Promise<readonly string[]> {
+async function heldKeys(options: OpenSignerOptions) {
   const { privateKeys = [], vaultKeyPaths: paths = [] } = options.sources;
   if (paths.length === 0) return privateKeys;
   return [...privateKeys, ...(await (await import("./remote/vault-keys.ts")).readVaultKeys(paths, options))];

@@ -118,7 +118,7 @@ export function judgeOpenness({ uid, mode, ownUid, readOnly }: Openness): "fine"
   return uid === ownUid || (mode & 0o022) !== 0 ? "refused" : "warned";
 }
 
-async function isReadOnly(path: string): Promise<boolean> {
+async function isReadOnly(path: string) {
   return access(path, constants.W_OK).then(
     () => false,
     (error: unknown) => codeOf(error) === "EROFS",

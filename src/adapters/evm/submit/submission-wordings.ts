@@ -262,7 +262,7 @@ export function recogniseWordings(error: NodeError): readonly Wording[] {
  * that mines at once). Then the text is the contract's own: `require(false, "nonce too low")` is not about nonces. It
  * is no final rejection either: the call may succeed in another state.
  */
-function looksReverted(error: NodeError): boolean {
+function looksReverted(error: NodeError) {
   return revertDataOf(error.data) !== null || textsOf(error).some((text) => REVERTED.test(text));
 }
 
@@ -285,7 +285,7 @@ const CLAUSE_ENDS = /[:;,="()[\]{}|\\<>\n\r]|\.(?=\s|$)|(?<!\w)'|'(?!\w)/;
 
 const MATCHERS = SUBMISSION_WORDINGS.map((wording) => ({ wording, pattern: toPattern(wording.says) }));
 
-function toPattern(says: string): RegExp {
+function toPattern(says: string) {
   const parts = says.toLowerCase().split("…");
   const source = parts.map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(" .* ");
   return new RegExp(`^${source}(?:\\s|$)`);

@@ -99,7 +99,7 @@ async function submitTo(endpoints: Endpoints, endpoint: Endpoint, sends: readonl
   return submissions;
 }
 
-function asLost(error: unknown, { rpc }: Endpoint): RpcUnreachable {
+function asLost(error: unknown, { rpc }: Endpoint) {
   if (error instanceof RpcUnreachable) return error;
   if (!(error instanceof BadAnswer)) throw error;
   return new RpcUnreachable("malformed", `${rpc.label}: ${error.message}`, { cause: error });
@@ -124,7 +124,7 @@ function readAcceptance(result: unknown): SubmitResult {
   return { answer: "unknown", detail: "the node answered with something that is no transaction hash" };
 }
 
-function readRefusal(error: RpcErrorAnswer): SubmitResult {
+function readRefusal(error: RpcErrorAnswer) {
   const words = error.message === "" ? `error ${error.code} without a message` : error.message;
   const result: SubmitResult = { answer: classifySubmission(error), detail: shorten(words) };
   const gasCap = result.answer === "rejected" ? namedGasCap(error) : null;
@@ -134,7 +134,7 @@ function readRefusal(error: RpcErrorAnswer): SubmitResult {
 const HASH = /^0x[0-9a-f]{64}$/i;
 
 /** True if another endpoint should be asked: none has answered yet, or a single one rejected it for good. */
-function isOpen(said: readonly Submission[]): boolean {
+function isOpen(said: readonly Submission[]) {
   const words = said.filter(({ result, lost }) => lost === null && isStarted(result));
   return words.length === 0 || (words.length === 1 && words[0]?.result.answer === "rejected");
 }
@@ -166,7 +166,7 @@ function withAgreedCap({ answer, detail }: SubmitResult, results: readonly Submi
 }
 
 /** The answer that ranks first in `SUBMIT_ANSWERS`. */
-function weightiest(answers: readonly SubmitResult[]): SubmitResult {
+function weightiest(answers: readonly SubmitResult[]) {
   const [first] = answers.toSorted((a, b) => SUBMIT_ANSWERS.indexOf(a.answer) - SUBMIT_ANSWERS.indexOf(b.answer));
   return first ?? { answer: "unknown", detail: "no endpoint could be asked" };
 }

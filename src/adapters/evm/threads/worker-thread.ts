@@ -26,7 +26,7 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
   let current: Worker | null = null;
   let closed = false;
 
-  function begin(): Worker {
+  function begin() {
     const worker = start();
     let cause: unknown;
     worker.unref();
@@ -50,7 +50,7 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
     return worker;
   }
 
-  function flush(): void {
+  function flush() {
     const questions = outgoing.filter(([id]) => pending.has(id));
     outgoing = [];
     if (questions.length === 0) return;
@@ -69,13 +69,13 @@ export function workerThread<Q, A>({ name, start, failure }: WorkerThreadOptions
   return {
     /** The worker, started if it is not running: for messages that it sends on its own. */
     worker: () => current ?? begin(),
-    ask: async (question: Q): Promise<A> => {
+    ask: async (question: Q) => {
       if (closed) throw failure(`${name} is closed`);
       return pending.add((id) => {
         if (outgoing.push([id, question]) === 1) queueMicrotask(flush);
       });
     },
-    close: async (): Promise<void> => {
+    close: async () => {
       closed = true;
       const worker = current;
       current = null;

@@ -316,7 +316,7 @@ function intake(plan: Plan): readonly Command[] {
 }
 
 /** Down, or given up: another one may take its place in this very commit. */
-function leavesNonce({ before, after }: Move): boolean {
+function leavesNonce({ before, after }: Move) {
   return before.nonce !== null && (after.nonce ?? -1) < before.nonce;
 }
 

@@ -128,7 +128,7 @@ function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
   };
 }
 
-function isPlainAllocation(write: LaneWrite): boolean {
+function isPlainAllocation(write: LaneWrite) {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
   // Whether a `validUntil` is over, the server's clock decides: it has to be asked first.
   return write.items.every(
@@ -137,7 +137,7 @@ function isPlainAllocation(write: LaneWrite): boolean {
 }
 
 /** By policies, which ask what is used, what time it is, and what waits for approval. */
-function isJudged({ limits, awaited }: Needs): boolean {
+function isJudged({ limits, awaited }: Needs) {
   return limits !== undefined || awaited === true;
 }
 
@@ -163,6 +163,6 @@ function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
 }
 
 /** When reservations were read, by the database's clock: behind the wait for locks, which rows are dated before. */
-function askedAt({ reservations = [], openReservations = [] }: Found): Date | null {
+function askedAt({ reservations = [], openReservations = [] }: Found) {
   return [...reservations, ...openReservations].at(-1)?.askedAt ?? null;
 }

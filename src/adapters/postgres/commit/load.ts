@@ -30,7 +30,7 @@ import { inLane, inPool, requestOf, spentIn } from "./spent-requests.ts";
 const ALL = { kind: "all" } as const;
 
 /** A request id of a pool, on whichever chain. */
-function chainPoolKey(chainId: number, pool: string, requestId: string | null): string {
+function chainPoolKey(chainId: number, pool: string, requestId: string | null) {
   return `${chainId}:${poolKey(pool, requestId ?? "")}`;
 }
 
@@ -186,7 +186,7 @@ export class Loader {
     };
   }
 
-  private withNonces(ledger: Ledger, key: LaneKey, needs: Needs): Ledger {
+  private withNonces(ledger: Ledger, key: LaneKey, needs: Needs) {
     const own = <Row extends Lane>(rows: readonly Row[] = []) => rows.filter((row) => laneKey(row) === key);
     const { found } = this;
     let loaded = ledger;
@@ -213,7 +213,7 @@ export class Loader {
     return loaded;
   }
 
-  private withLimits(ledger: Ledger, key: LaneKey, { charged }: NonNullable<Needs["limits"]>): Ledger {
+  private withLimits(ledger: Ledger, key: LaneKey, { charged }: NonNullable<Needs["limits"]>) {
     const { guard } = ledger;
     const row = this.found.laneUse?.find((each) => laneKey(each) === key);
     if (guard === null || row === undefined) return ledger;

@@ -71,7 +71,7 @@ export function lookupFor(needs: readonly Needs[]) {
 }
 
 /** Nothing to ask about: no command. */
-function about<Row, Of>(keys: readonly Of[], command: (keys: readonly Of[]) => Command<Row>): Command<Row> | null {
+function about<Row, Of>(keys: readonly Of[], command: (keys: readonly Of[]) => Command<Row>) {
   return keys.length === 0 ? null : command(keys);
 }
 

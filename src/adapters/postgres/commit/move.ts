@@ -72,7 +72,7 @@ export class Move {
     if (item.disclosed === true) this.discloses = true;
   }
 
-  private record({ item, step }: Moved): void {
+  private record({ item, step }: Moved) {
     const { nodeId, token, chainId } = this.lane.row;
     const repeated = this.steps.at(-1)?.ordinal === step ? this.steps.pop() : undefined;
     this.steps.push({
@@ -92,7 +92,7 @@ export class Move {
     });
   }
 
-  private claim(ordinal: number): void {
+  private claim(ordinal: number) {
     this.claimed = ordinal;
     this.claims++;
     const isNew = this.attempts.some(({ attempt }) => attempt.ordinal === ordinal);

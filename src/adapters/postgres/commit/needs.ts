@@ -140,11 +140,11 @@ function pooledOf(items: readonly NewTransaction[]): readonly PooledRequest[] {
   );
 }
 
-function fills({ fill = [] }: { readonly fill?: readonly number[] }): boolean {
+function fills({ fill = [] }: { readonly fill?: readonly number[] }) {
   return fill.length > 0;
 }
 
-function givesUp({ event }: TransitionItem): boolean {
+function givesUp({ event }: TransitionItem) {
   return event === "expire";
 }
 

@@ -128,7 +128,7 @@ export class Plan {
     });
   }
 
-  private held(fence: Fence): LanePlan | null {
+  private held(fence: Fence) {
     const lane = this.lanes.get(laneKey(fence.lane));
     if (lane === undefined) return null;
     return lane.row.ownerInstance === fence.instanceId && lane.row.token === fence.token ? lane : null;
@@ -152,7 +152,7 @@ export class Plan {
   }
 
   /** With what its keys have used on other lanes of this commit, too. */
-  private guarded({ ledger, row: { chainId } }: LanePlan): Ledger {
+  private guarded({ ledger, row: { chainId } }: LanePlan) {
     const { guard } = ledger;
     if (guard === null) return ledger;
     return { ...ledger, guard: { ...guard, keyUse: this.keyUse.get(chainId) ?? this.loader.keyUse(chainId) } };
@@ -188,7 +188,7 @@ export class Plan {
   }
 
   /** Cursor, suspension and reconciliation are in the lane's ledger; counts are added to its row. */
-  private keep(lane: LanePlan, change: Change): void {
+  private keep(lane: LanePlan, change: Change) {
     lane.changes.push(change);
     const known = this.kept.get(change.kind);
     if (known === undefined) this.kept.set(change.kind, [[change, lane]]);
@@ -229,14 +229,14 @@ export class Plan {
     };
   }
 
-  private setHole(lane: LanePlan, nonce: number, hole: Hole | null): void {
+  private setHole(lane: LanePlan, nonce: number, hole: Hole | null) {
     const key = `${lane.key}:${nonce}`;
     const known = this.holes.get(key);
     if (known !== undefined) known.hole = hole;
     else this.holes.set(key, { lane, nonce, wasHole: hole === null, hole });
   }
 
-  private move(lane: LanePlan, change: Moved): void {
+  private move(lane: LanePlan, change: Moved) {
     const { txId } = change.item;
     const known = this.moves.get(txId);
     if (known !== undefined) known.add(change);

@@ -55,6 +55,6 @@ const COMPARED = [
   ...(["policyStamp", "reconciledEpoch", "nodeId"] as const),
 ];
 
-function isSame(known: LockedLaneRow, left: LockedLaneRow): boolean {
+function isSame(known: LockedLaneRow, left: LockedLaneRow) {
   return COMPARED.every((member) => known[member] === left[member]);
 }

@@ -29,10 +29,10 @@ export function inPool({ chainId, pool, requestId }: AskedOfPool): SpentRow {
 /** Looks a request id up among those that were found. */
 export function spentIn(rows: readonly SpentRow[] = []) {
   const keys = new Set(rows.map(keyOf));
-  return (request: SpentRow): Spent | null => (keys.has(keyOf(request)) ? SPENT : null);
+  return (request: SpentRow) => (keys.has(keyOf(request)) ? SPENT : null);
 }
 
-function keyOf({ chainId, scope, requestId }: SpentRow): string {
+function keyOf({ chainId, scope, requestId }: SpentRow) {
   return JSON.stringify([chainId, scope, requestId]);
 }
 

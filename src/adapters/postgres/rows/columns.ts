@@ -61,7 +61,7 @@ export type NamesIn<Columns extends string> = Columns extends `${infer First},${
   ? NameOf<First> | NamesIn<Rest>
   : NameOf<Columns>;
 
-function nameOf(column: string): string {
+function nameOf(column: string) {
   const renamed: Readonly<Record<string, string>> = RENAMED;
   return renamed[column] ?? column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -150,7 +150,7 @@ export function selected(table: string, columns: string): string {
   );
 }
 
-function readAs(column: string, type: string): string {
+function readAs(column: string, type: string) {
   if (type === "bytea") return `'0x' || encode(${column}, 'hex')`;
   return type === "gas" ? `${column}::numeric` : column;
 }
@@ -161,7 +161,7 @@ export function parameters(columns: string): string {
   return columns.replace(COLUMN, (_, _name, type) => asParameter(`$${++place}::pg_catalog.`, type));
 }
 
-function asParameter(cast: string, type: string): string {
+function asParameter(cast: string, type: string) {
   if (type === "bytea") return `pg_catalog.decode(${cast}text, 'hex')`;
   // Some libraries would turn the text of a json parameter into a json string.
   if (type === "jsonb") return `${cast}text::pg_catalog.jsonb`;

@@ -10,7 +10,7 @@
  */
 
 /** The chains, as a table `scope`: the one that was asked for ($4), else all that have lanes, of one signer where given. */
-export const chainsOf = (signer?: "$5" | "$6"): string => `
+export const chainsOf = (signer?: "$5" | "$6") => `
   scope AS MATERIALIZED (
     SELECT $4::bigint AS chain_id WHERE $4 IS NOT NULL
     UNION
@@ -32,7 +32,7 @@ export const CHAINS_OF_INTAKE = `
     SELECT waiting.chain_id FROM waiting WHERE waiting.chain_id IS NOT NULL
   )`;
 
-function nextInIntake(after: string): string {
+function nextInIntake(after: string) {
   return `(
         SELECT t.chain_id FROM fencepost.intake AS t WHERE ${WAITING_CHAIN} > ${after} ORDER BY ${WAITING_CHAIN}, t.tx_id LIMIT 1
       )`;
@@ -56,7 +56,7 @@ export function walk(of: Walk): string {
   return `${half(of, "newest")}\n   UNION ALL\n${half(of, "oldest")}`;
 }
 
-function half(of: Walk, order: "newest" | "oldest"): string {
+function half(of: Walk, order: "newest" | "oldest") {
   const { number, is, where, table = "transaction", from = "scope" } = of;
   const [direction, beyond, within, end] = order === "newest" ? [" DESC", "<", ">=", LAST] : ["", ">", "<=", FIRST];
   return `   (
@@ -82,7 +82,7 @@ const FEW = 1_000;
  * them. Either way no more rows are looked at than the smaller part has. `ofLane`: a condition on `c`, the kept counts.
  * `met`: a table of chains and ids, a page of each chain that need not be collected any more.
  */
-export const liveIn = (ofLane: string, met = NONE_MET): string => `
+export const liveIn = (ofLane: string, met = NONE_MET) => `
   kept AS MATERIALIZED (
     SELECT c.signer, c.chain_id, c.state, c.count FROM scope JOIN fencepost.live_count AS c ON c.chain_id = scope.chain_id
     WHERE c.state IN ('ALLOCATED', 'TRACKING', 'STUCK', 'CONFIRMED', 'FAILED_FINAL') AND ${ofLane}
@@ -109,7 +109,7 @@ export const liveIn = (ofLane: string, met = NONE_MET): string => `
     SELECT met.tx_id FROM met
   )`;
 
-function stateOfLane(order: "t.nonce" | "t.nonce DESC", where: string): string {
+function stateOfLane(order: "t.nonce" | "t.nonce DESC", where: string) {
   return `SELECT own.tx_id FROM lane CROSS JOIN LATERAL (
       SELECT t.tx_id FROM fencepost.transaction AS t
       WHERE t.chain_id = lane.chain_id AND t.signer = lane.signer AND t.live AND t.state = $5

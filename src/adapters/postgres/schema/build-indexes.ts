@@ -35,7 +35,7 @@ export async function buildIndexes(client: pg.Client, pending: readonly { readon
   }
 }
 
-async function build(client: pg.Client, sql: string, name: string): Promise<void> {
+async function build(client: pg.Client, sql: string, name: string) {
   for (;;) {
     const { rows } = await client.query<{ valid: boolean; builders: number }>(stateOf(name));
     const [found] = rows;
@@ -51,7 +51,7 @@ async function build(client: pg.Client, sql: string, name: string): Promise<void
 }
 
 /** False: one of its columns comes with an earlier migration of the same run, so that the transaction has to build it. */
-async function create(client: pg.Client, sql: string): Promise<boolean> {
+async function create(client: pg.Client, sql: string) {
   try {
     await client.query(sql);
   } catch (error) {
@@ -61,6 +61,6 @@ async function create(client: pg.Client, sql: string): Promise<boolean> {
   return true;
 }
 
-function passLostRace(error: unknown): void {
+function passLostRace(error: unknown) {
   if (!(error instanceof pg.DatabaseError) || !LOST_RACE.has(error.code ?? "")) throw error;
 }

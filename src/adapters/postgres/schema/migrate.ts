@@ -187,13 +187,13 @@ async function applyPending(client: pg.Client, migrations: readonly Migration[])
   }
 }
 
-async function keepWritersOut(client: pg.Client): Promise<void> {
+async function keepWritersOut(client: pg.Client) {
   for (const table of WRITERS_ORDER) {
     if (await exists(client, table)) await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
   }
 }
 
-async function record(client: pg.Client, { name, sql, checksum }: Migration): Promise<void> {
+async function record(client: pg.Client, { name, sql, checksum }: Migration) {
   await client.query("INSERT INTO fencepost.migration (name, checksum, works_with) VALUES ($1, $2, $3)", [
     name,
     checksum,
@@ -202,7 +202,7 @@ async function record(client: pg.Client, { name, sql, checksum }: Migration): Pr
 }
 
 /** A node that runs goes on while the schema moves under it: by one release at most. */
-async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]): Promise<void> {
+async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]) {
   if (!(await exists(client, "fencepost.node_instance"))) return;
   await client.query(LOCK_REGISTRATION);
   const { rows } = await client.query<{ node_id: string; version: string; knows: string }>(RUNNING);
@@ -248,7 +248,7 @@ function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlyS
 }
 
 /** What this program does not know it can only work with as a whole release ahead: above everything of its own. */
-function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger): void {
+function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger) {
   const known = new Set(migrations.map(({ name }) => name));
   const newest = migrations.at(-1)?.name ?? "";
   for (const entry of ledger.values()) {
@@ -263,7 +263,7 @@ function refuseNewer(migrations: readonly Migration[], pending: readonly Migrati
   }
 }
 
-function refuseChanged(migrations: readonly Migration[], ledger: Ledger): void {
+function refuseChanged(migrations: readonly Migration[], ledger: Ledger) {
   for (const { name, checksum } of migrations) {
     const recorded = ledger.get(name)?.checksum;
     if (recorded !== undefined && recorded !== checksum) {
@@ -289,13 +289,13 @@ const existing = (table: string) => `
   SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
   WHERE pg_catalog.format('%s.%s', n.nspname, c.relname) OPERATOR(pg_catalog.=) '${table}'`;
 
-async function exists(client: pg.Client, table: OurTable): Promise<boolean> {
+async function exists(client: pg.Client, table: OurTable) {
   const { rowCount } = await client.query(existing(table));
   return rowCount !== 0;
 }
 
 /** A table that was never analysed is planned as if it were tiny, and stays so in prepared plans. */
-async function analyse(client: pg.Client): Promise<void> {
+async function analyse(client: pg.Client) {
   const { rows } = await client.query<{ name: string }>(
     "SELECT pg_catalog.format('%I.%I', schemaname, tablename) AS name FROM pg_catalog.pg_tables WHERE schemaname = 'fencepost' ORDER BY 1",
   );
@@ -306,7 +306,7 @@ async function analyse(client: pg.Client): Promise<void> {
  * What a node needs to run, and nothing that changes a table. Tables of later migrations as well, where the same role
  * applies them. In one transaction: a role with half of the rights would start, and fail later.
  */
-async function grantTo(client: pg.Client, schema: string, role: string): Promise<void> {
+async function grantTo(client: pg.Client, schema: string, role: string) {
   const { rowCount } = await client.query("SELECT FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) $1", [
     role,
   ]);
@@ -342,7 +342,7 @@ export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "s
 }
 
 /** Names stand in statements as they are: a word of SQL, `user` say, would be read as that word. */
-async function refuseUnquotable(client: pg.Client, schema: string): Promise<void> {
+async function refuseUnquotable(client: pg.Client, schema: string) {
   const asked = "SELECT pg_catalog.quote_ident($1) OPERATOR(pg_catalog.=) $1 AS plain";
   const { rows } = await client.query<{ plain: boolean }>(asked, [schema]);
   if (rows[0]?.plain !== true) throw new SchemaMismatch("badName", `${schema} is a word of SQL: choose another schema`);

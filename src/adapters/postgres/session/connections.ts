@@ -116,7 +116,7 @@ export class Connections {
     }
   }
 
-  private takeAtHand(): pg.PoolClient | null {
+  private takeAtHand() {
     for (let client = this.atHand.pop(); client !== undefined; client = this.atHand.pop()) {
       if (wireOf(client).stream.writable) return client;
       client.release(true);
@@ -143,7 +143,7 @@ export class Connections {
   private connectUntilCutOff(): Promise<pg.PoolClient> {
     const { signal } = this.cutOff;
     return new Promise((resolve, reject) => {
-      const cut = (): void => reject(new Error("the store was closed"));
+      const cut = () => reject(new Error("the store was closed"));
       signal.addEventListener("abort", cut, { once: true });
       this.pool
         .connect()
@@ -153,7 +153,7 @@ export class Connections {
   }
 
   /** Callers that wait at the pool come first. The pool gets the connection soon anyway: it notices when one breaks. */
-  private giveBack(client: pg.PoolClient, reusable: boolean): void {
+  private giveBack(client: pg.PoolClient, reusable: boolean) {
     if (!reusable || this.waiting > 0 || this.pool.ending) {
       client.release(!reusable);
       return;
@@ -162,7 +162,7 @@ export class Connections {
     this.cancelReturn ??= this.options.clock.after(AT_HAND_MS, () => this.returnAll());
   }
 
-  private returnAll(): void {
+  private returnAll() {
     this.cancelReturn?.();
     this.cancelReturn = null;
     for (const client of this.atHand.splice(0)) client.release(!wireOf(client).stream.writable);
@@ -304,7 +304,7 @@ export class Session {
   }
 
   /** If one of them cannot be written, none leaves: the last may be COMMIT. */
-  private leave({ steps, unwritable }: Gathering): void {
+  private leave({ steps, unwritable }: Gathering) {
     if (unwritable !== null) {
       for (const { reject } of steps) reject(unwritable.error);
       return;
@@ -313,7 +313,7 @@ export class Session {
     const onConfused = () => {
       this.confused = true;
     };
-    const isLast = ({ sql }: Step): boolean => sql === "COMMIT";
+    const isLast = ({ sql }: Step) => sql === "COMMIT";
     const whole = hasTransactionTimeout ? steps.filter((step) => !isLast(step)) : [];
     const apart = hasTransactionTimeout ? steps.filter(isLast) : steps;
     const { stream } = wireOf(this.client);

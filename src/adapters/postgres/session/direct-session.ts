@@ -68,7 +68,7 @@ export class DirectSession {
     await this.running;
   }
 
-  private async run(): Promise<void> {
+  private async run() {
     const { clock, entropy } = this.options;
     for (let failures = 1; !this.closing.signal.aborted; failures++) {
       const outcome = await this.keep().catch(() => "failed" as const);
@@ -80,7 +80,7 @@ export class DirectSession {
   }
 
   /** Begins a session and keeps it until the connection is lost. */
-  private async keep(): Promise<"pooled" | "lost"> {
+  private async keep() {
     const client = this.makeClient();
     this.client = client;
     const lost = new Promise<void>((resolve) => client.once("end", () => resolve()));
@@ -101,7 +101,7 @@ export class DirectSession {
     }
   }
 
-  private makeClient(): pg.Client {
+  private makeClient() {
     const client = new pg.Client({
       connectionString: this.options.directUrl,
       application_name: this.use.name,
@@ -115,7 +115,7 @@ export class DirectSession {
   }
 }
 
-async function isPooled(client: pg.Client): Promise<boolean> {
+async function isPooled(client: pg.Client) {
   const { rows } = await client.query<{ pid: number }>(readBackend.sql);
   return rows[0]?.pid !== processIdOf(client);
 }

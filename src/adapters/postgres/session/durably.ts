@@ -91,7 +91,7 @@ const NOT_COMMITTED = "the connection ended before COMMIT";
  * `failure` of a transaction: any other than a COMMIT without an answer is thrown on. Returns the time of the transaction
  * where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where no look-up was answered.
  */
-async function resolveCommit(runtime: DurableRuntime, failure: unknown): Promise<Date> {
+async function resolveCommit(runtime: DurableRuntime, failure: unknown) {
   if (!(failure instanceof CommitUnanswered)) throw failure;
   const deadlineMs = runtime.clock.monotonicMs() + runtime.patienceMs;
   const { slot, marker } = failure.mark;
@@ -132,7 +132,7 @@ function passUnknown(error: unknown): "unanswered" {
  * One round trip: a look-up that waited between two would be ended by the very limit that may have ended what it looks
  * for. Closing a slot in another history does no harm, so the history is judged afterwards.
  */
-async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<Date | null> {
+async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark) {
   return runtime.connections.use(async (session) => {
     const { floor } = runtime.history;
     const [, [opened], [kept], tag] = await session.together(() =>
@@ -150,7 +150,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark): Promise<
 }
 
 /** What another history holds says nothing about this one. */
-function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor): void {
+function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor) {
   try {
     history.verify(opened, floor);
   } catch (error) {

@@ -60,6 +60,6 @@ function isStoreError(error: unknown): error is Error {
   return known.some((each) => error instanceof each);
 }
 
-function sqlState(error: unknown): string | null {
+function sqlState(error: unknown) {
   return error instanceof pg.DatabaseError ? (error.code ?? null) : null;
 }

@@ -39,7 +39,7 @@ export function judgeHistory(evidence: Evidence): Judgement {
   return { ordinal: ordinal + 1, epoch: highest + 1, begins: true, mayHaveLost };
 }
 
-function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorded: DatabaseHistoryRow): boolean {
+function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorded: DatabaseHistoryRow) {
   if (!continues(recorded, observed) || recorded.loadedAnew) return true;
   if (feed.lastSeq < seen.seq || recorded.epoch < seen.epoch) return true;
   if (memory === null) return false;
@@ -49,7 +49,7 @@ function begins({ observed, memory, commitsKept, feed, seen }: Evidence, recorde
   return recorded.epoch < memory.epoch || !commitsKept || !continues(memory, observed);
 }
 
-function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow): boolean {
+function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow) {
   const { observed, memory, commitsKept, feed, seen } = evidence;
   if (memory === null || !memory.synchronous || !commitsKept || feed.lastSeq < seen.seq) return false;
   return (
@@ -61,6 +61,6 @@ function isPromotionWithoutLoss(evidence: Evidence, recorded: DatabaseHistoryRow
   );
 }
 
-function continues(before: DatabaseIdentity, now: DatabaseIdentity): boolean {
+function continues(before: DatabaseIdentity, now: DatabaseIdentity) {
   return sameIdentity(before, now) && now.walPosition >= before.walPosition;
 }

@@ -78,7 +78,7 @@ export class KnownHistory {
     if (observed.walPosition > this.highest) this.highest = observed.walPosition;
   }
 
-  private continues(observed: ObservedHistory, floor: Floor): boolean {
+  private continues(observed: ObservedHistory, floor: Floor) {
     if (this.known === null || !sameIdentity(this.known, observed)) return false;
     if (this.registered !== null && this.registered.epoch !== observed.epoch) return false;
     return floor.generation !== this.generation || observed.walPosition >= floor.position;
@@ -89,7 +89,7 @@ export function sameIdentity(a: DatabaseIdentity, b: DatabaseIdentity): boolean 
   return a.systemIdentifier === b.systemIdentifier && a.timeline === b.timeline;
 }
 
-function describe({ systemIdentifier, timeline, walPosition, epoch }: ObservedHistory): string {
+function describe({ systemIdentifier, timeline, walPosition, epoch }: ObservedHistory) {
   const now = `system ${systemIdentifier}, timeline ${timeline}, WAL ${walPosition}, feed epoch ${epoch}`;
   return `the database now is ${now}: not the history known`;
 }

@@ -71,7 +71,7 @@ export class Pipeline extends pg.Query {
     this.options = options;
   }
 
-  override submit = (connection: pg.Connection): void => {
+  override submit = (connection: pg.Connection) => {
     const known: Known = knownBy.get(connection) ?? new Map();
     knownBy.set(connection, known);
     for (const step of this.steps) write(step, connection as unknown as Wire, { known, schema: this.options.schema });
@@ -113,7 +113,7 @@ export class Pipeline extends pg.Query {
   /** The server skips the rest. A transaction that is still open there is ended before the statements reject. */
   handleError(error: unknown, connection: pg.Connection): void {
     const known = knownBy.get(connection);
-    const isUnheardOf = ({ name }: Step): boolean => name !== null && known?.get(name) === null;
+    const isUnheardOf = ({ name }: Step) => name !== null && known?.get(name) === null;
     if (this.steps.slice(this.at).some(isUnheardOf)) this.options.onConfused();
     const tell = () => {
       for (const { answer, resolve, reject } of this.steps) {
@@ -124,12 +124,12 @@ export class Pipeline extends pg.Query {
     this.options.client.query("ROLLBACK").then(tell, tell);
   }
 
-  private get step(): Step {
+  private get step() {
     return this.steps[this.at] as Step;
   }
 }
 
-function write(step: Step, wire: Wire, { known, schema }: { readonly known: Known; readonly schema: string }): void {
+function write(step: Step, wire: Wire, { known, schema }: { readonly known: Known; readonly schema: string }) {
   const { name, sql, values } = step;
   if (name === null || !known.has(name)) wire.parse({ name: name ?? "", text: inSchema(sql, schema) });
   if (name !== null) {
@@ -158,7 +158,7 @@ function toList(values: readonly unknown[]): string {
   return `{${values.map(toElement).join(",")}}`;
 }
 
-function isPlain(text: string): boolean {
+function isPlain(text: string) {
   return !text.includes('"') && !text.includes("\\");
 }
 

@@ -56,7 +56,7 @@ export class PostgresSessionLock implements SessionLock {
   }
 
   /** Waits neither for a key that another session holds nor for the schema: the next session draws another key. */
-  private async take(client: pg.Client): Promise<void> {
+  private async take(client: pg.Client) {
     const isFirst = this.sessions++ === 0;
     const key = Math.floor(this.options.entropy.random() * KEYS) - KEYS / 2;
     await client.query(KEEP);
@@ -69,7 +69,7 @@ export class PostgresSessionLock implements SessionLock {
     this.change({ key, session: row.session, serverUpMs: row.serverUpMs, isFirst, missed });
   }
 
-  private change(held: LockSession | null): void {
+  private change(held: LockSession | null) {
     if (held === null && this.current === null) return;
     this.current = held;
     this.listener(held);

@@ -109,7 +109,7 @@ export async function writeTransaction<const Commands extends readonly Command[]
 }
 
 /** On a connection of its own, for as long as a transaction may take. */
-async function using<T>({ connections, limits }: WriteRuntime, work: (session: Session) => Promise<T>): Promise<T> {
+async function using<T>({ connections, limits }: WriteRuntime, work: (session: Session) => Promise<T>) {
   try {
     return await connections.use(work, limits.transactionMs);
   } catch (error) {
@@ -125,7 +125,7 @@ async function open<const Commands extends readonly Command[]>(
   session: Session,
   { locks = [], find, waits = 0, waitAtMostMs, anyHistory }: Opening<Commands>,
   { slot, marker }: Mark,
-): Promise<{ found: Answers<Commands>; opened: Opened }> {
+) {
   const { floor } = runtime.history;
   const rest = runtime.limits.reading(find.length - waits);
   const [, [opened], , , locked, read] = await session.together(() => {
@@ -157,7 +157,7 @@ export function openingValues(
   return [...waiting, limits.idleMs, whole, limits.transactionMs];
 }
 
-function limiting({ statementMs, lockMs }: StatementLimits): Command {
+function limiting({ statementMs, lockMs }: StatementLimits) {
   return limitWaits(statementMs, lockMs);
 }
 
@@ -172,7 +172,7 @@ async function commit(
   { limits, slots }: WriteRuntime,
   session: Session,
   { commands, mark }: { commands: readonly Command[]; mark: Mark },
-): Promise<void> {
+) {
   const { endedBy } = session;
   // The server did not wait for the second round trip. COMMIT has not left, so nothing is committed.
   if (endedBy !== null) throw new StoreUnavailable(endedBy.message, { cause: endedBy, busy: true });
@@ -186,7 +186,7 @@ async function commit(
 }
 
 /** Throws unless the last answer says that the transaction is committed. */
-function assertCommitted(answers: readonly PromiseSettledResult<unknown>[], mark: Mark): void {
+function assertCommitted(answers: readonly PromiseSettledResult<unknown>[], mark: Mark) {
   const failure = answers.find((answer) => answer.status === "rejected");
   if (failure !== undefined) {
     if (answers.some((answer) => answer.status === "rejected" && provesAbort(answer.reason))) throw failure.reason;
@@ -220,11 +220,7 @@ export async function commitAtOnce(runtime: WriteRuntime, whole: WholeTransactio
   });
 }
 
-async function sendAtOnce(
-  runtime: WriteRuntime,
-  session: Session,
-  { mark, known, commands }: WholeTransaction,
-): Promise<Opened | null> {
+async function sendAtOnce(runtime: WriteRuntime, session: Session, { mark, known, commands }: WholeTransaction) {
   const { systemIdentifier, timeline, epoch, walPosition } = known;
   const limits = openingValues(runtime, commands.length + 2);
   const answers = await Promise.allSettled(

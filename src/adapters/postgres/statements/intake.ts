@@ -29,7 +29,7 @@ interface AwaitsColumns {
  * There is something to do about it: nobody has to approve it, or somebody has, or nobody did in time, or its caller's time
  * is over. And nobody holds it back.
  */
-function isDue(row: "i" | "w"): string {
+function isDue(row: "i" | "w") {
   return `${row}.held_since IS NULL AND (${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL
     OR ${row}.expires_at <= clock_timestamp() OR ${row}.valid_until <= clock_timestamp())`;
 }

@@ -37,7 +37,7 @@ const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch in
  * that lanes are found by key also where the planner is wrong about the size of the table. `expected`: what else must be
  * true of the lane `l` by what the term `f` says of it, in the columns behind those four.
  */
-const held = (columns: string, expected = ""): string => `
+const held = (columns: string, expected = "") => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
      l.departed_below, l.policy_stamp, n.node_id
    FROM fencepost.lane AS l

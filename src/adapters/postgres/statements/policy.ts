@@ -38,18 +38,18 @@ export const ensureKeyUse = taking(KEY)("ensure-key-use")`
   ON CONFLICT (owner, chain_id) DO NOTHING`;
 
 /** How a window stands once the hour of what is charged (`w`) has begun, where that is later than its own (`u`). */
-const begun = (window: "hour" | "day", amount: "value" | "cost"): string =>
+const begun = (window: "hour" | "day", amount: "value" | "cost") =>
   `CASE WHEN date_trunc('${window}', w.hour, 'UTC') > date_trunc('${window}', u.use_hour, 'UTC') THEN 0
       ELSE u.${window}_${amount} END AS ${window}_${amount}`;
 
 /** What is charged, and what is taken back (or counted again) from windows that still run. */
-const summed = (window: "hour" | "day", amount: "value" | "cost"): string =>
+const summed = (window: "hour" | "day", amount: "value" | "cost") =>
   `b.${window}_${amount} + w.${amount} + coalesce((
       SELECT sum(c.${amount}) FROM jsonb_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)
       WHERE date_trunc('${window}', c.hour, 'UTC') = date_trunc('${window}', b.use_hour, 'UTC')
     ), 0) AS ${window}_${amount}`;
 
-const allowed = (window: "hour" | "day", amount: "value" | "cost"): string =>
+const allowed = (window: "hour" | "day", amount: "value" | "cost") =>
   `(w.${amount} = 0 OR s.${window}_${amount} <= coalesce(w.most_${window}_${amount}, 'Infinity'))`;
 
 /**

@@ -118,7 +118,7 @@ const TIMED = 200;
 const PAST = "interval '5 minutes'";
 
 /** A rate per minute over the last five, or over less where the newest rows are of less. */
-const perMinute = (times: string): string => `(
+const perMinute = (times: string) => `(
     SELECT CASE WHEN count(*) < ${NEWEST} THEN count(*) / 5.0
       ELSE count(*) * 60.0 / greatest(1, extract(epoch FROM clock_timestamp() - min(recent.at))) END
     FROM (${times}) AS recent WHERE recent.at > clock_timestamp() - ${PAST}

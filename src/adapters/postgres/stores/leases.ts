@@ -17,7 +17,7 @@ type Held = Omit<LeaseStore, "registerInstance" | "acquireLane" | "claimLanes">;
 /** `renewing` has connections of its own, so that a renewal never waits behind other work. */
 export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Held {
   /** One statement in one round trip, in the history that is known. False: nothing is committed. */
-  const atOnce = async (commandFor: (marker: string) => Command): Promise<boolean> => {
+  const atOnce = async (commandFor: (marker: string) => Command) => {
     const known = renewing.history.standing;
     if (known === null) return false;
     return (await durablyAtOnce(renewing, { known, commandsFor: (marker) => [commandFor(marker)] })) !== null;

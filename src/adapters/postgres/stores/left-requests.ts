@@ -15,7 +15,7 @@ import { write } from "./leases.ts";
  * its owner would wait. The next look finds out about a statement whose answer was lost.
  */
 export function leftRequestsIn(reading: Reading, leasing: DurableRuntime): LeftRequestStore {
-  const change = <Row>(command: Command<Row>): Promise<readonly Row[]> =>
+  const change = <Row>(command: Command<Row>) =>
     leasing.connections.use((session) => session.run(command)).catch((error) => Promise.reject(asStoreError(error)));
   return {
     leaveRequests: async (requests, forMs) => {

@@ -169,7 +169,7 @@ function intakeRow({ intakeId, awaits, expiresAt, approved, lapsed, unanswered, 
   return { ...waiting, ...(approved ? { approved } : { expired: { rule: awaits, expiresAt } }) };
 }
 
-function requestKey(lane: Lane, requestId: string): string {
+function requestKey(lane: Lane, requestId: string) {
   return `${laneKey(lane)}/${requestId}`;
 }
 

@@ -4,7 +4,6 @@ import { within } from "../../../domain/policy/use.ts";
 import { isSettled, type State } from "../../../domain/transaction/transitions.ts";
 import type {
   Census,
-  FirstHash,
   HistoryRecord,
   LaneRecord,
   ListFilter,
@@ -107,7 +106,7 @@ async function census(reading: Reading): Promise<Census> {
 }
 
 /** An id without a row of its own may be another name of a transaction. */
-async function firstHashesOf(reading: Reading, txIds: readonly string[]): Promise<readonly FirstHash[]> {
+async function firstHashesOf(reading: Reading, txIds: readonly string[]) {
   const found = await ask(reading, readFirstHashes(txIds));
   const known = new Set(found.map(({ txId }) => txId));
   const others = txIds.filter((txId) => !known.has(txId));
@@ -269,12 +268,12 @@ function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Comma
 }
 
 /** True where `findPage` has looked at the leading filter alone. */
-function isNarrow(filter: ListFilter): boolean {
+function isNarrow(filter: ListFilter) {
   return filter.txHash !== undefined || filter.requestId !== undefined;
 }
 
 /** The filters that a narrow look-up has left out. */
-function matches(record: TransactionRecord, filter: ListFilter): boolean {
+function matches(record: TransactionRecord, filter: ListFilter) {
   const beyond = filter.after === undefined || (filter.order === "newest") === record.txId < filter.after;
   return (
     beyond &&

@@ -64,7 +64,7 @@ async function registerAtOnce(
 
 const PURGES = [instances.purgeInstances(), purgeTakeovers(), purgeReports(), purgeCommitMarkers()] as const;
 
-function insertion(registration: InstanceRegistration, ...more: readonly unknown[]): Command {
+function insertion(registration: InstanceRegistration, ...more: readonly unknown[]) {
   const { instanceId, nodeId, url, version, mode, leaseDurationMs, chains, signers, standsBack } = registration;
   const { publicKey, keyProof, keysAway } = registration;
   const announced = [chains, signers, standsBack, publicKey, keyProof, keysAway];
@@ -125,7 +125,7 @@ async function judgeAndRegister(
 }
 
 /** Every lane is to be locked and changed, however many there are, and no node can write before that is done. */
-function patience({ limits }: DurableRuntime): Command {
+function patience({ limits }: DurableRuntime) {
   const { statementMs } = limits.writing(1);
   return limitWaits(statementMs, statementMs);
 }
@@ -144,7 +144,7 @@ function beginning({ epoch, mayHaveLost }: Judgement, instanceId: string, start:
   ];
 }
 
-function remember({ ordinal, epoch, mayHaveLost }: Judgement, opened: Opened): Command {
+function remember({ ordinal, epoch, mayHaveLost }: Judgement, opened: Opened) {
   const { systemIdentifier, timeline, walPosition } = opened;
   return database.writeDatabaseHistory(ordinal, systemIdentifier, timeline, walPosition, epoch, mayHaveLost);
 }

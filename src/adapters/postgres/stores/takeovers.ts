@@ -41,7 +41,7 @@ const INSIST_EVERY_MS = 5_000;
 export function takeoversIn(runtime: DurableRuntime): Pick<LeaseStore, "acquireLane" | "claimLanes"> {
   const { clock, connections } = runtime;
   let insistAgainAtMs = Number.NEGATIVE_INFINITY;
-  const mayInsist = (): boolean => {
+  const mayInsist = () => {
     const nowMs = clock.monotonicMs();
     if (nowMs < insistAgainAtMs) return false;
     insistAgainAtMs = nowMs + INSIST_EVERY_MS;
@@ -115,7 +115,7 @@ function claim(
 }
 
 /** In a transaction of its own, so that many claimants of new lanes do not wait for each other's claims. */
-async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]): Promise<void> {
+async function ensure(runtime: DurableRuntime, lanes: readonly Lane[]) {
   const known = await ask(runtime.connections, findLanes(lanes));
   const keys = new Set(known.map(laneKey));
   const missing = lanes.filter((lane) => !keys.has(laneKey(lane)));

@@ -62,7 +62,7 @@ export class PostgresWakeUps implements WakeUps {
   }
 
   /** A hint that cannot be sent is dropped: NOTIFY only makes polling sooner (docs/many-nodes.md). */
-  private async flush(): Promise<void> {
+  private async flush() {
     this.cancelTelling?.();
     this.cancelTelling = null;
     const words = [...this.untold];
@@ -70,7 +70,7 @@ export class PostgresWakeUps implements WakeUps {
     if (words.length > 0) await this.listening?.query(notify.sql, [words.join(" ")]).catch(() => undefined);
   }
 
-  private async listen(client: pg.Client): Promise<void> {
+  private async listen(client: pg.Client) {
     client.on("notification", ({ processId, payload = "" }) => {
       // The server sends a session its own notifications too.
       if (processId !== processIdOf(client)) this.wake(payload.split(" "));
@@ -81,7 +81,7 @@ export class PostgresWakeUps implements WakeUps {
     this.wake(WAKE_UPS);
   }
 
-  private wake(words: readonly string[]): void {
+  private wake(words: readonly string[]) {
     for (const wakeUp of WAKE_UPS) if (words.includes(wakeUp)) this.listener(wakeUp);
   }
 }

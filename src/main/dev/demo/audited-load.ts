@@ -54,7 +54,7 @@ export async function inParallel(
   work: (number: number) => Promise<void>,
 ): Promise<void> {
   let next = from;
-  const caller = async (): Promise<void> => {
+  const caller = async () => {
     for (let number = next++; number < until; number = next++) await work(number);
   };
   await Promise.all(Array.from({ length: callers }, caller));
@@ -77,7 +77,7 @@ async function sendUntilAccepted(
   }
 }
 
-async function untilConfirmed(count: number, confirmed: { count(): number }, onLook: () => void): Promise<void> {
+async function untilConfirmed(count: number, confirmed: { count(): number }, onLook: () => void) {
   let best = { count: -1, atMs: 0 };
   while (confirmed.count() < count) {
     const nowMs = systemClock.monotonicMs();
@@ -93,7 +93,7 @@ function followConfirmed(nodes: readonly NodeChild[]) {
   const confirmed = new Set<string>();
   let isStopped = false;
   let after = 0;
-  const follow = async (): Promise<void> => {
+  const follow = async () => {
     for (let turn = 0; !isStopped; turn++) {
       const { client } = nodes[turn % nodes.length] as NodeChild;
       const query = { after, limit: 1_000, wait: 1 };
@@ -179,7 +179,7 @@ export function createProgress(total: number, output: ProgressOutput): Progress 
 
 function liveProgress(total: number, { write }: ProgressOutput): Progress {
   let bars = "";
-  const draw = (above: string, next: string): void => {
+  const draw = (above: string, next: string) => {
     const erased = bars === "" ? "" : "\u001b[2A\u001b[J";
     write(erased + above + next);
     bars = next;
@@ -204,7 +204,7 @@ function plainProgress(total: number, { write }: ProgressOutput): Progress {
   };
 }
 
-function bar(done: number, total: number): string {
+function bar(done: number, total: number) {
   const filled = Math.round((done / total) * WIDTH);
   return `${"█".repeat(filled)}${"░".repeat(WIDTH - filled)} ${String(done).padStart(String(total).length)}/${total}`;
 }

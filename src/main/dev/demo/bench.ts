@@ -81,7 +81,7 @@ async function measure(
 
 const PATIENCE_MS = 120_000;
 
-async function allFinal(client: FencepostClient, txIds: readonly string[]): Promise<boolean> {
+async function allFinal(client: FencepostClient, txIds: readonly string[]) {
   const signal = AbortSignal.timeout(PATIENCE_MS);
   try {
     for (const txId of txIds) await client.waitFor(txId, { signal });
@@ -93,6 +93,6 @@ async function allFinal(client: FencepostClient, txIds: readonly string[]): Prom
 
 function percentiles(latencies: readonly number[]): BenchReport["latencyMs"] {
   const sorted = latencies.toSorted((a, b) => a - b);
-  const at = (part: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
+  const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
 }

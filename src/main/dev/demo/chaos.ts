@@ -41,7 +41,7 @@ interface Tally {
 }
 
 /** Kills a random node in three of four waves, and freezes one in the fourth. */
-async function strike({ nodes, restart }: EmbeddedCluster, wave: number, { done, progress }: Tally): Promise<void> {
+async function strike({ nodes, restart }: EmbeddedCluster, wave: number, { done, progress }: Tally) {
   const index = Math.floor(Math.random() * nodes.length);
   const node = nodes[index] as NodeChild;
   if (wave % 4 === 3) {

@@ -32,7 +32,7 @@ export function demo(transactions: number, output: ProgressOutput): Promise<Demo
 }
 
 /** Increases by one with every new owner of a lane. */
-function sumOfTokens(leases: readonly LaneLease[]): number {
+function sumOfTokens(leases: readonly LaneLease[]) {
   return leases.reduce((sum, { fencingToken }) => sum + fencingToken, 0);
 }
 
@@ -56,7 +56,7 @@ async function strike({ nodes }: EmbeddedCluster, say: (line: string) => void) {
   return { tokens: sumOfTokens(leases), killedAtMs, orphans };
 }
 
-function takeOverSeconds(struck: Disaster | null, accepted: readonly Accepted[]): number | null {
+function takeOverSeconds(struck: Disaster | null, accepted: readonly Accepted[]) {
   if (struck === null) return null;
   const first = accepted.find(
     ({ signer, atMs }) => atMs > struck.killedAtMs + 50 && struck.orphans.has(signer.toLowerCase()),
@@ -64,7 +64,7 @@ function takeOverSeconds(struck: Disaster | null, accepted: readonly Accepted[])
   return first === undefined ? null : (first.atMs - struck.killedAtMs) / 1_000;
 }
 
-async function fencedWrites(nodes: readonly NodeChild[]): Promise<number> {
+async function fencedWrites(nodes: readonly NodeChild[]) {
   let sum = 0;
   for (const node of nodes.filter((each) => each.alive())) {
     const text = await (await fetch(`${node.url}/metrics`)).text();

@@ -68,14 +68,14 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
     const known = await Promise.allSettled(started);
     await Promise.all(known.map((each) => each.status === "fulfilled" && each.value.stop()));
   });
-  const start = (n: number): Promise<NodeChild> => {
+  const start = (n: number) => {
     const starting = startNodeChild(`node-${n}`, variables, directory);
     started.push(starting);
     return starting;
   };
   for (let n = 1; n <= count && !signal.aborted; n++) nodes.push(await start(n));
   /** Starts a node in place of an ended one. */
-  const restart = async (index: number): Promise<void> => {
+  const restart = async (index: number) => {
     nodes[index] = await start(index + 1);
   };
   const recipient = (chain.accounts.at(-1) as { address: string }).address;

@@ -32,7 +32,7 @@ export async function lockDirectory(directory: string) {
   }
 }
 
-async function claim(path: string, holder: string): Promise<boolean> {
+async function claim(path: string, holder: string) {
   try {
     await symlink(holder, path);
     return true;
@@ -42,7 +42,7 @@ async function claim(path: string, holder: string): Promise<boolean> {
   }
 }
 
-async function assertGone(path: string): Promise<void> {
+async function assertGone(path: string) {
   const holder = await readlink(path).catch(() => RELEASED);
   if (holder === RELEASED) return;
   const pid = Number.parseInt(holder, 10);
@@ -53,7 +53,7 @@ async function assertGone(path: string): Promise<void> {
 }
 
 /** The term's file stays, so that its number is never reused; only its holder is cleared. */
-async function release(directory: string, path: string): Promise<void> {
+async function release(directory: string, path: string) {
   const draft = join(directory, `.${PREFIX}${randomBytes(6).toString("hex")}`);
   try {
     await symlink(RELEASED, draft);
@@ -64,7 +64,7 @@ async function release(directory: string, path: string): Promise<void> {
   }
 }
 
-async function terms(directory: string): Promise<number[]> {
+async function terms(directory: string) {
   const names = await readdir(directory);
   return names.filter((name) => /^supervisor\.\d+$/.test(name)).map((name) => Number(name.slice(PREFIX.length)));
 }

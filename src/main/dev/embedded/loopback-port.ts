@@ -29,7 +29,7 @@ export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-async function probe(port: number): Promise<number> {
+async function probe(port: number) {
   const server = createServer().listen(port, LOOPBACK);
   await once(server, "listening");
   const bound = portOf(server);

@@ -61,7 +61,7 @@ export function locateNative(platform = HERE): string {
   return join(directory, "native");
 }
 
-function nativePackage(platform: string, { database }: Instead = SETTINGS_INSTEAD): string | null {
+function nativePackage(platform: string, { database }: Instead = SETTINGS_INSTEAD) {
   if (!PLATFORMS.includes(platform)) {
     const help = database === undefined ? "" : `: ${database}`;
     throw new EmbeddedError("UNSUPPORTED_PLATFORM", `there is no embedded PostgreSQL for ${platform}${help}`);
@@ -72,7 +72,7 @@ function nativePackage(platform: string, { database }: Instead = SETTINGS_INSTEA
   return packageSeenFrom(import.meta.url, name) ?? (wrapper && packageSeenFrom(join(wrapper, "package.json"), name));
 }
 
-function isInstalled(part: Part, instead?: Instead): boolean {
+function isInstalled(part: Part, instead?: Instead) {
   const found = part === "database" ? nativePackage(HERE, instead) : packageSeenFrom(import.meta.url, PACKAGES[part]);
   return found !== null;
 }

@@ -76,7 +76,7 @@ async function startSomewhere(prepared: Prepared) {
   }
 }
 
-async function startOn({ place, binaries, cluster, options }: Prepared, port: number): Promise<RunningServer> {
+async function startOn({ place, binaries, cluster, options }: Prepared, port: number) {
   const { clock, signal, settings = {}, keepsProcess } = options;
   const { account } = place;
   const { postgres } = binaries;

@@ -84,13 +84,13 @@ export class PayloadMemory {
     }
   }
 
-  private laneOf(key: LaneKey, term: number): RememberedLane | undefined {
+  private laneOf(key: LaneKey, term: number) {
     const lane = this.lanes.get(key);
     return lane?.term === term ? lane : undefined;
   }
 
   /** The memory of this term; replaces an earlier term's. */
-  private use(key: LaneKey, term: number): RememberedLane {
+  private use(key: LaneKey, term: number) {
     const lane = this.laneOf(key, term) ?? { term, nonces: new Map<number, readonly Remembered[]>() };
     if (lane.nonces.size === 0) this.forget(key);
     this.lanes.delete(key);
@@ -98,7 +98,7 @@ export class PayloadMemory {
     return lane;
   }
 
-  private remember({ nonces }: RememberedLane, { nonce, because }: ToSign, identity: PayloadIdentity): void {
+  private remember({ nonces }: RememberedLane, { nonce, because }: ToSign, identity: PayloadIdentity) {
     const before = nonces.get(nonce);
     nonces.delete(nonce);
     const isFull = before !== undefined && before.length >= this.most.payloadsOfNonce;
@@ -110,7 +110,7 @@ export class PayloadMemory {
     if (oldest !== undefined && nonces.delete(oldest)) this.count--;
   }
 
-  private forget(key: LaneKey): void {
+  private forget(key: LaneKey) {
     this.count -= this.lanes.get(key)?.nonces.size ?? 0;
     this.lanes.delete(key);
   }

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { finished } from "node:stream/promises";
 import { beyondBounds, type SigningBounds } from "../../../../domain/keys/signing.ts";
 import type { Clock } from "../../../../ports/clock.ts";
-import { type SignedTransaction, type Signer, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
+import { type Signer, SignerAway, SigningRefused } from "../../../../ports/signer.ts";
 import { openSigner } from "../open-signer.ts";
 import { PayloadMemory } from "./payload-memory.ts";
 import {
@@ -51,12 +51,12 @@ export async function serveSigner(channel: Duplex, ports: ServeSignerPorts): Pro
 function answersTo(channel: Duplex, clock: Clock) {
   let waiting = "";
   let total = 0;
-  const send = (): void => {
+  const send = () => {
     if (waiting !== "" && channel.writable) channel.write(waiting);
     waiting = "";
     total = 0;
   };
-  return (line: string, weight = ENOUGH): void => {
+  return (line: string, weight = ENOUGH) => {
     if (waiting === "" && weight < ENOUGH) clock.soon(send);
     waiting += `${line}\n`;
     total += weight;
@@ -67,11 +67,11 @@ function answersTo(channel: Duplex, clock: Clock) {
 type Say = ReturnType<typeof answersTo>;
 
 async function begin(line: string, { clock, maskOf }: ServeSignerPorts, say: Say) {
-  let mask = (_: string): string => "it could not begin";
+  let mask = (_: string) => "it could not begin";
   try {
     const beginning = decodeBeginning(line);
     mask = await maskOf(beginning);
-    const warn = (message: string): void => say(`w${mask(message)}`);
+    const warn = (message: string) => say(`w${mask(message)}`);
     const { sources, environment, bounds } = beginning;
     const signer = await openSigner({ sources, environment, clock, warn, startWorker: null });
     const addresses = signer.addresses();
@@ -87,7 +87,7 @@ async function begin(line: string, { clock, maskOf }: ServeSignerPorts, say: Say
 function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: string) => string) {
   const memory = new PayloadMemory();
   let bounds = first;
-  const refuse = ({ address, term, transactions }: SignRequest): void => {
+  const refuse = ({ address, term, transactions }: SignRequest) => {
     // A temporary refusal: the node sends the policies before it signs for a lane.
     if (bounds.policies === null) throw new SignerAway("the policies in force are not known yet");
     for (const [index, each] of transactions.entries()) {
@@ -97,7 +97,7 @@ function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: st
     const refusal = memory.admit(address, term, transactions);
     if (refusal !== null) throw new SigningRefused(refusal.index, refusal.message, refusal.undeclared);
   };
-  const sign = async ({ address, term, transactions }: SignRequest): Promise<readonly SignedTransaction[]> => {
+  const sign = async ({ address, term, transactions }: SignRequest) => {
     try {
       return await signer.sign(address, transactions);
     } catch (error) {
@@ -106,7 +106,7 @@ function serving(signer: Signer, first: SigningBounds, say: Say, mask: (text: st
       throw error;
     }
   };
-  return async (line: string): Promise<void> => {
+  return async (line: string) => {
     if (line.startsWith(POLICIES)) {
       bounds = { ...bounds, policies: decodePolicies(line) };
       return;

@@ -117,7 +117,7 @@ class SigningProcess {
     return said;
   }
 
-  private launch(): Launched {
+  private launch() {
     try {
       return this.options.launch();
     } catch (error) {
@@ -152,7 +152,7 @@ class SigningProcess {
   }
 
   /** Requests of one tick leave in one write. */
-  private flush(): void {
+  private flush() {
     const lines = this.outgoing;
     this.outgoing = "";
     if (this.current === null || this.pending.size() === 0) return;
@@ -160,7 +160,7 @@ class SigningProcess {
     this.current.channel.write(lines);
   }
 
-  private listen(launched: Launched, hello: { resolve(hello: Hello): void; reject(error: Error): void }): void {
+  private listen(launched: Launched, hello: { resolve(hello: Hello): void; reject(error: Error): void }) {
     const lines = new Lines();
     const { channel } = launched;
     const markAlive = this.watch(launched);
@@ -184,9 +184,9 @@ class SigningProcess {
   /**
    * Kills a process that is stopped or in an endless loop: it sends nothing. It is then replaced like one that died.
    */
-  private watch(launched: Launched): () => void {
+  private watch(launched: Launched) {
     let isAlive = true;
-    const look = (): void => {
+    const look = () => {
       if (this.current !== launched) return;
       if (!isAlive) launched.kill();
       isAlive = this.pending.size() === 0 && this.away === null;
@@ -200,14 +200,14 @@ class SigningProcess {
     };
   }
 
-  private lose(launched: Launched, how: string, lastedMs: number): void {
+  private lose(launched: Launched, how: string, lastedMs: number) {
     if (this.current !== launched) return;
     this.failures = lastedMs > LONG_ENOUGH_MS ? 1 : this.failures + 1;
     this.abandon(`ended (${how}); another is started`);
     void this.startAgain();
   }
 
-  private async startAgain(): Promise<void> {
+  private async startAgain() {
     const { clock, entropy } = this.options;
     const pauseMs = this.failures === 1 ? 0 : backoffMs(START_AGAIN, this.failures, entropy.random());
     try {
@@ -221,7 +221,7 @@ class SigningProcess {
     }
   }
 
-  private abandon(why: string): void {
+  private abandon(why: string) {
     this.current = null;
     this.away = why;
     this.outgoing = "";
@@ -230,4 +230,4 @@ class SigningProcess {
 }
 
 /** An answer begins with the request's id. */
-const afterId = (text: string): string => text.slice(text.indexOf(" ") + 1);
+const afterId = (text: string) => text.slice(text.indexOf(" ") + 1);

@@ -38,7 +38,7 @@ export interface SignRequest {
 }
 
 /** JSON has no bigint and no set. */
-export const encodeBeginning = (beginning: Beginning): string => serialize(beginning).toString("base64");
+export const encodeBeginning = (beginning: Beginning) => serialize(beginning).toString("base64");
 
 export function decodeBeginning(text: string): Beginning {
   const bytes = Buffer.from(text, "base64");
@@ -67,7 +67,7 @@ export function encodeRequest({ id, address, term, transactions }: SignRequest):
   return `${id} ${address} ${term} ${transactions.map(encodeTransaction).join(";")}`;
 }
 
-function encodeTransaction(transaction: ToSign): string {
+function encodeTransaction(transaction: ToSign) {
   const { because = NONE, chainId, nonce, to, value, data, gas, fees, accessList } = transaction;
   const price =
     fees.type === "eip1559"
@@ -106,7 +106,7 @@ function decodeTransaction(text: string): ToSign {
   };
 }
 
-function wholeNumber(text = ""): number {
+function wholeNumber(text = "") {
   if (!/^\d+$/.test(text)) throw new RangeError("the request is malformed: a whole number is expected");
   return Number(text);
 }

@@ -49,7 +49,7 @@ function keyOf(ports: ServicePorts, credentials: () => Promise<AwsCredentials>, 
   };
 }
 
-function regionOf({ AWS_REGION, AWS_DEFAULT_REGION }: Environment): string | undefined {
+function regionOf({ AWS_REGION, AWS_DEFAULT_REGION }: Environment) {
   return AWS_REGION || AWS_DEFAULT_REGION;
 }
 
@@ -92,7 +92,7 @@ export function signedHeaders(
   return { ...signed, authorization };
 }
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
@@ -128,7 +128,7 @@ async function fromWebIdentity(ports: ServicePorts): Promise<Dated | null> {
   }).toString();
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   const { status, text } = await http.ask({ method: "POST", url: `${url}/`, headers, body });
-  const member = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? "";
+  const member = (name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? "";
   if (status !== 200) throw refusal("AWS STS", status, `${member("Code")} ${member("Message")}`.trim());
   const names = ["AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration"];
   return dated(ports, Object.fromEntries(names.map((name) => [name, member(name)])), "AWS STS");
@@ -184,7 +184,7 @@ function dated({ clock }: ServicePorts, members: Readonly<Record<string, unknown
   return { accessKeyId, secretAccessKey, sessionToken, untilMs: clock.monotonicMs() + leftMs };
 }
 
-async function tokenIn(file: string): Promise<string> {
+async function tokenIn(file: string) {
   try {
     return (await readFile(file, "utf8")).trim();
   } catch (cause) {

@@ -44,7 +44,7 @@ export function remoteKey(address: Address, signOne: (transaction: UnsignedTrans
   };
 }
 
-function withSigned(cause: unknown, signed: readonly SignedTransaction[]): SignerAway {
+function withSigned(cause: unknown, signed: readonly SignedTransaction[]) {
   return new SignerAway(messageOf(cause), { signed, lies: cause instanceof SignerAway && cause.lies, cause });
 }
 
@@ -63,7 +63,7 @@ export async function isSignedBy(address: Address, transaction: EncodedTransacti
 }
 
 /** The service answered, but not with the signature that was asked for. */
-export const wrongAnswer = (message: string): SignerAway => new SignerAway(message, { lies: true });
+export const wrongAnswer = (message: string) => new SignerAway(message, { lies: true });
 
 export interface KeyService {
   /** Name for messages, such as "AWS KMS key alias/hot". */
@@ -98,7 +98,7 @@ const RENEW_AHEAD_MS = 5 * 60_000;
  */
 export function renewed<T extends { readonly untilMs: number }>(clock: Clock, fetch: () => Promise<T>) {
   let known: Promise<T> | null = null;
-  return async (): Promise<T> => {
+  return async () => {
     const current = await known?.catch(() => null);
     if (known === null || (current?.untilMs ?? 0) - clock.monotonicMs() < RENEW_AHEAD_MS) known = fetch();
     return known;
@@ -155,7 +155,7 @@ function parseDer(name: string, der: Uint8Array): Scalars {
   throw wrongAnswer(`${name} gave a signature that is none of secp256k1`);
 }
 
-const integer = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+const integer = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
 
 const LONGEST_WORDS = 300;
 
@@ -225,4 +225,4 @@ export function membersOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-export const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+export const textOf = (value: unknown) => (typeof value === "string" ? value : "");

@@ -36,7 +36,7 @@ export async function openWeb3Signer(source: RemoteSignerSource, ports: Pick<Sig
   const http = openHttp({ url: source.url, clock: ports.clock, ...limits, tls });
   let nextId = 0;
 
-  const ask = async (method: string, params: readonly unknown[]): Promise<unknown> => {
+  const ask = async (method: string, params: readonly unknown[]) => {
     const call = encodeCall(++nextId, { method, params }, false);
     const { body } = await http.post(call.json).catch((error: unknown) => {
       throw error instanceof RpcUnreachable ? new SignerAway(error.message, { cause: error }) : error;
@@ -67,7 +67,7 @@ async function readTls({ caFile, certFile, keyFile }: RemoteSignerSource, { warn
   };
 }
 
-function chosen({ addresses }: RemoteSignerSource, label: string, answer: unknown): readonly Address[] {
+function chosen({ addresses }: RemoteSignerSource, label: string, answer: unknown) {
   const isAddress = (each: unknown): each is string => typeof each === "string" && /^0x[\da-f]{40}$/i.test(each);
   if (!Array.isArray(answer) || !answer.every(isAddress)) throw wrongAnswer(`${label} gave no list of accounts`);
   const named = new Set(answer.map((each) => each.toLowerCase() as Address));
@@ -86,12 +86,7 @@ function requestOf(from: Address, transaction: UnsignedTransaction) {
   return { from, to, data, ...amountsInHex(transaction), type: TYPES[fees.type], ...list };
 }
 
-async function checked(
-  answer: unknown,
-  address: Address,
-  transaction: UnsignedTransaction,
-  label: string,
-): Promise<SignedTransaction> {
+async function checked(answer: unknown, address: Address, transaction: UnsignedTransaction, label: string) {
   const isHex = typeof answer === "string" && /^0x(?:[\da-f]{2})+$/i.test(answer);
   if (!isHex) throw wrongAnswer(`${label} answered with something that is no signed transaction`);
   const rawTransaction = answer.toLowerCase() as Hex;
@@ -122,15 +117,15 @@ function signatureOf(rawTransaction: Hex): EthereumSignature | null {
   }
 }
 
-const digits = (hex: Hex): string => hex.slice(2).padStart(64, "0");
+const digits = (hex: Hex) => hex.slice(2).padStart(64, "0");
 
 const FIELDS = ["chainId", "nonce", "to", "value", "data", "gas", "fees", "accessList"] as const;
 
 /** Names the fields that differ from the request, for the error message. */
-async function difference(rawTransaction: Hex, asked: UnsignedTransaction): Promise<string> {
+async function difference(rawTransaction: Hex, asked: UnsignedTransaction) {
   const decoded = await decodeTransaction(rawTransaction).catch(() => null);
   if (decoded === null) return "it cannot be read";
-  const text = (value: unknown): string =>
+  const text = (value: unknown) =>
     JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? `${each}` : each)).toLowerCase();
   const other = FIELDS.filter((field) => text(decoded.unsigned[field]) !== text(asked[field]));
   return other.length === 0

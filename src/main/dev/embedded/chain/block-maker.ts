@@ -36,21 +36,21 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"])
   /** Serialises blocks and reorgs. */
   let turn: Promise<unknown> = Promise.resolve();
 
-  const inTurn = (work: () => Promise<void>): Promise<void> => {
+  const inTurn = (work: () => Promise<void>) => {
     const done = turn.then(work);
     turn = done.catch(() => undefined);
     return done;
   };
   const head = async () => Number(await rpc("eth_blockNumber"));
-  const mineOne = async (): Promise<void> => {
+  const mineOne = async () => {
     snapshots = [...snapshots, { number: await head(), id: await rpc("evm_snapshot") }].slice(-MOST_DEPTH);
     if (baseFee !== null) await rpc("hardhat_setNextBlockBaseFeePerGas", baseFee);
     await rpc("hardhat_mine", "0x1");
   };
-  const mineMany = async (blocks: number): Promise<void> => {
+  const mineMany = async (blocks: number) => {
     for (let mined = 0; mined < blocks; mined++) await mineOne();
   };
-  const beat = (): void => {
+  const beat = () => {
     if (blockTimeMs === null) return;
     const own = ++beats;
     // A failed block does not stop the timer.
@@ -92,7 +92,7 @@ function makeBlocks(rpc: Rpc, blockTimeMs: number | null, after: Clock["after"])
 }
 
 /** A snapshot restores its transaction pool too. */
-async function dropPool(rpc: Rpc): Promise<void> {
+async function dropPool(rpc: Rpc) {
   const pending = (await rpc("eth_pendingTransactions")) as readonly { readonly hash: string }[];
   for (const { hash } of pending) await rpc("hardhat_dropTransaction", hash);
 }

@@ -87,7 +87,7 @@ export async function startAnvil({ command = "anvil", clock, ...options }: Anvil
   return chain;
 }
 
-async function waitForAnvil({ ended }: Child, clock: Clock, url: string): Promise<void> {
+async function waitForAnvil({ ended }: Child, clock: Clock, url: string) {
   const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
   let problem = "it does not answer";
   while (clock.monotonicMs() < deadlineMs) {
@@ -108,11 +108,11 @@ async function waitForAnvil({ ended }: Child, clock: Clock, url: string): Promis
 
 const ANVIL_MISSING = "anvil is not on PATH: install Foundry (https://getfoundry.sh), or use the embedded chain";
 
-function notStarted(name: string, problem: string): EmbeddedError {
+function notStarted(name: string, problem: string) {
   return new EmbeddedError("START_FAILED", `${name} did not start: ${problem}`);
 }
 
-function commandLine(settings: ChainSettings, port: number): string[] {
+function commandLine(settings: ChainSettings, port: number) {
   const { accounts, automine, balanceEther, blockTimeMs, chainId, mnemonic } = settings;
   const mining = blockTimeMs !== null ? ["--block-time", String(blockTimeMs / 1000)] : automine ? [] : ["--no-mining"];
   return [

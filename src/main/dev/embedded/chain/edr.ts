@@ -53,7 +53,7 @@ export async function createEngine(settings: ChainSettings, accounts: readonly D
   };
 }
 
-async function loadEdr(): Promise<Edr> {
+async function loadEdr() {
   try {
     return (await import("@nomicfoundation/edr")).default;
   } catch (error) {
@@ -61,7 +61,7 @@ async function loadEdr(): Promise<Edr> {
   }
 }
 
-async function createContext(edr: Edr): Promise<EdrContext> {
+async function createContext(edr: Edr) {
   const created = new edr.EdrContext();
   await created.registerProviderFactory(edr.L1_CHAIN_TYPE, edr.l1ProviderFactory());
   return created;
@@ -102,7 +102,7 @@ function providerConfig(edr: Edr, settings: ChainSettings, accounts: readonly De
   };
 }
 
-function toAnswer(data: unknown): Answer {
+function toAnswer(data: unknown) {
   if (typeof data === "object" && data !== null && ("result" in data || "error" in data)) return data as Answer;
   return fault(INTERNAL_ERROR, "the embedded chain gave no answer");
 }

@@ -36,12 +36,12 @@ const REFUSALS = new Map(
 
 const QUANTITY = /^0x[0-9a-f]+$/i;
 
-function toQuantity(given: unknown): bigint {
+function toQuantity(given: unknown) {
   if (typeof given === "number" && Number.isInteger(given)) return BigInt(given);
   return typeof given === "string" && /^(?:0x[0-9a-f]+|[0-9]+)$/i.test(given) ? BigInt(given) : 0n;
 }
 
-function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
+function refuseCall([call, , overrides]: readonly unknown[]) {
   if (isBeyondWealth(call)) return fault(EXECUTION_ERROR, "insufficient funds for transfer");
   if (isCutCreation(call)) {
     return fault(REVERTED, "execution reverted: the embedded chain cannot run code that is cut off in a PUSH20");
@@ -54,7 +54,7 @@ function refuseCall([call, , overrides]: readonly unknown[]): Answer | null {
  * EDR lets calls spend more than the account has, without overflow checks: gas cost in 128 bits, plus value in 256.
  * No account has half of either; a call has less than 2^28 gas.
  */
-function isBeyondWealth(call: unknown): boolean {
+function isBeyondWealth(call: unknown) {
   const exceeds = (field: string, bits: bigint) => toQuantity(fieldOf(call, field)) >> bits > 0n;
   const prices = ["gasPrice", "maxFeePerGas", "maxPriorityFeePerGas"];
   return prices.some((price) => exceeds(price, 100n)) || exceeds("value", 255n);
@@ -67,12 +67,12 @@ const CUT_CREATION = fault(
   "Trying to send a deployment transaction whose init code length is less than its PUSH20 takes: the embedded chain cannot run it",
 );
 
-function isCutCreation(call: unknown): boolean {
+function isCutCreation(call: unknown) {
   if ((fieldOf(call, "to") ?? null) !== null) return false;
   return isCutPush(fieldOf(call, "data")) || isCutPush(fieldOf(call, "input"));
 }
 
-function isCutPush(code: unknown): boolean {
+function isCutPush(code: unknown) {
   return typeof code === "string" && CUT_PUSH.test(code);
 }
 
@@ -82,7 +82,7 @@ function isCutPush(code: unknown): boolean {
  */
 const MAYBE_CUT_CREATION = /80(?:[0-7].|80|(?:8[1-9a-f]|9.|a0)(?:..){1,32})(?:8[2-9a-f]|9[0-4])?73/i;
 
-async function isCutCreationSigned(bytes: unknown): Promise<boolean> {
+async function isCutCreationSigned(bytes: unknown) {
   if (typeof bytes !== "string" || !MAYBE_CUT_CREATION.test(bytes)) return false;
   const { parseTransaction } = await import("viem/utils");
   try {
@@ -101,18 +101,18 @@ const MOST_SECONDS = 2n ** 40n;
 /** EDR searches logs block by block, including blocks mined in bulk. */
 const MOST_BLOCKS = 2n ** 24n;
 
-function refuseTime(seconds: bigint): Answer | null {
+function refuseTime(seconds: bigint) {
   return seconds < MOST_SECONDS ? null : fault(INVALID_PARAMS, `time must be under ${MOST_SECONDS} seconds`);
 }
 
-function refuseMining(blocks: unknown, interval: unknown): Answer | null {
+function refuseMining(blocks: unknown, interval: unknown) {
   const count = blocks === undefined ? 1n : toQuantity(blocks);
   if (count > MOST_BLOCKS) return fault(INVALID_PARAMS, `at most ${MOST_BLOCKS} blocks at once`);
   return refuseTime(count * toQuantity(interval));
 }
 
 /** Code that starts like a delegation (EIP-7702) must be one. */
-function refuseCode(code: unknown): Answer | null {
+function refuseCode(code: unknown) {
   if (isCutPush(code)) return fault(INVALID_PARAMS, "the embedded chain cannot run code that is cut off in a PUSH20");
   if (typeof code !== "string" || !/^0xef01/i.test(code) || /^0xef0100[0-9a-f]{40}$/i.test(code)) return null;
   return fault(INVALID_PARAMS, "code that begins with 0xef01 must be 0xef0100 and an address");
@@ -121,7 +121,7 @@ function refuseCode(code: unknown): Answer | null {
 const RANGED: ReadonlySet<string> = new Set(["eth_getLogs", "eth_newFilter"]);
 
 /** EDR iterates to the last requested block, even if it does not exist. */
-async function withinHead(edr: Handle, [filter, ...rest]: readonly unknown[], params: unknown): Promise<unknown> {
+async function withinHead(edr: Handle, [filter, ...rest]: readonly unknown[], params: unknown) {
   const toBlock = fieldOf(filter, "toBlock");
   if (typeof toBlock !== "string" || !QUANTITY.test(toBlock)) return params;
   const head = await edr("eth_blockNumber", []);

@@ -12,7 +12,7 @@ export function answerLikeNodes(edr: Handle): Handle {
 const CALLS: ReadonlySet<string> = new Set(["eth_call", "eth_estimateGas", "eth_createAccessList"]);
 
 /** Nodes accept `data` beside an equal `input`, which cast sends; EDR refuses the duplicate field. */
-function withoutDuplicateData(params: unknown): unknown {
+function withoutDuplicateData(params: unknown) {
   if (!Array.isArray(params)) return params;
   const [call, ...rest] = params as readonly unknown[];
   const input = fieldOf(call, "input");
@@ -38,14 +38,14 @@ function translateRevert(answer: Answer): Answer {
  * For undecodable bytes EDR only names the decoding error ("overflow"), in lower case; its other messages are
  * sentences.
  */
-function translateUndecodable(answer: Answer): Answer {
+function translateUndecodable(answer: Answer) {
   if (!("error" in answer) || answer.error.code !== INVALID_PARAMS || !/^[a-z]/.test(answer.error.message))
     return answer;
   return { error: { ...answer.error, message: `failed to decode signed transaction: ${answer.error.message}` } };
 }
 
 /** EDR has no eth_getBlockReceipts: collect the receipts of the block's transactions. */
-async function blockReceipts(edr: Handle, params: unknown): Promise<Answer> {
+async function blockReceipts(edr: Handle, params: unknown) {
   const block = await edr(...blockQuery(params));
   if ("error" in block || block.result === null) return block;
   const receipts: unknown[] = [];

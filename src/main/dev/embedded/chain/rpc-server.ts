@@ -41,7 +41,7 @@ async function respond(handle: Handle, request: IncomingMessage, response: Serve
 }
 
 /** Null if it is too long. The rest is read and dropped, so that the client reads the answer. */
-async function readBody(request: IncomingMessage): Promise<string | null> {
+async function readBody(request: IncomingMessage) {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {

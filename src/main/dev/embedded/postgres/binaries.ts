@@ -42,7 +42,7 @@ async function tryOut(native: string, place: Place): Promise<Binaries | { readon
 }
 
 /** Copied as a draft and renamed, so an existing copy is complete. */
-async function copyNative(native: string, place: Place): Promise<string> {
+async function copyNative(native: string, place: Place) {
   const copy = join(place.home, "postgres-native");
   if (await isCopyOf(native, copy)) return copy;
   const draft = `${copy}.${randomBytes(4).toString("hex")}`;
@@ -66,7 +66,7 @@ async function copyNative(native: string, place: Place): Promise<string> {
 }
 
 /** Compares size and time of the server. Copying rounds the time. */
-async function isCopyOf(native: string, copy: string): Promise<boolean> {
+async function isCopyOf(native: string, copy: string) {
   const [theirs, ours] = await Promise.all(
     [native, copy].map((root) => stat(join(root, "bin", "postgres")).catch(() => null)),
   );
@@ -74,7 +74,7 @@ async function isCopyOf(native: string, copy: string): Promise<boolean> {
   return theirs.size === ours.size && Math.abs(theirs.mtimeMs - ours.mtimeMs) < 1000;
 }
 
-async function makeReadable(root: string): Promise<void> {
+async function makeReadable(root: string) {
   await chmod(root, 0o755);
   for (const entry of await readdir(root, { recursive: true })) {
     const path = join(root, entry);
@@ -111,13 +111,13 @@ async function readEntries(native: string): Promise<readonly (readonly string[])
 }
 
 /** Creates a draft link and renames it: that also replaces a broken link, and is safe against a second process. */
-async function link(source: string, target: string): Promise<void> {
+async function link(source: string, target: string) {
   const draft = `${target}.${randomBytes(4).toString("hex")}`;
   await symlink(source, draft);
   await rename(draft, target);
 }
 
-async function makeExecutable(path: string): Promise<void> {
+async function makeExecutable(path: string) {
   const { mode } = await stat(path);
   if ((mode & 0o555) !== 0o555) await chmod(path, mode | 0o555);
 }

@@ -38,13 +38,13 @@ export async function openCluster(request: ClusterRequest) {
   };
 }
 
-async function sweepDrafts(home: string): Promise<void> {
+async function sweepDrafts(home: string) {
   for (const name of await readdir(home)) {
     if (name.startsWith(DRAFT)) await rm(join(home, name), { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-async function assertUsable(root: string, { binaries, place }: ClusterRequest): Promise<void> {
+async function assertUsable(root: string, { binaries, place }: ClusterRequest) {
   const { uid } = await stat(root);
   const runsAs = place.account?.uid ?? process.geteuid?.();
   if (place.account !== null && uid !== runsAs) await handOverTree(root, place.account);
@@ -59,7 +59,7 @@ async function assertUsable(root: string, { binaries, place }: ClusterRequest): 
   }
 }
 
-async function create(root: string, request: ClusterRequest): Promise<void> {
+async function create(root: string, request: ClusterRequest) {
   const { place, log } = request;
   log(`creating a PostgreSQL ${request.binaries.version} database in ${root}`);
   const draft = await mkdtemp(join(place.home, DRAFT));
@@ -76,7 +76,7 @@ async function create(root: string, request: ClusterRequest): Promise<void> {
 }
 
 /** Skips fsync: a power cut in these 0.7 s loses an empty database, which is created again. */
-async function initdb(draft: string, { binaries, place, signal }: ClusterRequest): Promise<void> {
+async function initdb(draft: string, { binaries, place, signal }: ClusterRequest) {
   const command = [
     binaries.initdb,
     `--pgdata=${join(draft, "data")}`,
@@ -102,13 +102,13 @@ async function initdb(draft: string, { binaries, place, signal }: ClusterRequest
   throw new EmbeddedError("START_FAILED", `initdb failed: ${complaint}`);
 }
 
-async function readPassword(root: string): Promise<string> {
+async function readPassword(root: string) {
   const text = await readFile(join(root, "password"), "utf8").catch(() => {
     throw unusable(`the password file in ${root} is missing: remove the directory to start afresh`);
   });
   return text.trim();
 }
 
-function unusable(message: string): EmbeddedError {
+function unusable(message: string) {
   return new EmbeddedError("DIRECTORY_UNUSABLE", message);
 }

@@ -84,7 +84,7 @@ async function lookUp(nameOrUid: string): Promise<Account | null> {
 }
 
 /** Tried as that account, so that the kernel decides: modes of all parents, access lists and mounts count. */
-async function canEnter(path: string, account: Account): Promise<boolean> {
+async function canEnter(path: string, account: Account) {
   return (await run("/bin/sh", ["-c", 'cd "$1"', "sh", path], account)).code === 0;
 }
 
@@ -92,7 +92,7 @@ async function canEnter(path: string, account: Account): Promise<boolean> {
  * Moves the data to a shared directory: other accounts cannot enter a checkout in /root or a private temporary
  * directory.
  */
-async function moveOut(directory: string, account: Account, log: (line: string) => void): Promise<string> {
+async function moveOut(directory: string, account: Account, log: (line: string) => void) {
   const home = await mkdtemp(join(SHARED_SPACE, "fencepost-"));
   await handOver(home, account);
   await writeFile(join(directory, POINTER), home);
@@ -100,7 +100,7 @@ async function moveOut(directory: string, account: Account, log: (line: string) 
   return home;
 }
 
-async function readPointer(directory: string): Promise<string | null> {
+async function readPointer(directory: string) {
   const home = await readFile(join(directory, POINTER), "utf8").catch(() => "");
   return home.startsWith(`${SHARED_SPACE}/`) ? home : null;
 }

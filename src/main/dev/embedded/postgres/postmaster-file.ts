@@ -37,13 +37,13 @@ export async function clearLeftover(data: string, clock: Clock, log: (line: stri
 }
 
 /** A postmaster's working directory is its data directory; if the system hides that, its command line has it. */
-async function serves(pid: number, data: string): Promise<boolean> {
+async function serves(pid: number, data: string) {
   const live = await findProcess(pid);
   if (live === null || pid === process.pid) return false;
   return live.workingDirectory === data || `${live.command} `.includes(` -D ${data} `);
 }
 
-async function stopLeftover(pid: number, clock: Clock): Promise<void> {
+async function stopLeftover(pid: number, clock: Clock) {
   for (const [signal, withinMs] of STOP_SIGNALS.fast) {
     sendSignal(pid, signal);
     if (await waitForExit(clock, pid, withinMs)) return;
@@ -51,6 +51,6 @@ async function stopLeftover(pid: number, clock: Clock): Promise<void> {
   throw new EmbeddedError("ALREADY_RUNNING", `a PostgreSQL server (pid ${pid}) holds this directory and does not stop`);
 }
 
-function pathIn(data: string): string {
+function pathIn(data: string) {
   return join(data, "postmaster.pid");
 }

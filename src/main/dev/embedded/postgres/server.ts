@@ -2,7 +2,7 @@ import { open, readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../../ports/clock.ts";
 import { EmbeddedError } from "../embedded-error.ts";
 import { LOOPBACK, portTaken } from "../loopback-port.ts";
-import { type Account, CHILD_ENVIRONMENT, type Child, endChild, launch, settlesWithin } from "../processes.ts";
+import { type Account, CHILD_ENVIRONMENT, endChild, launch, settlesWithin } from "../processes.ts";
 import type { Cluster } from "./cluster.ts";
 import { readPostmasterFile, STOP_SIGNALS } from "./postmaster-file.ts";
 
@@ -48,7 +48,7 @@ export async function startServer(request: ServerRequest) {
 }
 
 /** The log goes to a file: an unread pipe would block the server, and the file survives a crash. */
-async function launchServer({ postgres, cluster, account, port, settings }: ServerRequest): Promise<Child> {
+async function launchServer({ postgres, cluster, account, port, settings }: ServerRequest) {
   const log = await open(cluster.logFile, "a");
   try {
     // On the command line: postgresql.conf is not edited, and the next start may differ.
@@ -66,7 +66,7 @@ async function launchServer({ postgres, cluster, account, port, settings }: Serv
   }
 }
 
-async function isReady({ pid, exited }: RunningServer, { clock, signal, cluster }: ServerRequest): Promise<boolean> {
+async function isReady({ pid, exited }: RunningServer, { clock, signal, cluster }: ServerRequest) {
   const deadlineMs = clock.monotonicMs() + READY_TIMEOUT_MS;
   while (clock.monotonicMs() < deadlineMs && !signal?.aborted) {
     const file = await readPostmasterFile(cluster.data);
@@ -84,7 +84,7 @@ function explain(log: string, { port, cluster }: ServerRequest): Error {
 }
 
 /** Appends to the log of earlier runs, unless it is too large. */
-async function startOfLog(path: string): Promise<number> {
+async function startOfLog(path: string) {
   const size = (await stat(path).catch(() => null))?.size ?? 0;
   if (size <= LOG_KEPT_BYTES) return size;
   await (await open(path, "w")).close();
