@@ -61,11 +61,11 @@ export interface KillAnswer {
   readonly durable: boolean;
   /** In force, as this node knows it. */
   readonly kills: readonly Kill[];
-  /** The other nodes, and whether they have said that they hold to it; those that have not are told again, or read it. */
+  /** The other nodes, and whether they have confirmed it; the others are notified again, or read it. */
   readonly nodes: readonly { readonly nodeId: string; readonly url: string; readonly told: boolean }[];
 }
 
-/** As it arrives, not yet validated: the create stage is the one place that knows what is well-formed. */
+/** As received, not yet validated: only the create stage knows what is well-formed. */
 export type CreateRequest = { readonly [Name in (typeof CREATE_FIELDS)[number]]?: unknown };
 
 export interface NamedCreate {
@@ -73,7 +73,7 @@ export interface NamedCreate {
   readonly request: CreateRequest;
 }
 
-/** As it arrives, not yet validated. */
+/** As received, not yet validated. */
 export interface SignedRequest {
   readonly chainId?: unknown;
   readonly rawTransaction?: unknown;
@@ -84,7 +84,7 @@ export interface Waiting {
   readonly signal?: AbortSignal;
 }
 
-/** As it arrives, not yet validated. */
+/** As received, not yet validated. */
 export interface ReserveRequest {
   readonly chainId?: unknown;
   readonly signer?: unknown;
@@ -109,7 +109,7 @@ export interface TransactionView extends TransactionRecord {
   /** The mined attempt's hash, else the newest's. */
   readonly txHash: Hash | null;
   readonly nextResubmitAt: Date | null;
-  /** While it waits for approval: the most that it can cost, value included; absent where this node does not serve its chain. */
+  /** While it waits for approval: its maximum cost, value included; absent if this node does not serve its chain. */
   readonly worstCost?: bigint;
   readonly history?: readonly HistoryRecord[];
   readonly confirmations?: readonly { readonly number: number; readonly hash: Hash }[];
@@ -179,7 +179,7 @@ export interface AttentionView {
   readonly asOf: Date;
   readonly items: readonly Trouble[];
   readonly more: number;
-  /** What was told of a moment lately and is over, newest first. */
+  /** Recent momentary alerts that are over, newest first. */
   readonly past: readonly Trouble[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Who may see and do what of the API, call by call. The scope of a call is asked for before (contract/calls). A lane that
- * the caller names and may not use is 403; an id of something that it may not see is 404, as if it did not exist.
+ * Permissions of the API, call by call. The scope of a call is checked before (contract/calls). A lane that the caller
+ * names and may not use is 403; an id of something that it may not see is 404, as if it did not exist.
  */
 
 import type { Kill } from "../domain/cluster/kills.ts";
@@ -26,9 +26,9 @@ import type { FencepostApi } from "./operations/calls.ts";
 
 /** The rule of every call. A call without one does not compile. */
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
-  // Everybody who may come in.
+  // Every authenticated caller.
   ...{ nodes: everybody, readiness: everybody, newIds: everybody },
-  // By an id that its caller was just given.
+  // By an id that its caller has just received.
   firstHash: everybody,
 
   // Made in the name of the key, within its limits, and counted against its rate.
@@ -58,7 +58,7 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // About what belongs to the key; about what does not, with `operate`.
   ...{ act: decided, submitReserved: ownReservation, markUsed: ownReservation, releaseNonce: ownReservation },
 
-  // By a key without limits alone: no key gives, or changes for others, what it does not have.
+  // Only a key without limits: no key grants, or changes for others, rights that it does not have.
   ...{
     keys: unlimited("manages no keys"),
     addKey: unlimited("manages no keys"),
@@ -68,17 +68,17 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   ...{ kill: stopping, endKill: stopping },
 };
 
-/** What its own key may do to a transaction, without `operate`. */
+/** Actions of a key on its own transactions, without `operate`. */
 const OWNERS_ACTIONS: ReadonlySet<TransactionAction> = new Set(["cancel"]);
 
-/** What takes another key than the one that made the transaction. */
+/** Actions that need another key than the one that made the transaction. */
 const FOUR_EYES: ReadonlySet<TransactionAction> = new Set(["approve", "reject"]);
 
 type Call<Name extends keyof FencepostApi> = FencepostApi[Name];
 /** The call as this key has it. */
 type Rule<Name extends keyof FencepostApi> = (call: Call<Name>, key: Key) => Call<Name>;
 
-/** Who asks, and the API as it is without limits. */
+/** The caller, and the unlimited API. */
 interface Key {
   readonly principal: Principal;
   readonly api: FencepostApi;
@@ -125,7 +125,7 @@ function made<Request, Made>(make: Make<Request, Made>, { principal, rates }: Ke
   };
 }
 
-/** As many as may be are taken, the first of them, so that a repeat of the others stands behind them. */
+/** Takes the first ones up to the limit, so that a repeat of the others comes after them. */
 function madeMany<Request>(
   make: Make<readonly Request[], readonly (Created | FencepostError)[]>,
   { principal, rates }: Key,
@@ -137,7 +137,7 @@ function madeMany<Request>(
   };
 }
 
-/** A dry run is priced as a create is, which asks the chain. By what is refused it tells what another key has used. */
+/** A dry run is priced like a create, which calls the chain. Its refusals reveal another key's use. */
 function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"checkPolicy"> {
   return async (request, key) => {
     const mayAskForOthers = principal.scopes.has("operate") || principal.scopes.has("admin");
@@ -209,7 +209,10 @@ function listedLeases(call: Call<"leases">, { principal }: Key): Call<"leases"> 
   return async () => seen(principal, await call());
 }
 
-/** A key that is limited to signers sees the policies of those signers and its own: others' limits would tell it what they do. */
+/**
+ * A key that is limited to signers sees the policies of those signers and its own: the limits of others would reveal
+ * their business.
+ */
 function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   return async () => {
     const inForce = await call();
@@ -222,7 +225,7 @@ function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   };
 }
 
-/** So is what they have used. */
+/** The same for their use. */
 function ownUsage(call: Call<"policyUsage">, { principal, limited }: Key): Call<"policyUsage"> {
   return async (query = {}) => {
     refuseNamed(principal, query);
@@ -330,7 +333,7 @@ function seen<T extends OnLane>(principal: Principal, items: readonly T[]) {
   return items.filter(({ lane }) => isWithin(principal, lane));
 }
 
-/** Those for everybody, and those that it may see, of policies by name. */
+/** General policies, and the named ones that the key may see. */
 function only(policies: unknown, isVisible: (name: string) => boolean, kind: string) {
   if (policies === undefined) return {};
   const seen = Object.entries(policies as object).filter(([name]) => name === "*" || isVisible(name));
@@ -361,7 +364,7 @@ interface Names {
   readonly chainId?: number;
 }
 
-/** As it was written: what is no address is in no list of signers. */
+/** As written: a text that is no address is in no list of signers. */
 function refuseNamed(principal: Principal, named: Names) {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });
@@ -374,7 +377,7 @@ function onlyOne<T>(limit: ReadonlySet<T> | null, name: string): Readonly<Record
 
 /** The transaction that it waits for may be another key's. */
 function byNonceOnly(txId: string, { blockedBy, causes, ...explanation }: Explanation): Explanation {
-  // An order about another transaction names it.
+  // An action on another transaction names it.
   const actions = explanation.actions.filter(
     ({ path }) => !path.startsWith("/api/v1/tx/") || path.startsWith(`/api/v1/tx/${txId}/`),
   );

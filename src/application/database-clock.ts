@@ -4,22 +4,23 @@ import type { Clock } from "../ports/clock.ts";
 const CATCH_UP = 0.1;
 
 /**
- * The machine's clock, but for the time of day: that is the database's, whose times are on every row. By a machine that is an
- * hour ahead, every transaction would be an hour old, its lane's patience over, and a hook asked what to do about it.
+ * The machine's clock with the database's time of day, because all stored times are the database's. On a machine that
+ * is an hour ahead, every transaction would be an hour old, its lane's patience over, and a hook would be called.
  *
- * Nothing may seem older than it is. So where the database's clock is set back, that holds at once; where it is set forward,
- * or a server with another clock takes over, it is followed slowly. Before it is first heard, the machine's has to do.
+ * Nothing may seem older than it is. So if the database's clock is set back, that takes effect at once; if it is set
+ * forward, or a server with another clock takes over, it is followed slowly. Until the first reading the machine's
+ * clock is used.
  */
 export class DatabaseClock implements Clock {
   private readonly machine;
-  /** What is added to the milliseconds that never go back, and when that was found. */
+  /** Offset to the monotonic clock, and when it was measured. */
   private heard: { readonly offsetMs: number; readonly atMs: number } | null = null;
 
   constructor(machine: Clock) {
     this.machine = machine;
   }
 
-  /** What it said a moment ago. */
+  /** The database's time, read a moment ago. */
   hear(time: Date): void {
     const atMs = this.machine.monotonicMs();
     const saidMs = time.getTime() - atMs;

@@ -27,7 +27,7 @@ export class KeyRates {
     this.clock = clock;
   }
 
-  /** How many of so many it may create, or ask for, now, the first of them. All, where it has no rate. */
+  /** How many of these the key may create, or request, now, from the first on. All, if it has no rate. */
   take(key: Rated, wanted: number, rule: RateRule = RATE_RULE): number {
     return this.drawn(key, wanted, rule)?.given ?? wanted;
   }

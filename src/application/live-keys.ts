@@ -1,7 +1,7 @@
 /**
- * The API keys of the database as this node knows them: read again all the time, so that one that is revoked is refused on
- * every node within a second. Where the database does not answer, what was read last holds for the length of a lease. Then
- * nobody can say whether a key still counts, and its callers are told to come again.
+ * The API keys of the database as this node knows them: read continuously, so that a revoked one is refused on every
+ * node within a second. If the database does not answer, the last read holds for the length of a lease. After that a
+ * key's validity is unknown, and its callers are asked to retry.
  */
 import { unavailable } from "../domain/errors.ts";
 import type { Principal, Quotas } from "../domain/keys/principal.ts";
@@ -11,7 +11,7 @@ import type { Ports } from "../ports/ports.ts";
 interface LiveKeysPorts extends Pick<Ports, "clock"> {
   /** For how long keys hold that cannot be read again. */
   readonly trustedMs: number;
-  /** Of keys that name none of their own. */
+  /** For keys without their own. */
   readonly quotas: Quotas;
 }
 
@@ -40,7 +40,10 @@ export class LiveKeys {
     await this.reading;
   }
 
-  /** By the SHA-256 of a secret, in hex. Null: no key has it. UNAVAILABLE where one may, or had, too long ago. */
+  /**
+   * By the SHA-256 of a secret, in hex. Null: no key has it. UNAVAILABLE if one may have it, and the last read is too
+   * old.
+   */
   find(digest: string): Principal | null {
     if (this.readAtMs === null) throw unavailable("this node has not read the API keys of the database yet");
     const found = this.principals.get(digest) ?? null;
@@ -53,7 +56,7 @@ export class LiveKeys {
     const { clock } = this.ports;
     while (!this.stopping.signal.aborted) {
       const beganMs = clock.monotonicMs();
-      // What cannot be read now is read at the next look.
+      // A failed read is repeated at the next poll.
       const keys = await store.apiKeys().catch(() => null);
       if (keys !== null) {
         const principals = keys.flatMap(({ secrets, ...terms }) =>
@@ -66,7 +69,7 @@ export class LiveKeys {
     }
   }
 
-  /** The one that is known already, where nothing about it changed: what was made for it is kept. */
+  /** The known object, if nothing about it changed: values derived from it are kept. */
   private same(digest: string, read: Principal) {
     const known = this.principals.get(digest);
     return known !== undefined && textOf(known) === textOf(read) ? known : read;

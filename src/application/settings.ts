@@ -3,7 +3,7 @@ import type { CeilingSettings } from "../domain/fees/ceilings.ts";
 import type { RepricingStrategy } from "../domain/fees/repricing.ts";
 import type { Pools } from "../domain/nonces/pool.ts";
 
-/** What the application may be told. Where the values come from is main's business. */
+/** Settings of the application. `main` reads their values. */
 export interface NodeSettings {
   readonly nodeId: string;
   readonly url: string;
@@ -63,9 +63,9 @@ export interface ChainSettings extends CeilingSettings {
   readonly reconciliationIntervalMs: number | null;
   /** How long a payload that a node signed out of our sight may stay unfound before it is sent anew. */
   readonly grayZoneTimeoutMs: number;
-  /** How often such a payload, or whatever stands at a consumed nonce, is looked for; null: once, when it is noticed. */
+  /** How often such a payload, or the holder of a consumed nonce, is looked for; null: once, when it is noticed. */
   readonly grayZoneIntervalMs: number | null;
-  /** How many blocks are read one by one where a pruned node cannot tell an older count. */
+  /** How many blocks are read one by one if a pruned node does not know an older count. */
   readonly grayZoneLookback: number;
   readonly alertLowBalanceWei: bigint | null;
   /** Transactions of a lane that are not final, and their age, from which an alert is raised and the hook is asked. */
@@ -82,8 +82,8 @@ export interface ChainSettings extends CeilingSettings {
   readonly maxReservationRepairs: number;
   /** Nonces of a lane that one key may keep from others at a time. */
   readonly maxReservations: number;
-  /** Where people look this chain up; null: by its id, where that is known. */
+  /** The chain's block explorer; null: by its id, if that is known. */
   readonly explorerUrl: string | null;
-  /** How long a reserved nonce is kept where its caller does not say. */
+  /** How long a reserved nonce is kept by default. */
   readonly reservationTtlMs: number;
 }

@@ -8,7 +8,7 @@ type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly
 
 export class StandingAlerts {
   private readonly telemetry;
-  /** By lane, chain or node: which transaction is the head of an old line may change while the line is old. */
+  /** By lane, chain or node: the head of an old line may change while the line is old. */
   private readonly standing = new Map<string, AlertSubject>();
 
   constructor(telemetry: Telemetry) {

@@ -75,7 +75,7 @@ export interface Asked {
   readonly chainId?: number;
 }
 
-/** What is not even an object is the node's to refuse. */
+/** The node refuses a value that is not an object. */
 export const withRequestId = <T extends Asked>(asked: T): T & { readonly requestId: string } =>
   asked && { ...asked, requestId: asked.requestId ?? newRequestId() };
 

@@ -40,12 +40,12 @@ export type RequestName = ({ readonly signer: string } | { readonly pool: string
   readonly chainId?: number;
 };
 
-/** Of notices. `open`: only those that nobody acknowledged, and that are not over. */
+/** Filter of notices. `open`: only those that are not acknowledged and not over. */
 export type NoticesWish = NoticesQuery;
 export type KillWish = KillOrder & { readonly signer?: string };
 
 /**
- * What Fencepost offers, whether the node is in this process (`createFencepost`) or elsewhere (`createClient`): the same
+ * Fencepost's calls, whether the node is in this process (`createFencepost`) or elsewhere (`createClient`): the same
  * types, the same answers, the same errors. Every call takes `signal` and `timeoutMs`.
  */
 export interface FencepostFace<SendOptions extends CallOptions = CallOptions> extends NonceCalls {
@@ -81,7 +81,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   /** Every lane, read page by page. */
   signers(options?: CallOptions): Promise<readonly SignerLane[]>;
   signersPage(query?: SignersQuery, options?: CallOptions): Promise<SignersPage>;
-  /** One item per chain. `fresh` has the node ask the chain, instead of telling what it last heard. */
+  /** One item per chain. With `fresh` the node asks the chain instead of using its latest values. */
   signer(address: string, options?: CallOptions & { readonly fresh?: boolean }): Promise<readonly SignerLane[]>;
   /** Sends the stored bytes again, now. This and the four below answer with the transaction; CONFLICT says what was mined. */
   resubmit(txId: string, order: actions.ResubmitOrder, options?: OrderOptions): Promise<Transaction>;
@@ -104,13 +104,13 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   /** Holds this one transaction back, and not its lane: nothing of it is sent until it is resumed. What a node has may still be mined. */
   suspendTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
   resumeTransaction(txId: string, order: actions.HoldOrder, options?: OrderOptions): Promise<Transaction>;
-  /** What policies would say to this transaction now, and what it would be charged. Nothing is done. */
+  /** The policies' verdict on this transaction now, and its charge. Nothing is done. */
   checkPolicy(check: PolicyCheck, options?: CallOptions): Promise<PolicyVerdict>;
   /** The document that is in force on every node, and who put it there. */
   policies(options?: CallOptions): Promise<PoliciesInForce>;
   /** Another one for every node, obeyed from the moment that this resolves; takes `admin`. Once, however often it is repeated. */
   applyPolicies(request: ApplyPolicies, options?: CallOptions): Promise<PoliciesInForce>;
-  /** What is used of this hour and day: of everybody, or of one key or signer. */
+  /** Use of limits in this hour and day: of all, or of one key or signer. */
   policyUsage(query?: { readonly key?: string; readonly signer?: string }, options?: CallOptions): Promise<PolicyUsage>;
   /** Creates are accepted and wait; nothing is sent. */
   suspend(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
@@ -123,23 +123,26 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   endKill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
   /** API keys of the database. Takes a key with `admin`, as the two below. */
   keys(options?: CallOptions): Promise<readonly Keys["items"][number][]>;
-  /** A new key, or a second secret of one on the same terms. The secret is told this once. */
+  /** A new key, or a second secret of one on the same terms. The secret is returned only once. */
   addKey(key: AddKey, options?: CallOptions): Promise<NewKey>;
   /** The key as a whole, or one of its secrets. */
   revokeKey(name: string, options?: CallOptions & { readonly secretId?: string }): Promise<RevokedKey>;
-  /** What needs a person, worst first. With `revision` and `wait` (seconds) it resolves when the list is another one. */
+  /**
+   * Everything that needs a person, worst first. With `revision` and `wait` (seconds) it resolves when the list has
+   * changed.
+   */
   attention(query?: AttentionQuery, options?: CallOptions): Promise<Attention>;
   /** Everything in figures; held in the same way. */
   overview(query?: OverviewQuery, options?: CallOptions): Promise<Overview>;
-  /** By any id, or how it begins. */
+  /** By any id, or its beginning. */
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResults["items"]>;
   /** A signer's nonces by what holds them, at most 2,000 at once. */
   nonceRuler(signer: string, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;
   /** Uses of keys that were not sent from here, and nodes that vanished, with who acknowledged each; newest first. */
   notices(query?: NoticesWish, options?: CallOptions): Promise<readonly Notice[]>;
-  /** Says that a notice was looked into, and why it needs nobody any more. Takes a key with `operate`. */
+  /** Records that a notice was looked into, and why it needs no further attention. Needs a key with `operate`. */
   acknowledge(noticeId: string, order: AcknowledgeOrder, options?: OrderOptions): Promise<Notice>;
-  /** What became of nodes, lanes and the database. */
+  /** Events of nodes, lanes and the database. */
   clusterHistory(query?: ClusterHistoryQuery, options?: CallOptions): Promise<ClusterHistory>;
   /** Every node that is alive; each of them knows all others. */
   nodes(options?: CallOptions): Promise<readonly ClusterNode[]>;

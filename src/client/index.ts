@@ -17,8 +17,8 @@ export type { ClientOptions } from "./transport.ts";
 export { type NonceUse, neverSent, type UsesNonce } from "./with-nonce.ts";
 
 /**
- * A node over HTTP, or several. What is safe to repeat is repeated within the time of the call: reads, and whatever carries a
- * request id or an idempotency key, which the SDK makes where you give none.
+ * A node over HTTP, or several. Safe requests are repeated within the time of the call: reads, and requests with a
+ * request id or an idempotency key, which the SDK makes if you give none.
  */
 export interface FencepostClient extends FencepostFace {
   /** One request, and the results as they came; look at each `status`. `sendMany` takes any number, and makes handles. */

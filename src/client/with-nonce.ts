@@ -4,7 +4,7 @@ import type { CallOptions } from "./deadline.ts";
 
 const NEVER_SENT = Symbol("never sent");
 
-/** What became of a reserved nonce: bytes to hand in, the hash of what was sent, or `neverSent()`. */
+/** Outcome of a reserved nonce: bytes to submit, the hash of what was sent, or `neverSent()`. */
 export type NonceUse = { readonly rawTransaction: string } | { readonly txHash: string } | typeof NEVER_SENT;
 
 /** The caller's word that nothing was signed with the nonce, so that the next transaction may have it. */
@@ -23,8 +23,8 @@ export interface NonceCalls {
   /** Only if nothing was signed with it. */
   releaseNonce(reservationId: string, options?: CallOptions): Promise<NonceReservation>;
   /**
-   * Reserves a nonce, lets the callback use it, and reports what it did. The callback returns `{ rawTransaction }`,
-   * `{ txHash }` or `neverSent()`; where it throws, nothing is released. Null where nothing was sent.
+   * Reserves a nonce, lets the callback use it, and reports its outcome. The callback returns `{ rawTransaction }`, `{
+   * txHash }` or `neverSent()`; if it throws, nothing is released. Null if nothing was sent.
    */
   withNonce(lane: ReserveNonce, callback: UsesNonce): Promise<CreatedTransaction | null>;
 }

@@ -32,10 +32,10 @@ type Lift = (schema: unknown) => JsonSchema;
 
 const JSON_TYPE = "application/json";
 const PROBLEM_TYPE = "application/problem+json";
-/** What any route behind a key may answer besides its own errors. */
+/** Errors of every route with a key, besides its own. */
 const COMMON_ERRORS: readonly ErrorCode[] = ["UNAUTHENTICATED", "FORBIDDEN", "INTERNAL", "UNAVAILABLE"];
 const NAME = { type: "string", description: "Of an API key." };
-/** What the names in paths stand for. */
+/** The parameters in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, object>> = {
   txId: TxId,
   reservationId: TxId,

@@ -12,7 +12,7 @@ export const PEER_ACTIONS_PATH = "/internal/v1/actions";
 
 export const PEER_KILLS_PATH = "/internal/v1/kills";
 
-/** Of the header `Authorization`, which says who asks whom and is signed (src/adapters/peers/request-head.ts). */
+/** Content of the header `Authorization`: sender and receiver, signed (src/adapters/peers/request-head.ts). */
 export const PEER_SCHEME = "Fencepost-Instance";
 
 /** Beyond what a batch of callers may be (8 MiB), since every create brings its id along. */
@@ -20,13 +20,13 @@ export const PEER_BODY_LIMIT_BYTES = 16 * 1024 * 1024;
 
 export interface PeerCreates {
   readonly creates: readonly PeerCreate[];
-  /** The sender may have told these before, without hearing an answer. */
+  /** The sender may have sent these before, without an answer. */
   readonly repeat: boolean;
 }
 
 export interface PeerCreate {
   readonly txId: string;
-  /** The name of the caller's API key; absent where there was none, and from a node that does not know of owners yet. */
+  /** The name of the caller's API key; absent if there was none, and from a node that does not know owners yet. */
   readonly owner?: string;
   /** The part of the lane's queue that this key may fill; absent: all of it. */
   readonly queueShare?: number;
@@ -47,7 +47,7 @@ export interface PeerAction {
   readonly lane: Lane;
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** As of a create. */
+  /** As for a create. */
   readonly owner?: string;
 }
 

@@ -2,7 +2,7 @@ import type { Scope } from "../domain/keys/principal.ts";
 import type { CallScope } from "./calls/call.ts";
 import { ROUTES } from "./routes.ts";
 
-/** Of routes that none of these open, only those who run the nodes have any use. */
+/** Routes that none of these open are only for operators of the nodes. */
 const CALLERS_SCOPES: readonly Scope[] = ["read", "submit", "reserve", "sign"];
 
 export function isOperators({ scope, or, own }: CallScope): boolean {

@@ -46,7 +46,7 @@ function fnv1a(text: string): number {
 }
 
 /**
- * Score of a name for a key (rendezvous hashing): the highest score gets the key. Everybody computes the same, and a
+ * Score of a name for a key (rendezvous hashing): the highest score gets the key. All nodes compute the same, and a
  * name that joins or leaves moves only its own keys. FNV-1a with murmur's finish: names that differ in one letter have
  * unrelated scores.
  */

@@ -31,7 +31,7 @@ export type { CallerTransaction } from "../adapters/postgres/caller-transaction.
 const NONCE_IN_TRANSACTION =
   "cannot be named for a send inside your own transaction: its nonce is given after your COMMIT";
 
-/** The settings that say where keys are, by the words that their names begin with. */
+/** The settings of key sources, by the words that their names begin with. */
 type SignerSetting = Extract<
   keyof FencepostConfig,
   `${"privateKey" | "mnemonic" | "keystore" | "nodeSigners" | "remoteSigner" | "awsKms" | "gcpKms" | "vault"}${string}`
@@ -40,13 +40,15 @@ type SignerSetting = Extract<
 export interface FencepostOptions extends Omit<FencepostConfig, SignerSetting | "stuckHook"> {
   readonly databaseUrl: string;
   readonly chains: readonly ChainEntry[];
-  /** Private keys, or where keys come from. */
+  /** Private keys, or sources of keys. */
   readonly signers: readonly string[] | Pick<FencepostConfig, SignerSetting>;
   /** Decides what becomes of stuck transactions: an object with `decide`, a module's path, or an https URL. */
   readonly stuckHook?: StuckResolutionHook | string;
   /** Every event the node reports, for one's own logs and metrics. */
   readonly onEvent?: TelemetrySink;
-  /** Decides what is offered instead where an offer is not taken, on every chain; the rules for replacements and the ceiling hold all the same. */
+  /**
+   * Decides the next offer if one is not taken, on every chain; the rules for replacements and the ceiling still apply.
+   */
   readonly repricing?: RepricingStrategy;
 }
 
@@ -56,7 +58,7 @@ export interface SendOptions extends CallOptions {
 }
 
 export interface BlocksOptions {
-  /** Needed where several chains are configured. */
+  /** Needed if several chains are configured. */
   readonly chainId?: number;
   readonly depth?: number;
   /** First height; without it, the head at the time of asking. */
@@ -70,8 +72,8 @@ const DEFAULT_DEPTH = 20;
 const NOT_SERVED = { auth: "none", host: "127.0.0.1" };
 
 /**
- * The same node that `fencepost start` runs, inside this process and without HTTP. It takes its creates to nodes that can
- * be reached, but cannot be reached itself: it advertises no URL, and owns a lane only where no node with a URL serves it.
+ * The same node that `fencepost start` runs, inside this process and without HTTP. It forwards its creates to nodes
+ * with a URL, but has none itself, and owns a lane only if no node with a URL serves it.
  */
 export async function createFencepost(options: FencepostOptions): Promise<Fencepost> {
   const { signers, onEvent, repricing, stuckHook, ...rest } = options;
@@ -98,7 +100,7 @@ export async function createFencepost(options: FencepostOptions): Promise<Fencep
 
 /** A node in this process: what the SDK has too, and what only a process of its own can give. */
 export interface Fencepost extends FencepostFace<SendOptions> {
-  /** Blocks past a depth (20 where none is given): ascending, each height once, without end. */
+  /** Blocks past a depth (20 by default): ascending, each height once, without end. */
   blocks(options?: BlocksOptions): AsyncGenerator<Block, void, undefined>;
   close(): Promise<void>;
 }
@@ -116,9 +118,9 @@ function embedded(composed: ComposedNode, { databaseSchema, secrets }: Embedded)
   // Every waiting call listens to this signal, and any number may wait: Node's warning of a leak would be wrong.
   setMaxListeners(0, closing.signal);
   /**
-   * Resolves once the intent is durable; with `client`, once it stands in the caller's transaction as CREATED. Where another
-   * embedded node acts for the signer, that one takes it up and this one waits for it: past four seconds it is accepted all
-   * the same, as CREATED and without a nonce.
+   * Resolves once the intent is durable; with `client`, once it is in the caller's transaction as CREATED. If another
+   * embedded node owns the signer's lane, that one takes it and this one waits for the answer: after four seconds it is
+   * accepted all the same, as CREATED and without a nonce.
    */
   const take = async (intent: CreateRequest, { client }: SendOptions): Promise<Created> => {
     if (client === undefined) return node.api.create(intent);

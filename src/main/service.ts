@@ -10,7 +10,7 @@ import type { Logger } from "../adapters/system/logger.ts";
 import { createMetrics, type Metrics } from "../adapters/system/metrics.ts";
 import { refusalLog } from "../adapters/system/refusal-log.ts";
 import { LiveKeys } from "../application/live-keys.ts";
-import { type Admittance, OPEN, type Reception } from "../application/loops/reception.ts";
+import { OPEN, type Reception } from "../application/loops/reception.ts";
 import type { FencepostApi } from "../application/operations/calls.ts";
 import { defined } from "../domain/defined.ts";
 import { unavailable } from "../domain/errors.ts";

@@ -35,9 +35,9 @@ export interface WhatWaits {
 }
 
 /**
- * The table of waiting requests, for lanes whose owner has no URL. It touches no row of a lane: the owner carries a request out
- * under its fence, as if it had been asked itself. The intake table takes creates that nobody began in time; that and sends
- * inside a caller's own transaction are the only writes of intents without a fence.
+ * The table of waiting requests, for lanes whose owner has no URL. It touches no row of a lane: the owner carries a
+ * request out under its fence, as if it had been asked directly. Creates that were not begun in time go to the intake
+ * table; that and sends inside a caller's own transaction are the only writes of intents without a fence.
  */
 export interface LeftRequestStore {
   /**
@@ -60,8 +60,8 @@ export interface LeftRequestStore {
   /** One snapshot. What is missing in the answer is nowhere. */
   leftStanding(leftIds: readonly string[]): Promise<readonly LeftStanding[]>;
   /**
-   * True: nobody had begun it, and nobody will. The intents are then in the intake table, in this order: accepted, each reaches a
-   * final state.
+   * True: it was not begun, and never will be. The intents are then in the intake table, in this order: accepted, each
+   * reaches a final state.
    */
   withdrawRequest(leftId: string, accepts: readonly Intent[]): Promise<boolean>;
 }

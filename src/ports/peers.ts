@@ -52,11 +52,11 @@ export interface Sending {
 export interface Peers {
   /** This process registers as that instance, reached at that URL. What it publishes of itself, so that others know it. */
   introduce(instanceId: string, url: string): InstanceKey;
-  /** Everybody who is registered, as just read: whom requests are sent to, and taken from. */
+  /** All registered instances, as just read: requests are sent to them, and accepted from them. */
   know(instances: readonly InstanceRecord[]): void;
   /**
-   * Hands creates to a node, which answers or refuses but never forwards: one hop at most. Throws `PeerUnreachable`
-   * where there is no answer.
+   * Forwards creates to a node, which answers or refuses but never forwards: one hop at most. Throws `PeerUnreachable`
+   * if there is no answer.
    */
   create(
     url: string,
@@ -65,7 +65,7 @@ export interface Peers {
   ): Promise<readonly (ForwardedAnswer | FencepostError)[]>;
   /** Hands one request to the owner of a lane, under the same rule. */
   act(url: string, lane: Lane, request: LaneRequest & Pick<Sending, "withinMs">): Promise<LaneAnswer | FencepostError>;
-  /** Tells a node of an order to stop. It holds to it once this resolves; throws `PeerUnreachable` where that is not known. */
+  /** Notifies a node of a kill. It obeys once this resolves; throws `PeerUnreachable` if that is unknown. */
   kill(url: string, kill: Kill, withinMs: number): Promise<void>;
   close(): Promise<void>;
 }

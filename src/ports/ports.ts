@@ -18,7 +18,7 @@ import type { Signer } from "./signer.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { WakeUps } from "./wake-ups.ts";
 
-/** What the application stands on, by the names it is given under; each part of it picks what it needs. */
+/** The ports of the application, by name; each part of it picks what it needs. */
 export interface Ports {
   readonly store: LeaseStore &
     LaneStore &

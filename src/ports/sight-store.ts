@@ -126,6 +126,9 @@ export interface SightStore {
   report(report: NodeReport): Promise<void>;
   /** Reports of live instances. */
   reports(): Promise<readonly NodeReport[]>;
-  /** Of those that ended within the last quarter of an hour: whoever owns their lanes now takes first moments from them. */
+  /**
+   * Instances that ended within the last quarter of an hour: the next owner of their lanes takes first moments from
+   * them.
+   */
   endedReports(): Promise<readonly NodeReport[]>;
 }

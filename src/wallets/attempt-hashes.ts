@@ -48,7 +48,7 @@ export function pendingView(transaction: Transaction, hash: string): Readonly<Re
   };
 }
 
-/** The signature is on the chain, when it is there; Fencepost's API does not tell it. */
+/** The signature is on the chain; Fencepost's API does not return it. */
 const IN_NO_BLOCK = { blockHash: null, blockNumber: null, transactionIndex: null, v: "0x0", r: "0x0", s: "0x0" };
 
 function feesOf({ maxFeePerGas, maxPriorityFeePerGas }: Attempt): Readonly<Record<string, string>> {

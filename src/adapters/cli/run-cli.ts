@@ -80,7 +80,7 @@ function createProgram(actions: CliActions, io: CliIo) {
   return program;
 }
 
-/** Commands in groups: nobody reads one list of forty. */
+/** Commands in groups, because one list of forty is unreadable. */
 function addInGroups(program: Command, actions: CliActions, io: CliIo) {
   const ports = { actions, io };
   program.commandsGroup("Run nodes:");

@@ -28,8 +28,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 export const LOOK_FOR_SLOW_EVERY_MS = 5_000;
 
 /**
- * Every route on a Fastify instance that does not listen yet; tests speak to it by `inject`. `arrivals` is to be told of
- * every connection; `served` has the methods of each path pattern, as registered.
+ * All routes on a Fastify instance that does not listen yet; tests call it by `inject`. `arrivals` is called for every
+ * connection; `served` has the methods of each path pattern, as registered.
  */
 export function createHttpApp(options: HttpServerOptions) {
   const longPolls = new LongPolls();
@@ -89,7 +89,7 @@ function unreadable(code: string | undefined) {
   return invalid("url", `and the headers together are longer than ${maxHeaderSize / 1024} KiB`);
 }
 
-/** The parser keeps what it cannot decode as it stands: `%ff` would look for the text "%ff". */
+/** The parser leaves invalid escapes unchanged: `%ff` would look for the text "%ff". */
 function refuseBadEncoding(app: FastifyInstance) {
   app.addHook("onRequest", ({ url }, _, done) => {
     try {
@@ -141,7 +141,7 @@ const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 /** Around every request: who asks, and how it was answered. */
 function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around) {
   const { clock, onResponse, operators, within } = options;
-  /** No method of theirs is told of either: what refuses those comes after the routes. */
+  /** Their methods are not revealed either: the refusal comes after the routes. */
   const operatorsUrls = new Set<string>();
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
   const rates = new KeyRates(clock);
@@ -183,14 +183,15 @@ function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls,
       if (queues === null || scope === null || urgent) return done();
       (takesIn ? queues.creating : queues.others)(waitingRequest(request, done));
     };
-    // Another node goes elsewhere, or comes again, where it hears UNAVAILABLE: nothing was done.
+    // After UNAVAILABLE another node retries or asks elsewhere: nothing was done.
     const wait: OnRequest = (request, _, done) => {
       queues?.others(waitingRequest(request, (refusal) => done(refusal && unavailable(refusal.message))));
     };
     // Other nodes are queued after their own authentication: strangers take no place in the queue.
     route.onRequest = [before, route.onRequest ?? [], peer && !urgent && queues !== null ? wait : []].flat();
   });
-  // As it is sent, not when the last byte has left: waiting for that costs a create a twentieth of its time.
+  // Measured when the answer is sent, not when its last byte has left: waiting for that costs a create a twentieth of
+  // its time.
   app.addHook("onSend", (request, reply, payload, done) => {
     // A draining node is leaving: clients that keep connections should open their next one elsewhere.
     if (longPolls.draining) reply.header("connection", "close");

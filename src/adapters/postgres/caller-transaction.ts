@@ -1,8 +1,8 @@
 /**
- * The caller's own open transaction, in whichever library it was begun. Recognised by its shape: nothing of these libraries
- * is imported, and each is asked by the one method that takes SQL and parameters.
+ * The caller's own open transaction, of any supported library. Recognised by its shape: none of these libraries is
+ * imported, and each is called by its one method that takes SQL and parameters.
  *
- * What is not a transaction is refused where that can be told. A pool, or a library's database object, would commit the
+ * Anything that is recognisably no transaction is refused. A pool, or a library's database object, would commit the
  * intent by itself: a rollback of the caller would leave the payment behind.
  */
 import { invalid } from "../../domain/errors.ts";
@@ -113,7 +113,7 @@ const LIBRARIES: readonly Library[] = [
     name: "pg",
     begin: "client.query('BEGIN') on a client of its own",
     method: "query",
-    // A pool gives each query to whichever of its clients is free.
+    // A pool gives each query to any free client.
     isTransaction: (client) => client.totalCount === undefined,
     asked: (text, values) => [text, [...values]],
   },

@@ -35,25 +35,28 @@ export const LOOKS_AT_ONCE = 100;
 export class ChainContext {
   readonly chain;
   readonly counts;
-  /** As the chain last told one of the loops, for lists of many signers, which ask nothing. Nothing is decided by it. */
+  /**
+   * Latest values from one of the loops, for lists of many signers, which do not call the chain. Nothing is decided by
+   * them.
+   */
   readonly knownBalances = new Map<Address, bigint>();
   /** The same of what blocks take. */
   knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
   readonly settings;
-  /** What is in force here: as configured, else by the chain's id. */
+  /** The settings in force: as configured, else by the chain's id. */
   readonly ceilings;
   readonly follower;
   readonly gasLimits;
   readonly hashes: LaneIndex["hashes"] = new Map();
   readonly onChain: LaneIndex["onChain"] = new Set();
   readonly disputes;
-  /** What was said of this chain and its lanes, and is not over. */
+  /** Findings about this chain and its lanes that are not over. */
   readonly standing;
   reachable = true;
-  /** Told where the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
+  /** Called if the next transaction of a lane can only be sent once the last is seen mined. Set by the chain's loop. */
   lookSoon: () => void = () => undefined;
-  /** As many as the endpoints last took: halved by a look that got no answer, doubled by one that did. */
+  /** Batch size that the endpoints last accepted: halved after a poll without an answer, doubled after one with. */
   looksAtOnce = LOOKS_AT_ONCE;
   /** The first block of the chain as the database knows it, and as an endpoint last showed it. */
   genesisHash: Hash | null = null;
@@ -64,7 +67,7 @@ export class ChainContext {
   headSince: Date | null = null;
   private blocks: BlockPace = NO_BLOCKS;
   private failedPasses = 0;
-  /** What this node last stored of the canonical chain; spares it a write where nothing changed. */
+  /** Newest canonical block that this node stored; saves a write if nothing changed. */
   storedConfirmations: readonly Confirmation[] = [];
   private readonly ports;
   /** When it is to be said that the node does not know the tag that finality goes by; null: it does. */
@@ -102,7 +105,7 @@ export class ChainContext {
     this.headSince = this.ports.clock.now();
   }
 
-  /** What a block usually takes; null: not known. */
+  /** Usual time between blocks; null: unknown. */
   get usualBlockMs(): number | null {
     return usualBlockMs(this.blocks);
   }
@@ -156,7 +159,7 @@ export class ChainContext {
     this.standing.raise({ severity: "ERROR", code, message, chainId });
   }
 
-  /** What a first payload of this content offers: its caller's wishes, else the market's, never above the ceilings. */
+  /** First price of this payload: the caller's fees, else the market's, never above the ceilings. */
   async price(wishes: FeeWishes, content: Content): Promise<Priced> {
     return this.priceOn(await this.marketFor(wishes), wishes, content);
   }
@@ -165,12 +168,12 @@ export class ChainContext {
     return priceUnder(this.ceilings, content, priceFirstAttempt(market, wishes, this.usualLimit(market)));
   }
 
-  /** What the caller brought needs no market: such a transaction can be priced while the chain is away. */
+  /** Fees from the caller need no market: such a transaction can be priced while the chain is away. */
   marketFor(wishes: FeeWishes): Promise<FeeMarket> {
     return isFullyPriced(wishes) ? Promise.resolve(NO_MARKET) : this.feeMarket();
   }
 
-  /** Base fees that bear a market out: its own where two endpoints have the header, else of the blocks that were followed. */
+  /** Base fees that confirm a market: its own if two endpoints have the header, else those of the followed blocks. */
   seenBaseFees({ agreed, baseFees }: FeeMarket): readonly bigint[] {
     return agreed === true ? baseFees : this.follower.seenBaseFees;
   }
@@ -182,7 +185,7 @@ export class ChainContext {
     return this.sanity.limit;
   }
 
-  /** What a refusal may go by: of the newest block and of the last market that two endpoints agreed on, the lower base fee. */
+  /** Base fee for a refusal: the lower one of the newest block and of the last market that two endpoints agreed on. */
   get leastBaseFee(): bigint | null {
     const { baseFee } = this.follower;
     const agreed = this.knownMarket?.agreed === true ? this.knownMarket.baseFees.at(-1) : undefined;
@@ -208,7 +211,7 @@ export class ChainContext {
     return balance;
   }
 
-  /** What two endpoints show at a height: asked once for all lanes that have something there. */
+  /** The block at a height by two endpoints: requested once for all lanes that have something there. */
   secondOpinion(blockNumber: number): Promise<SecondOpinion> {
     return this.opinions.about(blockNumber, this.settings.pollIntervalMs, () => this.chain.secondOpinion(blockNumber));
   }
@@ -231,7 +234,7 @@ export function askedFor(chains: ReadonlyMap<number, ChainContext>, chainId: num
   return context;
 }
 
-/** Canonical hash by height: the frozen view where it reaches, one batch of questions where it does not. */
+/** Canonical hash by height: from the frozen view if it reaches that far, else from one batch of requests. */
 export async function canonicalHashes(
   context: ChainContext,
   numbers: readonly number[],
@@ -251,7 +254,7 @@ export async function canonicalHashes(
   return hashes;
 }
 
-/** As much as a busy node's callers use; the oldest make room. */
+/** Enough for a busy node's callers; the oldest entries are removed. */
 const MOST_KEPT = 10_000;
 
 /**
@@ -266,7 +269,7 @@ export class KnownCode {
     return this.addresses.get(address) === "seen";
   }
 
-  /** By its code, or by a receipt of its deployment, which endpoints that lag do not know of yet. */
+  /** Known by its code, or by a receipt of its deployment, which lagging endpoints do not have yet. */
   isKnown(address: Address): boolean {
     return this.addresses.has(address);
   }
@@ -292,7 +295,7 @@ export class KnownCode {
  * Reads: the followed head. Writes: nothing durable. A crash forgets what was learned; the next refusal teaches it again.
  */
 
-/** What was learned is believed for this long: a chain may raise its cap, and one refusal may have been a mistake. */
+/** A learned limit is used for this long: a chain may raise its cap, and one refusal may have been a mistake. */
 const LEARNED_FOR_MS = 60 * 60_000;
 /** Below every cap that is in use: one endpoint that names less would have most creates refused. It is not believed. */
 const LEAST_CAP = 1_000_000n;

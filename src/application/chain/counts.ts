@@ -1,10 +1,9 @@
 /**
- * How many transactions of a signer the chain counts: asked here alone. A caller that needs a count says how old it may
- * be, so that one answer serves all of a poll, and what is asked in one moment leaves in one request. What a count may
- * decide is for those who read it: one endpoint's word is a hint, and a cursor moves only by what endpoints agree on
- * (domain/counts.ts).
+ * The chain's transaction counts of signers: requested only here. A caller that needs a count says how old it may be,
+ * so that one answer serves all of a poll, and requests of one moment leave together. A count of one endpoint is a
+ * hint; a cursor moves only by counts that endpoints agree on (domain/counts.ts).
  *
- * Each question stands alone: one that fails or hangs keeps no other signer waiting.
+ * Each request is independent: one that fails or hangs delays no other signer.
  */
 import type { CountAnswer } from "../../domain/chain/counts.ts";
 import type { Address } from "../../domain/lane.ts";
@@ -21,7 +20,7 @@ export interface CountFact {
   readonly count: number;
   /** How far this node had followed the chain when it asked. */
   readonly atBlock: number;
-  /** Who said so. */
+  /** The endpoint that said so. */
   readonly endpoint: string;
   /** Monotonic. */
   readonly askedAtMs: number;
@@ -32,7 +31,7 @@ export interface Freshness {
   readonly atMostMs: number;
 }
 
-/** As far as counting needs it. */
+/** The part of the chain context that counting needs. */
 interface CountedChain {
   readonly chain: Pick<Chain, "transactionCount" | "transactionCountEverywhere" | "transactionCountAt">;
   readonly follower: Pick<HeadFollower, "head">;
@@ -52,7 +51,7 @@ export class Counts {
     this.asked = { latest: new Answers(clock), pending: new Answers(clock) };
   }
 
-  /** By the word of one endpoint. Throws `ChainUnavailable`. */
+  /** The count of one endpoint. Throws `ChainUnavailable`. */
   mined(signer: Address, { atMostMs }: Freshness): Promise<CountFact> {
     return this.ask(signer, "latest", atMostMs);
   }
@@ -61,7 +60,9 @@ export class Counts {
     return this.ask(signer, "pending", atMostMs);
   }
 
-  /** By the word of every endpoint that is up, asked anew; one that has not come to `atBlock` yet says so. */
+  /**
+   * The counts of every endpoint that is up, requested anew; an endpoint that has not reached `atBlock` yet says so.
+   */
   async everywhere(signer: Address, atBlock: number, tag: Tag = "latest"): Promise<readonly CountAnswer[]> {
     const answers = await this.context.chain.transactionCountEverywhere(signer, atBlock, tag);
     const said = answers.find(({ kind }) => kind === "says");
@@ -69,7 +70,7 @@ export class Counts {
     return answers;
   }
 
-  /** As of a block; null where the endpoint no longer keeps that state. */
+  /** As of a block; null if the endpoint no longer keeps that state. */
   at(signer: Address, blockNumber: number): Promise<number | null> {
     return this.context.chain.transactionCountAt(signer, blockNumber);
   }

@@ -1,8 +1,7 @@
 /**
- * Blocks that nothing is decided by, because a chain's endpoints disagree about them, or because one that is up has not
- * said its word for a minute: it is behind, or gives no answer to this question while it answers others. That ends when
- * two say the same, or the only one that is up no longer contradicts itself. People are told, but not once per block and
- * look.
+ * Blocks that decide nothing, because a chain's endpoints disagree about them, or because one that is up has not
+ * answered about them for a minute: it is behind, or answers other requests only. The dispute ends when two agree, or
+ * the only one that is up no longer contradicts itself. People are alerted, but not once per block and poll.
  */
 import type { Hash } from "../../domain/lane.ts";
 import type { BlockPlace } from "../../ports/chain.ts";
@@ -11,7 +10,7 @@ import type { Ports } from "../../ports/ports.ts";
 export interface Dispute {
   readonly code: "RPC_DISAGREES" | "RPC_BEHIND";
   readonly block: BlockPlace;
-  /** What was said last, each answer with who gave it. */
+  /** Latest answers, each with its endpoint. */
   readonly answers: readonly string[];
   readonly since: Date;
   /** The same, monotonic. */
@@ -27,9 +26,9 @@ interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly pollIntervalMs: number;
 }
 
-/** An endpoint that lies for good would otherwise have its whole blocks fetched at every look. */
+/** Otherwise an endpoint that always lies would have its whole blocks fetched at every poll. */
 const LONGEST_WAIT_MS = 30_000;
-/** One that lies about every block would otherwise raise an alert with each. */
+/** Otherwise an endpoint that lies about every block would raise an alert with each. */
 const ALERT_INTERVAL_MS = 60_000;
 /** Endpoints are a few blocks apart all the time. */
 const PATIENCE_MS = 60_000;
@@ -39,14 +38,14 @@ export class Disputes {
   private readonly open = new Map<Hash, Dispute>();
   /** Contradictions in the newest market; null: there are none. */
   prices: Pick<Dispute, "answers" | "since"> | null = null;
-  /** Monotonic: when people were told last, of which. */
+  /** Monotonic time of the last alert, by code. */
   private readonly toldAtMs = new Map<Dispute["code"], number>();
 
   constructor(ports: DisputesPorts) {
     this.ports = ports;
   }
 
-  /** What keeps it from deciding; null: nothing, or not for long. */
+  /** The reason why it decides nothing; null: none, or not for long. */
   about(blockHash: Hash): Dispute | null {
     const dispute = this.open.get(blockHash);
     return dispute !== undefined && this.isOfNote(dispute) ? dispute : null;

@@ -1,7 +1,7 @@
 /**
- * Which transaction stands at a nonce of a signer, where the chain's count has passed it: the node's own look-up by
- * sender and nonce where it has one, else the block in which the count passed the nonce, found by halving, else, where
- * the node has pruned that far, a scan of the last blocks.
+ * Finds the transaction at a nonce of a signer once the chain's count has passed it: by the node's own look-up by
+ * sender and nonce, else by the block in which the count passed the nonce, found by halving, else, if the node has
+ * pruned that far, by a scan of the last blocks.
  *
  * Reads: the chain. Writes: nothing. A transaction that no answer shows is `unseen`, and decides nothing (I7).
  */
@@ -21,7 +21,7 @@ export type Sent =
 export interface SentQuery {
   readonly signer: Address;
   readonly nonce: number;
-  /** What earlier queries of the same pass have come across, by nonce: several nonces often went in one block. */
+  /** Finds of earlier queries of the same pass, by nonce: several nonces are often in one block. */
   readonly seen: Map<number, ChainTransaction>;
 }
 
@@ -46,7 +46,7 @@ async function lookUp(context: ChainContext, query: SentQuery): Promise<LookUp> 
   const tip = context.follower.window.tip;
   if (tip === null) return "open";
   const passed = await context.counts.at(query.signer, tip.number);
-  // The latest state is the last that a node forgets: where even that is gone, the endpoint is behind, or in trouble.
+  // A node forgets the latest state last: if even that is gone, the endpoint is behind, or faulty.
   if (passed === null || passed <= query.nonce) return "open";
   const place = await passedIn(context, query, tip.number);
   if ("prunedBelow" in place) return scan(context, query, place.prunedBelow);

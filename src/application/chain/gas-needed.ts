@@ -1,8 +1,8 @@
 /**
- * How much gas a call needs on this chain, and whether the chain would take that much.
+ * Gas that a call needs on this chain, and whether the chain would accept that much.
  *
- * Reads: the chain's word on the call, the limits that are known. Writes: nothing. One endpoint's estimate is believed where
- * little hangs on it; where it is out of all proportion and dear besides, a second endpoint has to say the same.
+ * Reads: the chain's estimate of the call, the known limits. Writes: nothing. One endpoint's estimate is believed if
+ * little depends on it; if it is out of all proportion and expensive too, a second endpoint must confirm it.
  */
 
 import { needsCode } from "../../domain/chain/receiver-code.ts";
@@ -13,10 +13,10 @@ import type { FeeMarket, FeeWishes } from "../../domain/transaction/fees.ts";
 import type { Call, Heard, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 
-/** Two honest endpoints may stand at neighbouring blocks, and a call may cost more in one of them. */
+/** Two honest endpoints may be at neighbouring blocks, and a call may cost more in one of them. */
 const SAME_WITHIN = 2n;
 
-/** An estimate where `call.gas` is absent, a trial run under it where it is given; refused where the chain takes less. */
+/** An estimate if `call.gas` is absent, a trial run if it is given; refused if the chain accepts less. */
 export async function simulateWithin(context: ChainContext, call: Call): Promise<Simulation> {
   const simulation = await context.chain.simulate(asAsked(context, call));
   noteCode(context, call, simulation);
@@ -36,12 +36,12 @@ export function withinLimits(context: ChainContext, call: Call, simulation: Simu
   return detail === null ? simulation : { outcome: "gasOverBlock", detail };
 }
 
-/** Throws UNAVAILABLE where two endpoints contradict each other: then neither is believed. */
+/** Throws UNAVAILABLE if two endpoints contradict each other: then neither is believed. */
 export async function confirmEstimate(context: ChainContext, call: Call, estimated: Estimated): Promise<void> {
   const { gas } = estimated;
   if (!isOutOfProportion(gas, call) || !isDear(context, estimated)) return;
   const answers = await context.chain.simulateEverywhere(withKnownCost(context, call));
-  // Which of them has estimated it before is not known: the next one answers where one fails.
+  // The endpoint of the first estimate is unknown: the next one answers if one fails.
   const others = answers.filter((answer) => !isAsMuch(answer, gas));
   if (answers.length < 2 || answers.length - others.length >= 2) return;
   const said = others.map(inWords).join(", ");
@@ -60,7 +60,7 @@ function inWords(heard: Heard<Simulation>) {
 
 export interface Estimated {
   readonly gas: bigint;
-  /** What its price goes by. */
+  /** The content that decides its price. */
   readonly market: FeeMarket;
   readonly wishes: FeeWishes;
 }
@@ -85,7 +85,7 @@ function withKnownCost({ chain }: ChainContext, call: Call) {
  * keeps silent leaves it open (I7).
  */
 
-/** The call, with the question whether its receiver has code where that matters and is not known. */
+/** The call, with a check of the receiver's code if that matters and is unknown. */
 export function askingCode({ knownCode }: ChainContext, call: Call): Call {
   const isOpen = call.to !== null && !knownCode.isSeen(call.to) && needsCode(call);
   return isOpen ? { ...call, asksCode: true } : call;
@@ -96,8 +96,8 @@ export function noteCode({ knownCode }: ChainContext, { to }: Call, simulation: 
 }
 
 /**
- * What an endpoint says that has the code, where the one that was asked first has none: its estimate was for a call that
- * does nothing. Null: none has.
+ * Answer of an endpoint that has the code, if the first one has none: its estimate was for a call without effect. Null:
+ * none has it.
  */
 export async function simulationWithCode(
   context: ChainContext,

@@ -59,13 +59,16 @@ export class HeadFollower {
     this.capacity = Math.max(LEAST_CAPACITY, this.depth);
   }
 
-  /** Of the newest block; of the one before whose header hashed, where its own does not and others of the chain did. */
+  /**
+   * Base fee of the newest block; of the last block whose header hash was right, if this one's is wrong and others of
+   * the chain were right.
+   */
   get baseFee(): bigint | null {
     const isForged = this.recomputes && this.head?.headerHolds === false;
     return (isForged ? this.seenBaseFees.at(-1) : this.head?.baseFeePerGas) ?? null;
   }
 
-  /** Whether the chain has, since the last call, been another one further back than anything is watched for. */
+  /** Whether, since the last call, the chain has changed below everything that is watched. */
   takeDiscontinuity(): boolean {
     const { broken } = this;
     this.broken = false;
@@ -83,8 +86,8 @@ export class HeadFollower {
   }
 
   /**
-   * One look at the head. True where the canonical chain changed. Throws `ChainUnavailable`. Where nothing `isAwaited`, the
-   * blocks between are not fetched: nobody would find anything in them.
+   * One poll of the head. True if the canonical chain changed. Throws `ChainUnavailable`. If nothing `isAwaited`, the
+   * blocks in between are not fetched: they contain nothing of ours.
    */
   async advance(isAwaited: () => boolean = () => true): Promise<boolean> {
     const [head, ahead] = await Promise.all([this.chain.head("latest"), isAwaited() ? this.likelyNext() : []]);
@@ -120,8 +123,8 @@ export class HeadFollower {
   }
 
   /**
-   * The blocks that lead from the window to `head`. "lagging": the endpoint is behind and contradicts nothing.
-   * "lost": the fork point is deeper than the window, or the node cannot tell.
+   * The blocks from the window to `head`. "lagging": the endpoint is behind and contradicts nothing. "lost": the fork
+   * point is deeper than the window, or the node does not know it.
    */
   private async branchTo(head: Block, ahead: readonly Block[]): Promise<readonly Block[] | "lagging" | "lost"> {
     const tip = this.window.tip as BlockRef;
@@ -163,7 +166,9 @@ export class HeadFollower {
     return next;
   }
 
-  /** First sight, or continuity lost: the window is filled anew, and everyone is told that blocks may have been missed. */
+  /**
+   * First poll, or continuity lost: the window is filled anew, and listeners are told that blocks may have been missed.
+   */
   private async begin(head: Block) {
     const first = this.window.tip === null;
     const below = await blocksBetween(this.chain, Math.max(0, head.number - this.depth + 1), head.number - 1);
@@ -183,7 +188,7 @@ export class HeadFollower {
     return true;
   }
 
-  /** The window begins anew at the head. Those who would have to be told of a gap have nothing in it. */
+  /** The window begins anew at the head. Listeners that would need the gap have nothing in it. */
   private skipTo(head: Block): true {
     this.window = BlockWindow.of([head]);
     this.head = head;

@@ -50,7 +50,7 @@ class StableReader {
   private readonly depth;
   private readonly subscription;
   private readonly stream: StableStream<Block>;
-  /** Where the stream begins; null before any block was seen. */
+  /** Beginning of the stream; null before any block was seen. */
   private firstHeight;
   private owed: readonly HeadChange[] = [];
   private gap = false;
@@ -64,7 +64,7 @@ class StableReader {
     this.gap = this.firstHeight !== null;
   }
 
-  /** What became stable since the last call. A chain that does not answer is asked again by the next call. */
+  /** Blocks that became stable since the last call. If the chain does not answer, the next call repeats the request. */
   async next() {
     const { items, gapPotential } = this.subscription.drain();
     this.owed = [...this.owed, ...items];
@@ -89,7 +89,7 @@ class StableReader {
     return { added: added.filter(({ number }) => number >= first), removed };
   }
 
-  /** A page from the last height that is sure towards the head, read from the chain; null where it does not answer. */
+  /** A page from the last certain height towards the head, read from the chain; null if it does not answer. */
   private async rescan() {
     const { window } = this.context.follower;
     const { tip } = window;

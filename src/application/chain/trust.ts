@@ -1,11 +1,11 @@
 /**
- * Is this still the chain that a lane lives on? Another chain id or another first block behind the URL, or a count below
- * what is settled and past its watch, is a chain that was reset, or an endpoint that lies. From the first sight of it
- * nothing is decided for the lane; seen twice, and on more than half of the endpoints, the lane stops: nothing is
- * sent, allocated or decided until two looks find nothing any more.
+ * Decides whether this is still the chain of a lane. Another chain id or another first block behind the URL, or a count
+ * below what is settled and past its watch, means a chain that was reset, or an endpoint that lies. From the first sign
+ * nothing is decided for the lane; after two signs on more than half of the endpoints the lane stops: nothing is sent,
+ * allocated or decided until two checks find nothing any more.
  *
- * Reads: the chain's identity and counts, what is settled in the database. Writes: how the chain begins, once. A crash
- * leaves nothing: every owner looks before its first pass over a lane.
+ * Reads: the chain's identity and counts, settled rows of the database. Writes: the chain's first block, once. A crash
+ * leaves nothing: every owner checks before its first pass over a lane.
  */
 import { countNotExceeded } from "../../domain/chain/counts.ts";
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
@@ -66,8 +66,8 @@ async function lookAll(ports: LanePorts, context: ChainContext, lanes: readonly 
   };
   try {
     const identity = await identityEvidence(context, lanes);
-    // One lane whose count cannot be had, or of whose rows the database tells nothing, keeps no other waiting. The database
-    // is asked only where a count is lower than expected: until it has answered, that speaks against the chain.
+    // A lane whose count or rows cannot be read delays no other lane. The database is read only if a count is lower
+    // than expected: until it has answered, that counts against the chain.
     const look = async (lane: OwnedLane) => {
       try {
         const evidence = identity ?? (await lane.term.during(countEvidence(ports, context, lane)));
@@ -100,7 +100,7 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
   return (await isShownByMost(context)) ? evidence : null;
 }
 
-/** More than half of the endpoints contradict, or none can be asked besides. Throws where a silent one could decide. */
+/** More than half of the endpoints contradict, or there is no other endpoint. Throws if a silent one could decide. */
 async function isShownByMost(context: ChainContext) {
   const answers = await context.chain.identityEverywhere();
   const said = answers.flatMap((heard) => (heard.kind === "says" ? contradiction(context, heard.answer) : []));
@@ -164,7 +164,7 @@ async function noteGenesis(ports: LanePorts, context: ChainContext, lanes: reado
   if (context.genesisHash !== null || genesisHash === null || lane === undefined) return;
   try {
     await lane.term.write({ kind: "identify", genesisHash });
-    // Another node may have been first, and on another chain: what stands is compared with, not what was to be noted.
+    // Another node may have been first, and on another chain: the stored value is compared, not the one to be written.
     context.genesisHash = (await ports.store.loadLane(lane.fence))?.genesisHash ?? null;
   } catch (error) {
     // Nothing is known to compare with until it is written down: this lane tries again with its next look.

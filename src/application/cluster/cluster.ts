@@ -1,8 +1,9 @@
 /**
- * This node among the others: what it tells them, what it knows of them, and which lanes it should hold.
+ * This node among the others: what it publishes, what it knows of them, and which lanes it should hold.
  *
- * Reads: heartbeat rows, orders to stop. Writes: its own announcement, orders to stop. A node that joins is given its share by the others, a few lanes a
- * beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence decides (I10).
+ * Reads: heartbeat rows, kills. Writes: its own announcement, kills. A node that joins gets its share from the others,
+ * a few lanes per beat; one that drains or loses a chain gives its lanes away. None of this is correctness: the fence
+ * decides (I10).
  */
 
 import { findsKeyAway, isReachable, type Member } from "../../domain/cluster/placement.ts";
@@ -42,7 +43,7 @@ interface ClusterPorts
   readonly queueLimit: number;
 }
 
-/** Of the lanes that belong elsewhere, this part moves each time, and no fewer than so many: a join is no storm. */
+/** Share of the misplaced lanes that moves each time, and the minimum: a join must not move everything at once. */
 const MOVE_PART = 4;
 const MOVE_LEAST = 4;
 /** How long a lane that was given away is left to its taker: many of its beats, and less than a create has patience for. */
@@ -65,7 +66,10 @@ export class Cluster {
   /** The last giving of each lane. One that is back since was not taken, and is not given there again for a lease. */
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
   private readonly unowned;
-  /** Lanes claimed while this node stands back, and whose they were to be: a node that did not take one is not given it again. */
+  /**
+   * Lanes claimed while this node stands back, and their intended owners: a node that did not take one is not given it
+   * again.
+   */
   private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
   private announced = "";
@@ -114,12 +118,12 @@ export class Cluster {
     return this.ports.mode === "worker-queue";
   }
 
-  /** What this node can serve, as it is now. */
+  /** Chains and signers that this node can serve now. */
   serving(): Pick<InstanceRegistration, "signers" | "chains" | "standsBack" | "keysAway"> {
     return { signers: [...this.signers], ...this.abilities() };
   }
 
-  /** This node lost its lanes because nothing was heard of it: for a while, others have them where they can. */
+  /** This node lost its lanes because its heartbeat stopped: for a while, others keep them if they can. */
   wasSilent(): void {
     const { clock, leaseDurationMs } = this.ports;
     this.silences = afterSilence(this.silences, clock.monotonicMs(), leaseDurationMs);
@@ -146,9 +150,9 @@ export class Cluster {
   }
 
   /**
-   * This node gave the lane away a moment ago, and the taker can still be asked for it; that it lives is looked up before
-   * a request is sent there. Only for that moment: a taker may be registered and never take anything, because it crashed.
-   * Or this node stands back, and another one is to have it.
+   * This node gave the lane away a moment ago, and the new owner may be asked to act; whether it lives is checked
+   * before a request is sent there. Only for that moment: a registered node may have crashed before it took anything.
+   * Or this node stands back, and another one is to have the lane.
    */
   async isForAnother(lane: Lane): Promise<boolean> {
     if (!this.isLeftToAnother(lane)) return false;
@@ -177,7 +181,7 @@ export class Cluster {
     if (await this.membership.learn(instances)) this.ports.onChange();
   }
 
-  /** Tells the others what has changed about this node; silent where nothing has. */
+  /** Publishes what has changed about this node; does nothing otherwise. */
   async announce(): Promise<void> {
     const announcement = { ...this.abilities(), draining: this.draining };
     const text = `${this.selfId} ${JSON.stringify(announcement)}`;
@@ -225,7 +229,7 @@ export class Cluster {
     return notLeader(`the node at ${favourite.url} acts for this signer`, favourite.url);
   }
 
-  /** What an order to stop held back. */
+  /** Resumes the work that a kill stopped. */
   private goOn() {
     for (const { signing, broadcasting } of this.ports.lanes().all()) {
       signing?.kick();
@@ -248,7 +252,7 @@ export class Cluster {
     return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
   }
 
-  /** The one it belongs to did not take it: not after it was given there, or not while this node stands back. */
+  /** The intended owner did not take it: not after the hand-over, or not while this node stands back. */
   private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);

@@ -1,8 +1,9 @@
 /**
- * Which keys of this node do not sign, by the signatures that its lanes asked for. Told to the others with the heartbeat, so that
- * a lane goes to a node whose signer answers.
+ * Keys of this node that do not sign, by the signatures that its lanes requested. Published with the heartbeat, so that
+ * a lane moves to a node whose signer answers.
  *
- * Reads: nothing. Writes: nothing; the cluster announces it. A wrong or old picture moves a lane in vain, never a wrong write (I10).
+ * Reads: nothing. Writes: nothing; the cluster announces it. A wrong or old picture moves a lane in vain, never causes
+ * a wrong write (I10).
  */
 import { afterFailure, afterSignature, isAway, type KeyHealth } from "../../domain/cluster/key-health.ts";
 import type { Address } from "../../domain/lane.ts";
@@ -43,7 +44,7 @@ export class KeysAway {
       this.signed(address);
       return signed;
     } catch (error) {
-      // Refused without the key being asked: that does not tell whether it would sign.
+      // Refused before the key was used: that does not show whether it would sign.
       if (error instanceof SignerAway && error.signed.length > 0) this.signed(address);
       else if (!(error instanceof SigningRefused)) this.failed(address);
       throw error;

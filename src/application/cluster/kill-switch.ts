@@ -1,11 +1,11 @@
 /**
- * Orders to stop. The node that is asked stops at once, writes the order down, and tells every other node directly; whoever
- * is told, or reads it in the database, stops too. So an order reaches every node that either way leads to, also while the
- * database is slow or away. It ends by a row that says so, never by a row that is missing: whoever holds an order that is
- * not written down keeps writing it until it is, also where the node that was asked has crashed meanwhile.
+ * The kill switch. The node that is asked stops at once, writes the kill to the database, and notifies every other node
+ * directly; a node that is notified, or reads it in the database, stops too. So a kill reaches every node by either
+ * way, also while the database is slow or away. It ends by a row that says so, never by a missing row: a node with a
+ * kill that is not stored keeps writing it until it is, even if the node that was asked has crashed.
  *
- * Reads and writes: orders. Until they were read once nothing may be sent: an order may be in force that this process, just
- * started, has not heard of. A crash leaves what is written down, and what the other nodes were told.
+ * Reads and writes: kills. Until they were read once nothing may be sent: a kill may be in force that this process,
+ * just started, does not know. A crash leaves the stored kill, and the notified nodes.
  */
 
 import { concerns, type Kill } from "../../domain/cluster/kills.ts";
@@ -30,15 +30,15 @@ interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "t
 
 /** Until when an order is answered; what is not done by then goes on behind the answer. */
 const ANSWER_WITHIN_MS = 200;
-/** Of one telling: a node that has not answered by then is told again. */
+/** Limit of one notification: a node that has not answered by then is notified again. */
 const TELL_WITHIN_MS = 500;
 const AGAIN_MS = 250;
-/** Ten seconds: by then a node that cannot be told has read it, or is past its own deadline. */
+/** Ten seconds: by then a node that cannot be notified has read the kill, or is past its own deadline. */
 const TELL_TIMES = 40;
 
 interface Held {
   readonly kill: Kill;
-  /** It stands in the database, as it was last read. */
+  /** It is in the database, by the last read. */
   written: boolean;
 }
 
@@ -52,7 +52,7 @@ export class KillSwitch {
   private readonly held = new Map<string, Held>();
   /** Read once at least. */
   private isKnown = false;
-  /** How often orders had been given or ended when they were last read; null: they are to be read again. */
+  /** Number of kills and ends at the last read; null: they must be read again. */
   private readAt: number | null = null;
   private keeping: Promise<void> | null = null;
   private readonly stopping = new AbortController();
@@ -111,7 +111,7 @@ export class KillSwitch {
     return this.answer([]);
   }
 
-  /** The heartbeat rows were read, and with them how often orders were given or ended. */
+  /** The heartbeat rows were read, and with them the number of kills and ends. */
   async noticed(changes: number | undefined): Promise<void> {
     if (changes === undefined || changes === this.readAt) return;
     await this.read();
@@ -129,7 +129,7 @@ export class KillSwitch {
     return [...this.held.values()].filter(({ kill }) => kill.signer === signer);
   }
 
-  /** One for each signer, the first: people may have given the same order many times. */
+  /** One for each signer, the first: people may have given the same kill many times. */
   private shown(): readonly Kill[] {
     const kills = [...this.held.values()].map(({ kill }) => kill);
     return kills.filter(({ signer }, at) => kills.findIndex((each) => each.signer === signer) === at);
@@ -152,7 +152,7 @@ export class KillSwitch {
     return this.ports.members().filter((member) => isReachable(member) && member.url !== this.ports.selfUrl);
   }
 
-  /** Resolves after the first try; goes on behind that until it was told. */
+  /** Resolves after the first attempt; continues in the background until the node is notified. */
   private async tell(node: Notified, kill: Kill, times: number) {
     try {
       await this.ports.peers.kill(node.member.url, kill, TELL_WITHIN_MS);
@@ -176,7 +176,7 @@ export class KillSwitch {
     if (unwritten().length === 0) return;
     try {
       await this.ports.store.keepKills(unwritten().map(({ kill }) => kill));
-      // Also whether one was ended before this node was told of it.
+      // Also if one was ended before this node was notified of it.
       await this.read();
       this.ports.onWritten();
     } catch (error) {
@@ -193,7 +193,7 @@ export class KillSwitch {
     if (!isOver()) this.ports.clock.after(AGAIN_MS, () => void (isOver() ? null : again()));
   }
 
-  /** Where it is not known which changes this has seen, the next look at the instances reads once more. */
+  /** If it is not known which changes this read has seen, the next read of the instances repeats it. */
   private async read() {
     this.readAt = null;
     const asked = [...this.held.values()];

@@ -1,5 +1,5 @@
 /**
- * Who is live, what each can serve, and so which lane should be whose. Learned from the heartbeat rows that the lease
+ * The live instances, what each can serve, and the intended owner of each lane. From the heartbeat rows that the lease
  * reads anyway; the signers of an instance never change and are read once.
  *
  * Reads: instances and their signers. Writes: nothing. A wrong or old picture costs a hop, never a wrong write (I10).
@@ -21,7 +21,7 @@ export class Membership {
     this.store = store;
   }
 
-  /** Takes a reading of the heartbeat rows in. True where the picture changed. */
+  /** Applies a read of the heartbeat rows. True if the picture changed. */
   async learn(instances: readonly InstanceRecord[]): Promise<boolean> {
     const alive = instances.filter((instance) => !instance.dead && !instance.expired);
     const fingerprint = alive
@@ -41,19 +41,19 @@ export class Membership {
     return true;
   }
 
-  /** The member that should own the lane; null where no live one can serve it. */
+  /** The member that should own the lane; null if no live one can serve it. */
   favourite(lane: Lane): Member | null {
     return this.placement.get(laneKey(lane)) ?? null;
   }
 
-  /** All that can serve it, favourite first; where none reaches the chain, those that at least have the key. */
+  /** All that can serve it, favourite first; if none reaches the chain, those that at least have the key. */
   candidates(lane: Lane): readonly Member[] {
     const favourite = this.favourite(lane);
     if (favourite === null) return this.members.filter((member) => holdsKey(member, lane) && !member.draining);
     return [favourite, ...rank(lane, this.members).filter((member) => member !== favourite)];
   }
 
-  /** A live member holds the key, even where none can use it right now. */
+  /** A live member holds the key, even if none can use it right now. */
   isKnown(lane: Lane): boolean {
     return this.members.some((member) => holdsKey(member, lane));
   }
@@ -76,11 +76,11 @@ export class Membership {
 }
 
 /**
- * Lanes that no node has acquired for the length of a lease. A node of an older release does not know that this one stands
- * back: it leaves lanes to this node that this node leaves to it, and without this file they would never have an owner.
+ * Lanes that no node has acquired for the length of a lease. A node of an older release does not know that this one
+ * stands back: each leaves the lane to the other, and without this file it would never have an owner.
  *
- * Reads: the leases, a few times a lease, and only while this node stands back. Writes: nothing. The token shows that the
- * lane had no owner between two reads.
+ * Reads: the leases, a few times a lease, and only while this node stands back. Writes: nothing. The token shows that
+ * the lane had no owner between two reads.
  */
 
 const LOOKS_PER_LEASE = 4;

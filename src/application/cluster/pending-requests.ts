@@ -32,7 +32,10 @@ export interface PendingRequestPorts {
 export interface Enqueuing {
   /** Called once the owner can see the request; not called if that does not come about. */
   readonly onWritten?: () => void;
-  /** Creates of which the request consists: accepted without a nonce if nobody begins it in time. None: nothing is done then. */
+  /**
+   * Creates that the request consists of: accepted without a nonce if the owner does not begin it in time. None:
+   * nothing is done then.
+   */
   readonly accepts?: readonly Intent[];
 }
 
@@ -106,7 +109,7 @@ export class PendingRequests {
     this.pause.abort();
   }
 
-  /** This process ends: requests that nobody has begun are withdrawn now, and the others are unknown. */
+  /** This process ends: requests that were not begun are withdrawn now, and the others are unknown. */
   close(): void {
     this.isClosing = true;
     this.look();
@@ -144,7 +147,7 @@ export class PendingRequests {
     return all <= MOST_CHARACTERS && waiting.filter((each) => each.key === key).length < this.ports.perLane;
   }
 
-  /** Until nobody waits any more. */
+  /** Until no request waits any more. */
   private async watch() {
     if (this.isWatching) return;
     this.isWatching = true;

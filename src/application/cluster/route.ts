@@ -272,7 +272,7 @@ export class Delivery<T> {
     return this.open.length > 0 && !this.over && nowMs < this.deadlineMs;
   }
 
-  /** A process that was paused has used its callers' time up without asking anybody: once, it gets a little more. */
+  /** A process that was paused has used up its callers' time without sending anything: once, it gets a little more. */
   prolong(nowMs: number, moreMs: number): void {
     if (this.isProlonged || nowMs < this.deadlineMs) return;
     this.isProlonged = true;

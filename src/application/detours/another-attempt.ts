@@ -52,20 +52,20 @@ export interface AnotherPayload {
   readonly unsigned: Bounded;
   /** How many attempts there were when it was made: one more since then, and it was made of what is no more. */
   readonly over: number;
-  /** What of it policies judge: all of it where it is another payload, else its cost. */
+  /** The part that policies judge: all of another payload, else only its cost. */
   readonly about: Spending["about"];
   /** EIP-4844: the most that its blobs can cost. */
   readonly blobCost?: bigint;
-  /** Where the decider brought it signed. */
+  /** Set if the decider brought it signed. */
   readonly signed?: SignedTransaction;
   /** The chain has private endpoints: the first payload of ours at a nonce that a caller used itself goes to those alone. */
   readonly privately?: boolean;
   readonly reason: string;
-  /** Absent where the lane's own loop decided by its settings. */
+  /** Absent if the lane's own loop decided by its settings. */
   readonly decision?: Decision;
   /** With a cancel: because its `validUntil` is over. */
   readonly expires?: true;
-  /** Reported as STUCK in the same commit, where it is the head of the line: a crash never leaves one without the other. */
+  /** Reported as STUCK in the same commit if it is the head of the line: a crash never leaves one without the other. */
   readonly thenStuck?: boolean;
 }
 
@@ -94,7 +94,7 @@ export async function signAnother(
     const signed = payload.signed ?? (await signOne(ports, lane, { ...payload.unsigned, because: payload.kind }));
     await ports.failpoint("another.signed");
     if (tx.receipt !== null) return "mined";
-    // Held back meanwhile: what an operator has not ordered is not sent, and what was signed for it never leaves.
+    // Held meanwhile: without an operator's action it is not sent, and the signed bytes never leave.
     const isOrdered = payload.decision !== undefined && payload.expires !== true;
     if (tx.held && !isOrdered) return "busy";
     const { gas, fees } = payload.unsigned;
@@ -118,7 +118,7 @@ export async function signAnother(
   }
 }
 
-/** The key of its order is kept with the first step. */
+/** The idempotency key of its action is kept with the first step. */
 function decidedAgain(decision: Decision | undefined) {
   return decision === undefined ? {} : { decision: { actor: decision.actor, audit: decision.audit } };
 }
@@ -138,7 +138,7 @@ export function canStick(lane: OwnedLane, tx: Tracked): boolean {
   return mayStick(tx) && tx.nonce === lane.headOfLine();
 }
 
-/** Called where the head of the line cannot get on by itself; the reason is shown to people as it is. */
+/** Called if the head of the line cannot progress by itself; the reason is shown to people unchanged. */
 export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reason: string): Promise<void> {
   if (!mayStick(tx) || tx.pace.inHand) return;
   await commitPlanned(ports, lane, [plan(tx, "stick", { reason })]);
@@ -148,7 +148,7 @@ export async function stick(ports: LanePorts, lane: OwnedLane, tx: Tracked, reas
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "TX_STUCK", message, lane: lane.lane, txId: tx.txId });
 }
 
-/** The reason where age alone is what is known: what was found out on the way is said first. */
+/** The reason if only the age is known: earlier findings come first. */
 export function reasonOf(tx: Tracked, ageMs: number): string {
   const found = [...tx.facts.values()].map(({ text }) => text);
   const age = `not mined ${Math.round(ageMs / 1_000)} s after it came to the head of its lane`;
@@ -164,8 +164,9 @@ export function nothing(signer: Address): Payload {
 const TRANSFER_GAS = 21_000n;
 
 /**
- * More than a plain transfer only where the account has code (EIP-7702) or the chain counts otherwise. An estimate that
- * cannot be had, or that another endpoint contradicts, is no obstacle: a transfer that runs out of gas uses the nonce up all the same.
+ * More than a plain transfer only if the account has code (EIP-7702) or the chain counts differently. A missing
+ * estimate, or one that another endpoint contradicts, is no obstacle: a transfer that runs out of gas still uses the
+ * nonce.
  */
 export async function gasOfNothing(context: ChainContext, signer: Address): Promise<bigint> {
   const { to, data, value } = nothing(signer);
@@ -197,7 +198,7 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   const gas = await lane.term.during(gasOfNothing(context, signer));
   const { fees, reached } = await lane.term.during(context.price({}, { gas, value: payload.value }));
   const unsigned = bounded(context.ceilings, { ...payload, chainId, nonce, gas, fees, accessList: [] });
-  // Whoever let its reservation expire pays for what closes its nonce.
+  // The owner of the expired reservation pays for the placeholder.
   const owner = hole.expired?.owner ?? null;
   const spends = spendingOf(unsigned, "placeholder");
   const refused = await forbiddenNow(ports, lane, { spends, ...(owner === null ? {} : { owner }) });
@@ -225,7 +226,7 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   return fate;
 }
 
-/** What a signer will not sign closes no nonce, like what a policy does not allow. */
+/** A signer's refusal closes no nonce, like a policy's. */
 function asForbidden(error: unknown): never {
   if (!(error instanceof SigningRefused)) throw error;
   throw forbiddenBy({ rule: "signer", detail: `the signer refused it: ${error.message}` });

@@ -45,18 +45,18 @@ import { type AnotherPayload, canStick, gasOfNothing, nothing, placeHolder, sign
 import { changePrice, inWords, standingOffer } from "./reprice.ts";
 
 interface PayloadChange {
-  /** `reprice` signs the payload that stands, at another price. */
+  /** `reprice` signs the current payload at another price. */
   readonly kind: AnotherPayload["kind"];
   /** With `replace`; `allowNoCode`: its receiver need not have code. */
   readonly payload?: Payload;
   readonly allowNoCode?: boolean;
   /** Signed by the one who decided it, and checked to belong to this nonce. */
   readonly signed?: DecodedTransaction & { readonly rawTransaction: `0x${string}` };
-  /** What is not wished for is the market's, and enough. */
+  /** Fees that are not named are the market's. */
   readonly fees: FeeWishes;
   readonly reason: string;
   readonly decision: Decision;
-  /** Once it is signed, and where it is the head of the line. */
+  /** Once it is signed, and if it is the head of the line. */
   readonly thenStuck?: boolean;
   /** With `cancel`: because its `validUntil` is over. */
   readonly expires?: true;
@@ -200,7 +200,7 @@ async function anotherPayload(work: TrackedWork): Promise<Unsigned> {
   return finished(work, repricedKind(tx.attempts), await standingContent(ports, tx));
 }
 
-/** What blobs may cost counts like gas. */
+/** The cost of blobs counts like gas. */
 export function blobCost({ blobGas = 0n, blobFeeCap = 0n }: DecodedTransaction): bigint {
   return blobGas * blobFeeCap;
 }
@@ -224,7 +224,7 @@ async function finished({ context, lane, tx, change }: TrackedWork, kind: Unsign
   return { kind, unsigned: bounded(context.ceilings, { ...content, ...named }) };
 }
 
-/** What stands now, as it was signed. */
+/** The current payload, as it was signed. */
 async function standingContent(ports: LanePorts, tx: Tracked) {
   const decoded = await decodedNewest(ports, tx);
   if (decoded === null) throw conflict(tx.txId, "was not signed here: only its hash is known");
@@ -256,7 +256,7 @@ export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
 }
 
-/** Of one that is tracked: what was STUCK in the meantime is asked for anew. */
+/** Only while it is tracked: after STUCK the action is a new one. */
 export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const newest = tx.attempts.findLast(isSendable);
   if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
@@ -269,7 +269,7 @@ export async function standsAlready(ports: LanePorts, tx: Tracked, change: Paylo
   return change.kind === "reprice" && Object.keys(change.fees).length > 0;
 }
 
-/** Every fee that is named: as much, or exactly as much where the fee is all that is asked for. */
+/** Every named fee: at least as much, or exactly as much if the fee is all that is asked for. */
 function isOffered(fees: Fees, wishes: FeeWishes, exactly: boolean) {
   const { type, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = wishes;
   const tip = fees.type === "eip1559" ? fees.maxPriorityFeePerGas : fees.gasPrice;
@@ -372,7 +372,7 @@ async function changeOf({ ports, verdict, reason, decision, record, lane }: Reso
   return { ...common, kind, ...(payload === undefined ? {} : { payload }) };
 }
 
-/** Whether this very decision stands already: another owner, or an earlier asking, has carried it out. */
+/** Whether this decision was carried out already, by another owner or an earlier request. */
 async function isDone({ ports, context }: LaneWork, tx: Tracked, change: PayloadChange) {
   const standing = repricedKind(tx.attempts);
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);

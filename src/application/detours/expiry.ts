@@ -1,12 +1,12 @@
 /**
- * Detour: a transaction that its caller wants mined by a certain time, or not at all (`validUntil`), and that is not. Where
- * nothing of it was ever signed, it ends at once and gives its nonce up; else the nonce is used up by a cancel, once, which
- * is priced, sent and repriced like an operator's. Whichever payload is mined decides.
+ * Detour: a transaction whose deadline (`validUntil`) has passed before it was mined. If nothing of it was ever signed,
+ * it ends at once and gives up its nonce; else a cancel uses the nonce, once, priced, sent and repriced like an
+ * operator's. The payload that is mined decides.
  *
- * Reads: the database, which says whose time is over, by its own clock. Writes: FAILED_FINAL/EXPIRED without a nonce, or a
- * cancel with its claim. Invariants: I3 (only what was never signed gives its nonce up), I9 (not below anything that may have
- * left), I7 (a lane whose past is in doubt gives up nothing). A crash leaves the row as it was, or what was done about it: the
- * next owner asks the database again.
+ * Reads: the database, whose clock decides. Writes: FAILED_FINAL/EXPIRED without a nonce, or a cancel with its claim.
+ * Invariants: I3 (only an unsigned transaction gives up its nonce), I9 (not below anything that may have left), I7 (a
+ * lane whose past is in doubt gives up nothing). A crash leaves the row unchanged, or expired: the next owner asks the
+ * database again.
  */
 
 import { FencepostError } from "../../domain/errors.ts";
@@ -58,7 +58,7 @@ async function expireFirst(ports: LanePorts, lane: OwnedLane) {
 
 async function expireDue(ports: LanePorts, lane: OwnedLane) {
   const { clock, store } = ports;
-  // What is allocated meanwhile notes its own time.
+  // Transactions allocated meanwhile record their own deadline.
   happened(lane, expiryAsked);
   const most = AT_ONCE + lane.pace.overdue.size;
   const rows = await lane.term.during(store.loadExpiring(lane.lane, most));
@@ -134,7 +134,7 @@ async function cancelOne(work: LaneWork, txId: string) {
 
 function cancelSent(work: LaneWork, tx: Tracked) {
   const standing = repricedKind(tx.attempts);
-  // An operator has cancelled it already, or nobody may touch it now: then its time is looked at again when it is let go.
+  // An operator has cancelled it already, or it is held: then its deadline is checked again when it is released.
   if (tx.receipt !== null || tx.held || tx.expired || standing === "cancel" || standing === "placeholder")
     return "done";
   return changeTracked({ ...work, tx, change: cancelBy(tx.validUntil) });

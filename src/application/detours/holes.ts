@@ -161,7 +161,7 @@ function mayBePassed(lane: OwnedLane, nonce: number) {
   return hasAbove(lane, nonce) || lane.pace.holeLookOwed || lane.pace.usedBelow > nonce;
 }
 
-/** Used by somebody else, and too deep to come back: twice the confirmations, at least 64 blocks. */
+/** Used by another program, and too deep for a reorg: twice the confirmations, at least 64 blocks. */
 async function closePassed({ ports, context, lane }: LaneWork, nonces: readonly number[]) {
   const { chain, follower, settings } = context;
   const head = follower.head?.number ?? 0;

@@ -25,16 +25,19 @@ import { isRefusedBy, prepare, questionOf } from "../stages/1-create/prepare.ts"
 import { allocate } from "../stages/2-allocate/allocate.ts";
 
 const AT_ONCE = 200;
-/** While rows come, or somebody says that one will, they are looked for on every beat; where that is so long ago, less often. */
+/** While rows arrive, or a hint says that one will, they are looked for on every beat; later, less often. */
 const QUIET_AFTER_MS = 10_000;
-/** A caller's row is told of before its transaction has committed. Who hears that needs to look only for hints that were lost. */
+/**
+ * The hint about a caller's row arrives before its transaction commits. With hints working, polling only covers lost
+ * ones.
+ */
 const QUIET_BEATS = { hearing: 10, deaf: 3 };
 
 interface IntakeEvents {
-  /** There may be rows that no look has found: a lane has taken a full page of them, or somebody says so. */
+  /** There may be rows that no read has found: a lane has taken a full page, or a hint says so. */
   readonly onMore: () => void;
   readonly onFailed: (error: unknown) => void;
-  /** Something that its sender waits to hear of was taken up or declined. */
+  /** A row whose sender waits for the answer was taken or declined. */
   readonly onTaken: () => void;
 }
 
@@ -54,7 +57,7 @@ export class Intake {
     this.events = events;
   }
 
-  /** `hears`: other processes can tell this one of rows. */
+  /** `hears`: other processes can send hints to this one. */
   isDue(beat: number, hears: boolean): boolean {
     const { lastNewsMs } = this;
     const isQuiet = lastNewsMs === null || this.ports.clock.monotonicMs() - lastNewsMs > QUIET_AFTER_MS;
@@ -66,7 +69,7 @@ export class Intake {
     this.lastNewsMs = this.ports.clock.monotonicMs();
   }
 
-  /** Somebody has written a row, and has committed it or will: worth a look now, and on every beat for a while. */
+  /** A row was written, and is or will be committed: read now, and on every beat for a while. */
   expectRows(): void {
     this.noteNews();
     this.events.onMore();
@@ -78,7 +81,8 @@ export class Intake {
     let open = all.filter(({ intakeLooks }) => intakeLooks === 0);
     for (const lane of all) if (lane.intakeLooks > 0) lane.count("intake", 1);
     while (open.length > 0) {
-      // What an endpoint refuses, and no other has confirmed, is in nobody's way while it waits for a later block.
+      // A transaction that one endpoint refuses, and no other has confirmed, blocks nothing while it waits for a later
+      // block.
       const resting = open.flatMap((lane) => lane.refusals.restingAt(this.headOf(lane)));
       const lanesOpen = open.map(({ lane }) => lane);
       const rows = await this.ports.store.loadIntake(lanesOpen, AT_ONCE, resting);
@@ -114,7 +118,8 @@ export class Intake {
     try {
       hasMore = (await takeLane(this.ports, lane, rows)) && isFull;
     } catch (error) {
-      // What no nonce can be had for now, because of the chain, the database or the lane's term, waits for the next look.
+      // An intent that can get no nonce now, because of the chain, the database or the lane's term, waits for the next
+      // read.
       const waits = error instanceof TermOver || (error instanceof FencepostError && error.code === "UNAVAILABLE");
       if (!waits) this.events.onFailed(error);
     }
@@ -126,9 +131,9 @@ export class Intake {
 }
 
 /**
- * In call order. What the chain cannot prepare now stops the rest of the lane, so that nothing overtakes. Only what waited
- * for approval was overtaken anyway, and where it depends on what is pending, it stops nobody. Nor does what an endpoint
- * refuses, and no other has confirmed: it would have let the others pass by its end. True where every other row was taken.
+ * In call order. An intent that the chain cannot prepare now stops the rest of the lane, so that nothing overtakes it.
+ * One that waited for approval was overtaken anyway, and does not stop the others. Nor does one that a single endpoint
+ * refuses: its end would have let the others pass. True if every other row was taken.
  */
 async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly IntakeRow[]) {
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
@@ -167,8 +172,8 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
 }
 
 /**
- * Of intents with the same request id, one becomes the transaction and the others are names of it. Whoever has been told of
- * one should find the transaction by that very id; of those whose senders still wait, nobody has been told.
+ * Of intents with the same request id, one becomes the transaction and the others are names of it. A caller that
+ * received an id should find the transaction by that id; senders that still wait have received none.
  */
 function answeredFirst(rows: readonly IntakeRow[]) {
   const answered = new Map<string, IntakeRow>();
@@ -181,7 +186,7 @@ function answeredFirst(rows: readonly IntakeRow[]) {
   return [...inOrder];
 }
 
-/** Nobody approved it in time, or its caller wanted it mined by now. It ends before the chain is asked about it. */
+/** Its approval expired, or its deadline passed. It ends before the chain is asked about it. */
 function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow) {
   const waiting = { intakeId, requestId: intent.requestId };
   if (unapproved !== undefined) return expired(waiting, unapproved);
@@ -201,7 +206,7 @@ async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE") return "unavailable";
     const depends = error.extras.dependsOnPending === true;
-    // A sender that waits is told so, and decides itself; whoever was told that it is accepted is not.
+    // A waiting sender gets that answer, and decides itself; a caller that was answered "accepted" does not.
     if (depends && row.unanswered !== true) return "dependsOnPending";
     const existing = await existingFate(work, row);
     if (existing !== null) return existing;
@@ -259,7 +264,7 @@ async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, in
   const seen = lane.refusals.of(intakeId);
   const waitsFor = judgeRefusal(words, block, seen);
   if (waitsFor === "confirmed") return true;
-  // Once for all of the lane: an endpoint that lies about one transaction lies about many.
+  // Once for the whole lane: an endpoint that lies about one transaction lies about many.
   if (waitsFor === "agreement" && !lane.refusals.all.some((each) => each.waitsFor === waitsFor)) {
     const message = `one endpoint of chain ${lane.lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
     ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane: lane.lane, txId });

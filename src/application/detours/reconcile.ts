@@ -90,7 +90,7 @@ async function countAll({ context, lane: { lane } }: LaneWork, finalized: Promis
   const { counts, settings } = context;
   const tagged = await finalized;
   const [latest, pending, final] = await Promise.all([
-    // Whether the chain can be trusted was decided a moment ago, by a count that serves here too.
+    // The trust in the chain was checked a moment ago, by a count that serves here too.
     counts.mined(lane.signer, { atMostMs: settings.pollIntervalMs }),
     counts.pending(lane.signer, { atMostMs: 0 }),
     tagged === null ? null : counts.at(lane.signer, tagged.number),
@@ -114,7 +114,7 @@ function endForeign({ standing }: ChainContext, { lane }: OwnedLane, code: Forei
   standing.resolve({ code, lane }, `nothing that is not ours waits in the pool for ${lane.signer} any more`);
 }
 
-/** Another payload at one of our nonces that we did not sign: whichever is mined decides, and somebody should know. */
+/** Another payload at one of our nonces that we did not sign: the one that is mined decides, and people are alerted. */
 async function watchPool(context: ChainContext, lane: OwnedLane) {
   const open = [...lane.unmined.values()];
   if (open.length === 0) return endForeign(context, lane, "FOREIGN_REPLACEMENT");
@@ -152,7 +152,7 @@ type RecoverPorts = Pick<WorkPorts, "telemetry" | "chains">;
 const AT_ONCE = 32;
 const ANEW = { atMostMs: 0 };
 
-/** Those that owe it. What the chain cannot tell now, or the database cannot store, is asked again with the next call. */
+/** Lanes that owe it. If the chain cannot answer now, or the database cannot store it, the next call repeats it. */
 export async function recoverLanes(ports: RecoverPorts, lanes: readonly OwnedLane[]): Promise<void> {
   const owing = lanes.filter((lane) => !lane.ledger.reconciled);
   await sideBySide(owing, AT_ONCE, (lane) => recoverLane(ports, lane).catch(() => undefined));
@@ -167,7 +167,7 @@ async function recoverLane(ports: RecoverPorts, lane: OwnedLane) {
   const { cursor, suspendedBy } = await lane.term.write({ kind: "reconcile", floor });
   const { token } = lane.fence;
   ports.telemetry.emit({ type: "lane.recovered", lane: lane.lane, token, from, cursor, suspendedBy });
-  // That all wait was told when the epoch began; here, those that somebody may miss.
+  // The alert about all lanes came with the epoch; here only the lanes that may be missed.
   if (suspendedBy === "HISTORY" && cursor > 0) alertWaiting(ports, lane);
   lane.signing?.kick();
   lane.broadcasting?.kick();
@@ -182,7 +182,7 @@ async function provenFloor({ counts, follower }: ChainContext, lane: OwnedLane) 
   const again = await counts.pending(signer, ANEW);
   const answers = await counts.everywhere(signer, follower.head?.number ?? 0);
   if (judgeCount(latest.count, answers).kind !== "proved") return null;
-  // A pending count may fall: what was pending was dropped. What stands in both readings is there.
+  // A pending count may fall, because the pool drops transactions. A value in both readings is real.
   return Math.max(latest.count, Math.min(pending.count, again.count));
 }
 

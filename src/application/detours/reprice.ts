@@ -180,7 +180,7 @@ async function lowerEach(work: LaneWork, waiting: readonly Tracked[]) {
   }
 }
 
-/** Refused for a gas limit above the chain's cap, by everybody, and what it really needs was not looked at since. */
+/** Refused by all endpoints for a gas limit above the chain's cap, and its real need was not checked since. */
 export function awaitsLessGas({ gasLimits, settings }: ChainContext, tx: Tracked): boolean {
   const { cap } = gasLimits;
   if (cap === null || tx.pace.answer !== "rejected" || tx.acceptedOrdinal !== null) return false;
@@ -225,7 +225,7 @@ async function withLessGas(work: Work) {
 interface Pricing {
   readonly wishes: FeeWishes;
   readonly costs: Content;
-  /** Nobody waits for an answer who could name a price: what may be offered is offered, and the loop follows the market. */
+  /** No caller waits who could name a price: the allowed maximum is offered, and the loop follows the market. */
   readonly unattended: boolean;
 }
 
@@ -303,7 +303,9 @@ function nothingStands({ acceptedOrdinal, pace: { answer } }: Tracked) {
   return acceptedOrdinal === null && (answer === "insufficientFunds" || answer === "rejected");
 }
 
-/** The dearest that may stand in a pool: up to the highest that was taken, and beyond it where the answer left that open. */
+/**
+ * The highest price that may be in a pool: the highest that was accepted, or a higher one if its answer was unclear.
+ */
 export function standingOffer({ attempts, acceptedOrdinal, pace: { answer } }: Tracked): Fees {
   const own = attempts.filter(isSendable);
   const isOpen = acceptedOrdinal === null || answer === null || answer === "unknown" || answer === "underpriced";
@@ -326,7 +328,7 @@ function tooLittle(field: string, least: Fees) {
   return invalid(field, `is not enough: nodes take a replacement only from ${inWords(least)} on`);
 }
 
-/** The envelope that was asked for, else the one that the fields belong to, else the one that stands. */
+/** The requested envelope, else the one that the fields belong to, else the current one. */
 function typeOf({ type }: Fees, wishes: FeeWishes) {
   if (wishes.type !== undefined) return wishes.type;
   if (wishes.gasPrice !== undefined) return type === "eip1559" ? "legacy" : type;

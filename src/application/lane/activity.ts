@@ -12,7 +12,7 @@ export function inTurn(...steps: readonly (() => Working)[]): Working {
   return null;
 }
 
-/** So many at once: the next begins when one of them has ended. */
+/** At most this many at once: the next begins when one of them has ended. */
 export async function sideBySide<T>(
   items: Iterable<T>,
   most: number,
@@ -111,13 +111,13 @@ export interface LaneActivities {
 export class Outcomes {
   private readonly underWay = new Set<Promise<unknown>>();
 
-  /** `failed` hears of what went wrong on the way. */
+  /** `failed` receives errors on the way. */
   add(writing: Promise<unknown>, failed: (error: unknown) => void): void {
     const ended = writing.catch(failed).finally(() => this.underWay.delete(ended));
     this.underWay.add(ended);
   }
 
-  /** Until they stand in the database: before, a look for settled rows would find none. */
+  /** Until they are in the database: before, a read for settled rows would find none. */
   async written(): Promise<void> {
     await Promise.all(this.underWay);
   }

@@ -5,7 +5,7 @@ import type { AllocatedRecord } from "../../ports/lane-store.ts";
 /** How many ALLOCATED rows are kept at hand; the rest waits in the database. */
 const LIMIT = 1_024;
 
-/** What waits there to be read. */
+/** The rows in the database that are not read yet. */
 interface InDatabase {
   /** The highest nonce that was allocated here and left to be read; null: none was. */
   readonly leftThrough: number | null;
@@ -24,10 +24,13 @@ interface Waiting {
   readonly nextUnsigned: number;
 }
 
-/** What waits to be signed, in nonce order: the first of it at hand, the rest in the database, read page by page. */
+/**
+ * Transactions that wait to be signed, in nonce order: the first ones in memory, the rest in the database, read page by
+ * page.
+ */
 export class Backlog {
   private waiting: Waiting;
-  /** By transaction: what is to be said to the signer, where its nonce may have been signed for before. */
+  /** By transaction: the declaration for the signer, if its nonce may have been signed for before. */
   private readonly declared = new Map<string, Declaration>();
 
   constructor(waitsInDatabase: boolean) {
@@ -42,7 +45,7 @@ export class Backlog {
     return this.waiting.records;
   }
 
-  /** What may be signed next: nothing from the first on that an operator holds back. */
+  /** The next transactions to sign: none from the first held one on. */
   get unheld(): readonly AllocatedRecord[] {
     const { records } = this.waiting;
     const end = records.findIndex(({ held }) => held === true);
@@ -56,12 +59,12 @@ export class Backlog {
     return end === -1 ? batch : batch.slice(0, end);
   }
 
-  /** What the signer is told about its nonce; undefined: this is the first payload there. */
+  /** The declaration for the signer about its nonce; undefined: this is the first payload there. */
   declaredFor({ txId, changedTo }: AllocatedRecord): Declaration | undefined {
     return changedTo ?? this.declared.get(txId);
   }
 
-  /** Whatever was signed for these nonces was never committed, as the database says. */
+  /** Signatures for these nonces were never committed, as the database shows. */
   neverCommitted(batch: readonly AllocatedRecord[]): void {
     for (const { txId } of batch) this.declared.set(txId, "again");
   }
@@ -89,7 +92,7 @@ export class Backlog {
     }
   }
 
-  /** Where the next page begins, where what was at hand has run out and the database has more. */
+  /** Beginning of the next page, if memory has run out and the database has more. */
   missingFrom(): number | null {
     const { records, inDatabase, nextUnsigned } = this.waiting;
     return inDatabase === null || records.length > 0 ? null : nextUnsigned;
@@ -103,7 +106,8 @@ export class Backlog {
     const ids = new Set(page.map(({ txId }) => txId));
     const isMissing = leftBelow.some(({ txId, nonce }) => (isLast || nonce <= readThrough) && !ids.has(txId));
     if (!isMissing) this.waiting.records.push(...page);
-    // What was allocated and left while the page was on its way is not on it, and must not be forgotten: a hole.
+    // A transaction that was allocated and left while the page was read is not on it, and must not be forgotten: a
+    // hole.
     const hasMore = isMissing || !isLast || (leftThrough !== null && leftThrough > this.atHandThrough());
     this.now({ inDatabase: hasMore ? { leftThrough, leftBelow: [] } : null });
     return !isMissing;

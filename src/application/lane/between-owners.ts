@@ -6,8 +6,8 @@ import { type TermOver, unlessOver } from "./term.ts";
 const NOTHING_ACCEPTED = { consequence: "nothing was accepted", extras: {} };
 
 /**
- * This node may not act for the lane right now, nothing was accepted, and that is a matter of moments: it is
- * leaving, or its lease has lapsed. A caller hears 503; the router asks elsewhere, or once more, before it comes to that.
+ * This node may not act for the lane right now, nothing was accepted, and it is a matter of moments: it is leaving, or
+ * its lease has lapsed. The caller gets 503; before that the router asks elsewhere, or once more.
  */
 export class BetweenOwners extends FencepostError {
   constructor(
@@ -17,15 +17,15 @@ export class BetweenOwners extends FencepostError {
     super("UNAVAILABLE", `${detail}; ${consequence}`, { retryAfterSeconds: 1, ...extras });
   }
 
-  /** As another node is told: it knows by the code that it may ask elsewhere. */
+  /** The form for another node: its code says that it may ask elsewhere. */
   toPeer(): FencepostError {
     return new FencepostError("NOT_LEADER", this.message, { ownerUrl: null, ...this.extras });
   }
 }
 
 /**
- * The same, of an order whose commit got no answer before the lane was let go: it may be carried out yet. The next
- * owner can say, because a takeover waits for that commit or ends it. The refusal of any other node settles nothing.
+ * The same for an action whose commit got no answer before the lane was released: it may still be carried out. The next
+ * owner knows, because a takeover waits for that commit or ends it. The refusal of any other node proves nothing.
  */
 export class LeftInDoubt extends BetweenOwners {
   constructor(refusal: unknown, extras: Pick<ErrorExtras, "txId">) {
@@ -37,7 +37,7 @@ export class LeftInDoubt extends BetweenOwners {
   }
 }
 
-/** The lane was ours when the work began, and nothing was done. The caller is told which node may do it now. */
+/** The lane was ours when the work began, and nothing was done. The caller gets the node that may do it now. */
 export function orRefused<T>(work: Promise<T>): Promise<T> {
   return unlessOver(work, (over) => Promise.reject<T>(refusalAfter(over)));
 }
@@ -48,7 +48,7 @@ function refusalAfter({ how }: TermOver) {
   return new PutOff();
 }
 
-/** Work whose one effect is one write has consumed nothing where the term ended before it: done under the next term. */
+/** Work with a single write has consumed nothing if the term ended before it: it is repeated under the next term. */
 export function underNextTerm<T>(
   lanes: { own(lane: Lane): Promise<OwnedLane> },
   lane: OwnedLane,

@@ -3,7 +3,7 @@ import type { OwnedLane } from "./owned-lane.ts";
 /** A node may hold ten thousand lanes with nothing in flight: what ends there, ends by the second. */
 const BEATS_APART = 10;
 
-/** Wakes a tenth of the lanes where something ends or begins by now: reservations end, signers come back. */
+/** Wakes a tenth of the lanes for work that became due: reservations end, signers return. */
 export function kickTenth(lanes: readonly OwnedLane[], beat: number, nowMs: number): void {
   for (let place = beat % BEATS_APART; place < lanes.length; place += BEATS_APART) lanes[place]?.kickDue(nowMs);
 }

@@ -5,7 +5,7 @@ import type { OpenReservation } from "../../ports/lane-store.ts";
 
 /** When a reservation is past, by the clock of this process; the database alone says whether it is. */
 interface Expiry {
-  /** What was left of it when this term learned of it. */
+  /** Its remaining time when this term learned of it. */
   readonly leftMs: number;
   /** Monotonic: when it is worth asking. Null: no look has come yet. */
   readonly dueMs: number | null;
@@ -22,7 +22,7 @@ export class LaneNonces {
   private readonly ledger;
   /** Comparisons of the cursor with the chain that are under way, by the failures of batches before them. */
   readonly comparing = new Map<number, Promise<number | null>>();
-  /** Of what is reserved, by nonce. */
+  /** Reservations by nonce. */
   private readonly expiries: Map<number, Expiry>;
 
   constructor(ledger: () => KeptLedger, reservations: readonly OpenReservation[]) {
@@ -30,7 +30,7 @@ export class LaneNonces {
     this.expiries = new Map(reservations.map(({ nonce, leftMs }) => [nonce, { leftMs, dueMs: null }]));
   }
 
-  /** Whether every nonce that was given is held by something. */
+  /** Whether every given nonce has a holder. */
   get isWhole(): boolean {
     return this.ledger().holes.size === 0;
   }
@@ -59,7 +59,7 @@ export class LaneNonces {
     return null;
   }
 
-  /** Whether it is kept for a caller, or known to be a hole. */
+  /** Whether it is reserved, or known to be a hole. */
   holds(nonce: number): boolean {
     const { holes, reserved } = this.ledger();
     return holes.get(nonce) !== null || reserved.get(nonce) !== null;
@@ -76,13 +76,13 @@ export class LaneNonces {
     this.expiries.set(nonce, { leftMs, dueMs: null });
   }
 
-  /** Whether some reservation may be past by now. The first look at one starts its clock. */
+  /** Whether some reservation may have expired. The first check of one starts its clock. */
   isDue(nowMs: number): boolean {
     if (this.reserved === 0) return false;
     let due = false;
     for (const [nonce] of this.ledger().reserved.known()) {
       const { leftMs, dueMs } = this.expiries.get(nonce) ?? { leftMs: 0, dueMs: null };
-      // More is left than one may be kept for where the database's clock was set back.
+      // More time may be left than a reservation lasts if the database's clock was set back.
       const atMs = dueMs ?? nowMs + Math.min(Math.max(0, leftMs), LONGEST_TTL_MS);
       if (dueMs === null) this.expiries.set(nonce, { leftMs, dueMs: atMs });
       due ||= atMs <= nowMs;

@@ -8,7 +8,7 @@ export interface LaneWriterPorts extends Pick<Ports, "clock" | "telemetry" | "fa
   readonly nodeId: string;
 }
 
-/** Of work that may end in the feed. */
+/** For work that may end in the feed. */
 export interface FeedWriterPorts extends LaneWriterPorts {
   /** Wakes callers that wait for the feed on this node. */
   readonly feedGrew: () => void;
@@ -26,7 +26,7 @@ export interface LimitPorts {
   readonly limits?: Limits;
 }
 
-/** What work on one lane is done with: one list for the stages, the detours and the loops over lanes. */
+/** Ports of work on one lane: one list for the stages, the detours and the loops over lanes. */
 export interface LanePorts extends FeedWriterPorts, LimitPorts, Pick<Ports, "entropy" | "codec"> {
   readonly signer: BoundedSigner;
   readonly store: Pick<

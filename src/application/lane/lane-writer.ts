@@ -29,9 +29,9 @@ export interface Planned {
 }
 
 /**
- * Plans a step of a transaction, through the transition table: what the database must do, and what memory expects of it
- * from here on. What is planned must be committed. Writes of a lane commit in the order they are planned, so the next
- * plan may build on this one before it is durable; if it fails, the whole lane is read again.
+ * Plans a step of a transaction, through the transition table: the database's write, and the state that memory expects
+ * from here on. A planned step must be committed. Writes of a lane commit in the order of planning, so the next plan
+ * may build on this one before it is durable; if it fails, the whole lane is reloaded.
  */
 export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {}): Planned {
   const from = tx.status;
@@ -44,7 +44,7 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
   return { tx, item };
 }
 
-/** Of what was mined, or else of its newest payload. */
+/** Of the mined payload, or else of the newest one. */
 function hashOf({ receipt, attempts }: Tracked) {
   return receipt?.txHash ?? attempts.at(-1)?.txHash ?? null;
 }
@@ -52,7 +52,7 @@ function hashOf({ receipt, attempts }: Tracked) {
 /** Moves in one write; more would hold the lane's row for longer than a takeover should have to wait. */
 const MOVES_AT_ONCE = 200;
 
-/** Commits planned moves. Throws `TermOver` where not all were applied, or the term ended meanwhile. */
+/** Commits planned moves. Throws `TermOver` if not all were applied, or the term ended meanwhile. */
 export function commitPlanned(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly Planned[]): Promise<void> {
   return lane.term.during(
     planned.length <= MOVES_AT_ONCE ? commitSome(ports, lane, planned) : commitAll(ports, lane, planned),
@@ -108,7 +108,7 @@ function reportPlanned(ports: LaneWriterPorts, lane: OwnedLane, { tx, item }: Pl
 
 type Transition = Extract<TelemetryEvent, { readonly type: "tx.transition" }>;
 
-/** Tells what the database has taken. */
+/** Reports the moves that the database has accepted. */
 export function reportMove(
   { telemetry, nodeId }: Pick<LaneWriterPorts, "telemetry" | "nodeId">,
   { lane, fence }: OwnedLane,
@@ -135,7 +135,7 @@ export function holdAtCeiling(ports: HoldPorts, lane: OwnedLane, tx: Tracked, re
 
 /** When the owner of a lane next asks whether a `validUntil` is over. Times are the database's; what is left of them is waited for here. */
 
-/** Of a lane that was just taken. What waits to be signed is in the database, which is asked about it once. */
+/** For a lane that was just taken. Transactions that wait to be signed are in the database, which is asked once. */
 export function keepTime(lane: OwnedLane, hasUnsigned: boolean, clock: Clock): void {
   if (hasUnsigned) happened(lane, expiryLookDue);
   else for (const tx of lane.unmined.values()) noteTime(lane, tx, clock);

@@ -24,7 +24,7 @@ import { type LaneIndex, OwnedLane } from "./owned-lane.ts";
 import { type Ending, noteFenced, Term, type TermPorts } from "./term.ts";
 import { keepPace, resubmitEveryMs } from "./tracked.ts";
 
-/** What a lane needs of its chain to be resumed. */
+/** The chain's part in resuming a lane. */
 interface ServedChain extends LaneIndex {
   readonly settings: Pick<ChainSettings, "resubmitIntervalMs">;
 }
@@ -43,7 +43,7 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
     unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]>;
     /** This node gave it away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
-    /** What a create is told where this node cannot act for the lane. */
+    /** The answer to a create if this node cannot act for the lane. */
     refusal(lane: Lane): Promise<FencepostError>;
   };
   /** Starts the lane's work once it is resumed. */
@@ -53,7 +53,7 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
 type Held = Extract<Acquisition, { fence: Fence }>;
 
 const RESUME_AT_ONCE = 8;
-/** Half of what a router waits for: a caller hears of it while there is time to ask elsewhere. */
+/** Half of a router's wait: a caller gets the answer while there is time to ask elsewhere. */
 const BUSY: Patience = {
   forMs: 2_000,
   pauseMs: 50,
@@ -71,7 +71,7 @@ export class Lanes {
   private readonly acquiring = new Map<LaneKey, Promise<OwnedLane>>();
   /** Lanes to be acquired in the background: reloaded ones, and those whose acquisition failed on the database. */
   private readonly wanted = new Map<LaneKey, Lane>();
-  /** Lanes being handed over: not ours any more, not yet anybody's. */
+  /** Lanes being handed over: no longer ours, and without another owner yet. */
   private readonly leaving = new Set<LaneKey>();
   private readonly addresses: ReadonlySet<Address>;
   private closedBecause: string | null = null;
@@ -103,7 +103,7 @@ export class Lanes {
     return found;
   }
 
-  /** The lane under our own term, acquired where it is free. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE. */
+  /** The lane under our own term, acquired if it is free. Throws UNKNOWN_SIGNER, NOT_LEADER or UNAVAILABLE. */
   async own(lane: Lane): Promise<OwnedLane> {
     const key = laneKey(lane);
     const owned = this.held.get(key);
@@ -146,7 +146,7 @@ export class Lanes {
     this.summarise(claimed.map(({ result }) => result));
   }
 
-  /** Ours, and what others left lying. Where the database does not say what that is, the next claim asks again. */
+  /** Our lanes, and unowned ones. If the database does not answer, the next claim asks again. */
   private async claimable(lanes: readonly Lane[]): Promise<readonly Lane[]> {
     const { placement } = this.ports;
     const ours = new Set(lanes.filter((lane) => placement.isOurs(lane)));
@@ -172,8 +172,8 @@ export class Lanes {
   }
 
   /**
-   * Lets a lane go so that another node can have it at once: nothing begins any more, and writes that are open commit first.
-   * Sends that are out are not waited for: their claims tell the next owner that they may have left. False: it is ours still.
+   * Releases a lane so that another node can have it at once: nothing new begins, and open writes commit first. Sends
+   * in flight are not waited for: their claims show the next owner that they may have left. False: it is still ours.
    */
   async handOver(lane: OwnedLane, reason: string): Promise<boolean> {
     if (lane.term.hasEnded) return false;
@@ -195,8 +195,8 @@ export class Lanes {
   }
 
   /**
-   * What the database acknowledged becomes what the lane remembers. A lane that was let go meanwhile needs it no more: it
-   * is read again only after the last of its writes is over.
+   * Acknowledged commits update the lane's memory. A lane that was released meanwhile does not need it: it is reloaded
+   * only after the last of its writes is over.
    */
   fold({ lane, token, changes }: LaneChanges): void {
     const owned = this.held.get(laneKey(lane));
@@ -208,7 +208,7 @@ export class Lanes {
     }
   }
 
-  /** A write of ours was refused: somebody else holds the lane. */
+  /** A write of ours was refused: another node holds the lane. */
   lose(fence: Fence, write: string): void {
     const lane = this.held.get(laneKey(fence.lane));
     noteFenced(this.ports.telemetry, fence, write, "database");
@@ -234,8 +234,8 @@ export class Lanes {
   }
 
   /**
-   * Tries the lanes that are wanted back, a few at a time. Called on a beat; a database that is away is asked again on the
-   * next one. A lane that hangs, because somebody has its row locked, keeps no other waiting.
+   * Tries the wanted lanes, a few at a time. Called on a beat; a database that is away is asked again on the next one.
+   * A lane that hangs on a row lock delays no other.
    */
   async retryWanted(): Promise<void> {
     await sideBySide(this.wanted, RESUME_AT_ONCE - this.retrying, async ([key, lane]) => {
@@ -248,8 +248,8 @@ export class Lanes {
   }
 
   /**
-   * A node that gave a lane away is still asked for it by nodes that have not heard of it. Taking it back at once would
-   * only move it twice. A lane that is wanted back may be ours in the database, where no other node can take it.
+   * A node that gave a lane away is still asked for it by nodes that do not know yet. Taking it back at once would only
+   * move it twice. A wanted lane may be ours in the database, where no other node can take it.
    */
   private async isForAnother(lane: Lane) {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
@@ -307,7 +307,7 @@ export class Lanes {
     }
   }
 
-  /** A lock, idle or statement timeout has changed nothing: worth another try before a caller hears of it. */
+  /** A lock, idle or statement timeout has changed nothing: worth another attempt before the caller gets an error. */
   private patiently<T>(work: () => Promise<T>) {
     return askAgain(work, this.ports.clock, BUSY);
   }
@@ -370,7 +370,7 @@ export interface Patience {
   readonly forMs: number;
   readonly pauseMs?: number;
   readonly signal?: AbortSignal;
-  /** What may be over by the next time. */
+  /** Conditions that may have ended by the next time. */
   readonly mayPass?: (error: unknown) => boolean;
 }
 

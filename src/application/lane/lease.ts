@@ -1,16 +1,16 @@
 /**
- * Tenure. A node registers an instance and renews one heartbeat row; every lane it holds points at that row. Three things
- * keep a stale node harmless, and only the first is about safety:
+ * The lease. A node registers an instance and renews one heartbeat row; every lane it holds refers to that row. Three
+ * things keep a stale node harmless, and only the first is about safety:
  *
  *  - the fence: each write proves (lane, instance, token) under a lock on the lane row, so whatever this process
  *    believes, the database refuses it after a takeover;
  *  - the deadline: measured on the monotonic clock from the moment a renewal *started*, less the skew allowance. It can
  *    only make a node stop sooner than the database would make it;
- *  - the session lock, where there is one: others take its end for ours. A node that loses it while alive sends nothing
+ *  - the session lock, if there is one: others take its end for ours. A node that loses it while alive sends nothing
  *    until a renewal that began afterwards has succeeded, and has recorded another lock, or none.
  *
- * An instance that missed its renewal is over for good, and so is one whose database has another history now. The process
- * goes on as a new one and claims its lanes again.
+ * An instance that missed its renewal is over for good, and so is one whose database has another history now. The
+ * process goes on as a new one and claims its lanes again.
  */
 
 import { LOOKS_APART_MS, type OwnSession } from "../../domain/chain/witness.ts";
@@ -26,16 +26,16 @@ import { OtherInstances, type OtherInstancesEvents } from "./other-instances.ts"
 interface LeasePorts extends Pick<Ports, "clock" | "entropy" | "telemetry" | "failpoint" | "sessionLock"> {
   readonly store: LeaseStore;
   readonly peers: Pick<Ports["peers"], "introduce">;
-  /** What this node can serve, as it is now. */
+  /** Chains and signers that this node can serve now. */
   readonly serving: () => Pick<InstanceRegistration, "signers" | "chains" | "standsBack" | "keysAway">;
 }
 
 export interface LeaseEvents extends OtherInstancesEvents {
   /** The instance is over: every lane it held is lost, and must be claimed again under the new one. */
   onLost(): void;
-  /** This instance was taken for dead, or expired: nothing was heard of it for too long. */
+  /** This instance was declared dead, or expired: its heartbeat was missing for too long. */
   onSilence(): void;
-  /** Everybody who was there when this node came lives, or is over: what is free by now can be claimed. Once. */
+  /** All instances that were there when this node came are alive or over: free lanes can be claimed now. Once. */
   onAcquainted(): void;
 }
 
@@ -47,7 +47,10 @@ const SWEEP_ALONE_MS = 1_000;
 const TIMER_SLACK_MS = 5;
 /** However many peers are found unreachable, others are not looked at more often for that. */
 const SUSPECT_EVERY_MS = 100;
-/** Of those before them the lease has run out: the store asks for a good part of one before it says that it does not know. */
+/**
+ * The leases of earlier instances have expired by now: the store waits for a good part of one before it reports an
+ * unknown outcome.
+ */
 const MOST_UNHEARD = 16;
 
 export class Lease {
@@ -56,7 +59,9 @@ export class Lease {
   private readonly events;
   private readonly stopping = new AbortController();
   private current: string | null = null;
-  /** What this process may have become: a registration without an answer may be in the database all the same. */
+  /**
+   * Instances that this process may have become: a registration without an answer may be in the database all the same.
+   */
   private unheard: readonly string[] = [];
   /** Monotonic; null: no lease. */
   private deadlineMs: number | null = null;
@@ -214,7 +219,7 @@ export class Lease {
     }
   }
 
-  /** Looks at the others now: somebody says that one of them has ended. */
+  /** Checks the others now: a hint says that one of them has ended. */
   look(): void {
     if (this.mayAct() && !this.stopping.signal.aborted) this.looking.kick();
   }
@@ -252,7 +257,7 @@ export class Lease {
     }
   }
 
-  /** Tried again for as long as the process lives, told once: only an upgrade ends it, or another database. */
+  /** Retried as long as the process lives, reported once: only an upgrade ends it, or another database. */
   private leftBehind({ message }: SchemaTooNew) {
     if (!this.isLeftBehind) this.alert("SCHEMA_TOO_NEW", message);
     this.isLeftBehind = true;
@@ -269,7 +274,7 @@ export class Lease {
     if (this.isLeftBehind) this.ports.telemetry.emit({ type: "alert.resolved", code: "SCHEMA_TOO_NEW", message });
     this.isLeftBehind = false;
     this.startingOver = false;
-    // What was held under the instance before is dropped before anything may act again.
+    // Lanes of the instance before are dropped before anything may act again.
     this.events.onLost();
     this.extendFrom(startedMs);
   }
@@ -292,7 +297,7 @@ export class Lease {
     });
   }
 
-  /** What the others were told of is not there, and we were not told that our session has ended. */
+  /** The published lock is gone, and we were not notified that our session has ended. */
   private missOwnLock() {
     const { sessionLock } = this.ports;
     const { told } = this;
@@ -308,7 +313,7 @@ export class Lease {
     if (held !== null) this.look();
   }
 
-  /** Of the lock that is held now, or of none: as soon as it changes, and once for each instance. */
+  /** Publishes the lock that is held now, or none: as soon as it changes, and once for each instance. */
   private async tellLock() {
     const { sessionLock, store, clock } = this.ports;
     const { current: instanceId, told } = this;

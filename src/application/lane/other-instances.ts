@@ -1,8 +1,9 @@
 /**
- * The other instances: who is there, who has ended, and who must be declared dead. Three kinds of evidence, each seen
- * with our own eyes: the heartbeat is past by the database's clock; the counter stood still on
- * ours for longer than the lease that its row was renewed for; the session lock was missed twice. A declaration is a compare-and-set on the counter, so that a sign of life in
- * between wins; and a wrong one costs the other its lanes for a moment, never a wrong write: the fence decides.
+ * The other instances: who is there, who has ended, and who must be declared dead. Three kinds of evidence, each
+ * observed by this node: the heartbeat is past by the database's clock; the counter did not change for longer, on our
+ * clock, than the lease that its row was renewed for; the session lock was missing twice. A declaration is a
+ * compare-and-set on the counter, so that a sign of life in between wins; and a wrong one costs the other its lanes for
+ * a moment, never a wrong write: the fence decides.
  *
  * Reads: instances. Writes: their deaths.
  */
@@ -24,21 +25,21 @@ import type { Ports } from "../../ports/ports.ts";
 
 interface OtherInstancesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly store: Pick<LeaseStore, "instances" | "declareDead">;
-  /** A counter must stand still for so much longer than its own lease. */
+  /** A counter must be unchanged for this much longer than its own lease. */
   readonly clockSkewMs: number;
 }
 
 export interface OtherInstancesEvents {
-  /** Everybody who is registered, as just read. */
+  /** All registered instances, as just read. */
   onInstances(instances: readonly InstanceRecord[]): Promise<void>;
   /** Some instance has ended, declared dead or by its own word: its lanes are free. */
   onFreed(): void;
 }
 
-/** Who looks. */
+/** The instance that observes. */
 export interface Observer {
   readonly instanceId: string | null;
-  /** Of its session lock; null: it has none, and cannot judge by those of others. */
+  /** Key of its session lock; null: it has none, and cannot judge by those of others. */
   readonly session: OwnSession | null;
 }
 
@@ -61,9 +62,9 @@ export class OtherInstances {
   private readonly vouched = new Set<string>();
   /** Instances whose end has been noticed. */
   private ended: ReadonlySet<string> = new Set();
-  /** Who was there at the first look. Those who come later may come and go for ever, and are not waited for. */
+  /** Instances of the first read. Later ones may come and go for ever, and are not waited for. */
   private present: ReadonlySet<string> | null = null;
-  /** Everybody who was there when we came has shown a sign of life, or is over. */
+  /** All instances that were there when we came have shown a sign of life, or are over. */
   acquainted = false;
   /** No other instance was alive at the last look. */
   areNone = false;
@@ -74,12 +75,12 @@ export class OtherInstances {
   }
 
   /**
-   * When one more look would decide what is in doubt: at that moment, "soon", or null where nothing is. Also returns our
-   * own row as the others see it.
+   * When one more read would decide an open question: at that moment, "soon", or null if there is none. Also returns
+   * our own row as the others see it.
    */
   async look(observer: Observer): Promise<{ readonly again: Again; readonly self: InstanceRecord | null }> {
-    // A counter has stood still from the end of the read that first showed it to the start of this one. Counted any
-    // wider, a pause of our own between asking and hearing would look like the death of everybody else.
+    // A counter is unchanged from the end of the read that first showed it to the start of this one. Measured any
+    // wider, a pause of our own between request and answer would look like the death of everybody else.
     const askedMs = this.ports.clock.monotonicMs();
     const instances = await this.ports.store.instances();
     const look = { askedMs, heardMs: this.ports.clock.monotonicMs() };
@@ -138,7 +139,7 @@ export class OtherInstances {
     return isGone(sighting, lookedAt) ? "lock-gone" : goneAtMs(sighting);
   }
 
-  /** What was seen while our own session lasted says nothing once that has ended: all of them may have ended with it. */
+  /** Observations made during our own session are void once that has ended: all sessions may have ended with it. */
   private startSighting(session: OwnSession | null) {
     if (session === this.sightedBy) return;
     this.sightings.clear();

@@ -33,7 +33,7 @@ export interface LaneIndex {
 
 /** How much is under way of what other work of the lane has to know of. */
 interface WorkUnderWay {
-  /** Creates that were let in and have no fate yet. */
+  /** Creates that were admitted and have no result yet. */
   readonly creating: number;
   /** Orders to suspend the lane that are not durable yet: nothing is begun meanwhile. */
   readonly suspending: number;
@@ -49,7 +49,7 @@ export class OwnedLane {
   readonly fence;
   readonly lane;
   readonly key;
-  /** What the database has acknowledged; replaced by `fold` alone. */
+  /** The acknowledged state; replaced by `fold` only. */
   ledger;
   private work: WorkUnderWay = { creating: 0, suspending: 0, amending: 0, intake: 0 };
   /** The database did not say what became of a move: it may be durable, or be so later. Set once, when this reading ends. */
@@ -73,7 +73,7 @@ export class OwnedLane {
   readonly backlog;
   /** Kept for callers, or held by nothing. */
   readonly nonces;
-  /** Of keys that may fill a part of its queue only. */
+  /** For keys that may fill only a part of its queue. */
   readonly queueShares = new QueueShares();
   readonly refusals = new UnconfirmedRefusals();
   /** Null: the node has not set it going yet. */
@@ -117,7 +117,7 @@ export class OwnedLane {
     return this.ledger.cursor;
   }
 
-  /** So much more of it is under way; less, where it has ended. */
+  /** Adds to the work in progress; a negative number when it has ended. */
   count(what: keyof WorkUnderWay, by: number): void {
     this.work = { ...this.work, [what]: this.work[what] + by };
   }
@@ -131,7 +131,7 @@ export class OwnedLane {
     return this.work.creating;
   }
 
-  /** What is queued is being changed: nothing is signed now. */
+  /** The queue is being changed: nothing is signed now. */
   get amending(): boolean {
     return this.work.amending > 0;
   }
@@ -183,13 +183,13 @@ export class OwnedLane {
     return this.suspended || isUnsure(this.pace) || !this.term.mayAct;
   }
 
-  /** The lowest nonce that is not final, as far as it is at hand; null where there is none. */
+  /** The lowest nonce that is not final, as far as it is in memory; null if there is none. */
   lowestOpen(): number | null {
     const lowestOfEach = [this.headOfLine(), lowest(this.mined.keys()), this.backlog.atHand[0]?.nonce ?? null];
     return lowest(lowestOfEach.filter((nonce) => nonce !== null));
   }
 
-  /** The lowest nonce a node must still mine; null where none is signed. */
+  /** The lowest nonce that a node must still mine; null if none is signed. */
   headOfLine(): number | null {
     return lowest(this.unmined.keys());
   }
@@ -218,7 +218,7 @@ export class OwnedLane {
     return tx?.createdAt ?? this.backlog.atHand[0]?.createdAt ?? null;
   }
 
-  /** What is signed and not settled, by its id. */
+  /** Signed and not settled transactions, by id. */
   find(txId: string): Tracked | null {
     for (const tx of this.unmined.values()) if (tx.txId === txId) return tx;
     for (const tx of this.mined.values()) if (tx.txId === txId) return tx;
@@ -266,7 +266,7 @@ export class OwnedLane {
     if (tx.receipt !== null) this.watched.set(tx.receipt.blockHash, tx.receipt.blockNumber);
   }
 
-  /** Nonces that nothing holds, for the next transactions: none that the chain has used, as far as anybody has seen. */
+  /** Nonces that nothing holds, for the next transactions: none that the chain is known to have used. */
   freeNonces(): readonly number[] {
     return this.nonces.free(usedBelow(this.pace));
   }
@@ -277,8 +277,8 @@ export class OwnedLane {
   }
 
   /**
-   * The next transactions that may be signed: in nonce order, none beyond the window over the lowest nonce that is to be
-   * mined. What its caller signed may stand far above, and takes no room from those that must be mined before it.
+   * The next transactions that may be signed: in nonce order, none beyond the window over the lowest nonce to be mined.
+   * A transaction that its caller signed may be far above, and takes no room from those that must be mined before it.
    */
   toSign(window: number, limit: number): readonly AllocatedRecord[] {
     const first = this.backlog.atHand[0]?.nonce;
@@ -290,7 +290,7 @@ export class OwnedLane {
     return fitting.filter((record) => record.nonce < end);
   }
 
-  /** What the head of the line waits for, where that is a nonce below it that nothing holds. */
+  /** The nonce below the head of the line that nothing holds and that it waits for, if there is one. */
   holeBelow(nonce: number): Hole | null {
     const reserved = this.nonces.lowestReserved();
     const [hole] = this.nonces.holes.filter((each) => each.nonce >= this.pace.usedBelow && each.nonce < nonce);
@@ -298,7 +298,7 @@ export class OwnedLane {
     return reserved === null || reserved > hole.nonce ? hole : null;
   }
 
-  /** Who stands where, as far as it is at hand: what was claimed stays, what waits to be signed may move. */
+  /** The holders of nonces, as far as they are in memory: claimed ones stay, unsigned ones may move. */
   holders(): readonly Holder[] {
     const claimed = [...this.unmined.values(), ...this.mined.values()];
     return [
@@ -340,7 +340,7 @@ export class OwnedLane {
     if (this.isTended) this.tending?.kick();
   }
 
-  /** Whether a kick wakes anything. */
+  /** Whether a kick wakes any work. */
   get hasWork(): boolean {
     return !this.backlog.isEmpty || this.isTended;
   }

@@ -1,7 +1,8 @@
 /**
- * Which transactions of a lane wait for a block, of those API keys that may fill a part of its queue only. A key is counted
- * from its first create on under this term, when what it has waiting is read from the database; where no key has a share,
- * nothing is kept here. What a deep reorg brings back after it was final is not counted again: its key is not known then.
+ * Transactions of a lane that wait for a block, for API keys that may fill only a part of its queue. A key is counted
+ * from its first create under this term, when its waiting ones are read from the database; if no key has a share,
+ * nothing is kept here. A transaction that a deep reorg brings back after it was final is not counted again: its key is
+ * not known then.
  */
 import type { Change, Moved } from "../../domain/ledger/index.ts";
 import { isSettled } from "../../domain/transaction/transitions.ts";
@@ -14,14 +15,14 @@ export class QueueShares {
   /** For each share that is being read: what moved on meanwhile, and may have been read as it was before. */
   private readonly reading = new Set<Moved[]>();
 
-  /** What waits of this key. `read`: all of it that is not final, as the database has it. */
+  /** Waiting transactions of this key. `read`: all of them that are not final, as the database has them. */
   async of(owner: string, read: Read): Promise<QueueShare> {
     const { share, known } = this.shares.get(owner) ?? this.begin(owner, read);
     await known;
     return share;
   }
 
-  /** What a commit did to the lane. */
+  /** Changes of a commit to the lane. */
   fold(changes: readonly Change[]): void {
     if (this.shares.size === 0) return;
     for (const change of changes) {
@@ -48,9 +49,9 @@ export class QueueShares {
   }
 }
 
-/** What one key has waiting on a lane, by ids. */
+/** Waiting transactions of one key on a lane, by id. */
 export class QueueShare {
-  /** Not mined, or let in and without a fate yet. */
+  /** Not mined, or admitted and without a result yet. */
   private readonly unmined = new Set<string>();
   /** May have to wait again. */
   private readonly mined = new Set<string>();
@@ -68,7 +69,7 @@ export class QueueShare {
     this.unmined.delete(txId);
   }
 
-  /** As the database had it, and what moved on since then. */
+  /** The database's state, and the changes since then. */
   found(open: readonly OpenTransaction[], since: readonly Moved[]): void {
     for (const { txId, isMined } of open) (isMined ? this.mined : this.unmined).add(txId);
     for (const change of since) this.moved(change);

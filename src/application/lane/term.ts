@@ -1,14 +1,14 @@
 /**
- * The one door of a lane. Everything that a lane waits for, writes or sends goes through its term, so that nothing has to
- * ask after each wait whether the lane is still ours: past the end of the term the next step throws `TermOver`, and the
- * loop that began the work takes that for its end.
+ * The one door of a lane. Everything that a lane waits for, writes or sends goes through its term, so that no code has
+ * to ask after each wait whether the lane is still ours: past the end of the term the next step throws `TermOver`, and
+ * the loop that began the work ends.
  *
- * Four things end the right to go on. The term itself: the lane was lost to another node, let go, or is about to be read
- * again. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A session lock whose loss others may
- * take for the end of this process (`maySend`), which stops sends. And an order to stop, which does the same. Reads need the
- * term alone.
+ * Four things end the right to go on. The term itself: the lane was lost to another node, released, or is about to be
+ * reloaded. Our own deadline (lease.ts, `mayAct`), which stops writes and sends. A session lock whose loss others may
+ * take for the end of this process (`maySend`), which stops sends. And a kill, which does the same. Reads need the term
+ * only.
  *
- * What has already happened is not hidden: the outcome of a write reaches the caller that waits for it, also where the term ended
+ * An outcome is not hidden: the result of a write reaches the caller that waits for it, also if the term ended
  * meanwhile. `TermOver` from a write means that nothing was written.
  */
 import type { Address, Fence } from "../../domain/lane.ts";
@@ -63,7 +63,7 @@ export class Term {
     return this.ending !== null;
   }
 
-  /** What may be written now: the term is not over, and our own deadline has not come. */
+  /** Whether a write is allowed now: the term is not over, and our own deadline has not come. */
   get mayAct(): boolean {
     return this.ending === null && this.ports.lease.mayAct();
   }
@@ -72,7 +72,7 @@ export class Term {
     return this.ending === null && this.ports.lease.maySend() && !this.isKilled;
   }
 
-  /** Somebody has ordered to stop, or may have. */
+  /** A kill is in force, or may be. */
   get isKilled(): boolean {
     return this.ports.kills.holds(this.fence.lane.signer);
   }
@@ -91,14 +91,14 @@ export class Term {
     return this.ending === null ? work() : null;
   }
 
-  /** Null past our own deadline, too. For work that comes to nothing where it cannot be written. */
+  /** Null past our own deadline, too. For work that is useless if it cannot be written. */
   work<T>(work: () => T): T | null {
     return this.mayAct ? work() : null;
   }
 
   /**
-   * Waits for a read, and throws where the term has ended by then, also in place of the read's own error. `write` names
-   * what the read made ready to be written: it is counted where it came too late.
+   * Waits for a read, and throws if the term has ended by then, also in place of the read's own error. `write` names
+   * the write that the read prepared: it is counted if it came too late.
    */
   during<T>(work: Promise<T>, write?: string): Promise<T> {
     return work.then(write === undefined ? this.pass : (value) => this.pass(value, write), this.fail);
@@ -142,7 +142,7 @@ export class Term {
     throw this.ending === null ? error : this.over();
   };
 
-  /** The writer has told the lanes, and counted it. */
+  /** The writer has notified the lanes, and counted it. */
   private readonly written = (outcome: WriteOutcome): WriteOutcome => {
     if (outcome.status !== "fenced") return outcome;
     this.end("lost");
@@ -183,7 +183,7 @@ export function noteFenced(
   telemetry.emit({ type: "lease.fenced", lane, token, write, stoppedBy });
 }
 
-/** What the work comes to, or what is to be said where the term ended it. */
+/** The result of the work, or the given value if the term ended it. */
 export function unlessOver<T, E>(work: Promise<T>, otherwise: (over: TermOver) => E | Promise<E>): Promise<T | E> {
   return work.catch((error: unknown) => {
     if (error instanceof TermOver) return otherwise(error);

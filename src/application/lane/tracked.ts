@@ -14,7 +14,7 @@ import type { DecodedTransaction } from "../../ports/codec.ts";
 import type { AllocatedRecord, TrackedRecord } from "../../ports/lane-store.ts";
 import type { LanePorts } from "./lane-ports.ts";
 
-/** What is known of a transaction when its owner begins to follow it, and does not change while it does. */
+/** Facts about a transaction when its owner begins to follow it, which do not change meanwhile. */
 interface Known extends Pick<TrackedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil"> {
   /** When sending it was first claimed. */
   readonly firstSentAt?: Date | null;
@@ -31,7 +31,7 @@ export class Tracked {
   readonly createdAt;
   /** Its caller's word; null: it gave none. */
   readonly validUntil;
-  /** When sending it was first claimed, in whichever term; null: not known to have been. */
+  /** First claim of a send, in any term; null: none is known. */
   readonly firstSentAt;
   /** Before this term; null: not known to have been. */
   readonly takenAt;
@@ -39,7 +39,7 @@ export class Tracked {
   private row;
   /** When it is next sent, looked for or judged; changed by `happened` alone. */
   pace;
-  /** What stands in its way, for people: why, and since when. */
+  /** Its obstacle, for people: why, and since when. */
   readonly facts = new Map<FactCode, Fact>();
 
   constructor(known: Known, row: KeptTransaction, pace: TransactionPace) {
@@ -55,12 +55,12 @@ export class Tracked {
     this.pace = pace;
   }
 
-  /** The one place where its row changes: by a step that is planned, or acknowledged. */
+  /** The one place where its row changes: by a planned or an acknowledged step. */
   stands<Step>(after: (row: KeptTransaction, step: Step) => KeptTransaction, step: Step): void {
     this.row = after(this.row, step);
   }
 
-  /** What the database has acknowledged. */
+  /** The acknowledged row. */
   get acknowledged(): TransactionRow {
     return this.row.acknowledged;
   }
@@ -102,13 +102,13 @@ export class Tracked {
   }
 }
 
-/** What the lane's loop has found out about a transaction that does not get on. */
+/** Findings of the lane's loop about a transaction that does not progress. */
 export type FactCode =
   /** More is wanted than the ceiling of its fee allows. */
   | "FEE_CEILING_REACHED"
   /** A policy does not allow it to cost more. */
   | "POLICY_LIMIT_REACHED"
-  /** As many payloads were signed as the settings allow; it is still tracked and sent. */
+  /** The allowed number of payloads is signed; it is still tracked and sent. */
   | "MAX_ATTEMPTS_REACHED"
   /** Its bytes cannot be signed again at another price. */
   | "CANNOT_RESIGN"
@@ -136,17 +136,20 @@ export function isRefusedForGood(tx: Tracked): boolean {
   return tx.acceptedOrdinal === null && tx.pace.rejections >= REJECTIONS_FOR_GOOD;
 }
 
-/** An operator holds it back, and has not ordered its next send. A hold binds as soon as it is planned, until its end is durable. */
+/**
+ * An operator holds it, and has not requested its next send. A hold binds as soon as it is planned, until its end is
+ * durable.
+ */
 export function isHeldBack({ held, acknowledged, pace }: Tracked): boolean {
   return (held || acknowledged.heldSince !== null) && !pace.ordered;
 }
 
-/** Due to be sent or judged, and nobody holds it back. */
+/** Due to be sent or judged, and not held. */
 export function isDueAt(tx: Tracked, nowMs: number): boolean {
   return isSendDue(tx.pace, nowMs) && !isHeldBack(tx);
 }
 
-/** Sets a fact once; true where it is new. */
+/** Sets a fact once; true if it is new. */
 export function establish(tx: Tracked, code: FactCode, fact: Fact): boolean {
   if (tx.facts.has(code)) return false;
   tx.facts.set(code, fact);
@@ -170,7 +173,7 @@ export function resumed(record: TrackedRecord): Tracked {
   return new Tracked({ ...record, takenAt }, keptTransaction(rowOf(record)), pace);
 }
 
-/** What is folded from the steps that follow. */
+/** Folded from the steps that follow. */
 export function rowOf(record: TrackedRecord): TransactionRow {
   const { state, subState, attempts, receipt, submitAttempts, acceptedOrdinal, lastError } = record;
   const details = { receipt, submitAttempts, lastError };
@@ -178,14 +181,14 @@ export function rowOf(record: TrackedRecord): TransactionRow {
   return { state, subState, acceptedOrdinal, ...times, attempts, details };
 }
 
-/** A node took the newest bytes, nothing was heard against them since, and they wait for a block: not for being sent. */
+/** A node accepted the newest bytes, and no answer contradicts that since: it waits for a block, not for a send. */
 function isTakenAsItIs(record: TrackedRecord, sendOrdinal: number | null) {
   const { state, subState, acceptedOrdinal, lastError } = record;
   const waits = state === "STUCK" || subState === "BROADCAST" || subState === "STALE";
   return waits && sendOrdinal !== null && lastError === null && (acceptedOrdinal ?? 0) >= sendOrdinal;
 }
 
-/** What is STUCK is sent again all the same, but seldom: it is not expected to help. */
+/** STUCK transactions are sent again all the same, but seldom: it is not expected to help. */
 const STUCK_PACE = 10;
 
 /** How long after a send the same bytes are due again; null: never by age. */
@@ -194,8 +197,8 @@ export function resubmitEveryMs(intervalMs: number | null, state: State): number
 }
 
 /**
- * What the owner before had a node take is due when it would have been there: an interval after it was last sent. A lane
- * that changes hands does not send everything again.
+ * A transaction that a node accepted from the previous owner is due when it would have been there: an interval after it
+ * was last sent. A takeover does not send everything again.
  */
 export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date }, everyMs: number | null): void {
   if (tx.takenAt === null || tx.receipt !== null) return;
@@ -210,7 +213,7 @@ export function queued(
   return new Tracked(record, keptTransaction(UNSIGNED), resumedPace(null, false));
 }
 
-/** The one place where the pace of a lane or of a transaction changes: to what follows from what happened. */
+/** The one place where the pace of a lane or of a transaction changes: by what happened. */
 export function happened<Pace, Details extends readonly unknown[]>(
   to: { pace: Pace },
   event: (pace: Pace, ...details: Details) => Pace,

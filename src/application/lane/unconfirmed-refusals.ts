@@ -38,7 +38,7 @@ export class UnconfirmedRefusals {
     this.byIntake.delete(intakeId);
   }
 
-  /** What has ended, by whichever way, or is held back waits for no endpoint any more. */
+  /** A transaction that has ended, in any way, or is held waits for no endpoint any more. */
   fold(changes: readonly Change[]): void {
     for (const change of changes) {
       if (change.kind === "aliased") this.forget(change.intakeId);

@@ -1,10 +1,10 @@
 /**
- * What happens when the head moves. The follower looks at the head on its own beat; each change starts a pass, which
- * works on one frozen view: withdraw what left the chain, match receipts, look for stale ones, decide what is final. A
- * slow pass delays only itself: meanwhile the follower goes on, and the buffer between them is bounded.
+ * Work when the head moves. The follower polls the head on its own beat; each change starts a pass, which works on one
+ * frozen view: withdraw transactions that left the chain, match receipts, look for stale ones, decide finality. A slow
+ * pass delays only itself: meanwhile the follower goes on, and the buffer between them is bounded.
  *
- * Where a node takes no future nonces, a lane stands still from one transaction until the next look. So a few looks come
- * sooner after such a send, each twice as late as the one before: at most four more per send, and none when idle.
+ * If a node accepts no future nonces, a lane waits from one transaction until the next poll. So a few polls come sooner
+ * after such a send, each twice as late as the one before: at most four more per send, and none when idle.
  */
 
 import type { BlockWindow } from "../../domain/chain/block-window.ts";
@@ -38,7 +38,7 @@ import {
 
 /** Parts of the reconciliation interval in which lanes have their turn. */
 const SPREAD = 64;
-/** So often in each part it is looked whose turn has come: not with every head, which may come twenty times a second. */
+/** How often the turns are checked in each part: not with every head, which may come twenty times a second. */
 const LOOKS_PER_PART = 4;
 /** The first early look comes after this share of the poll interval. */
 const SOONEST_LOOK = 1 / 16;
@@ -58,7 +58,7 @@ export class ChainLoop {
   /** The share of the poll interval after which the head is looked at next; 1: at its end, as usual. */
   private share = 1;
   private waking = new AbortController();
-  /** Somebody said that there is a new head. */
+  /** A hint says that there is a new head. */
   private hinted = false;
   private hintAgainAtMs = 0;
 
@@ -104,7 +104,7 @@ export class ChainLoop {
     }
   }
 
-  /** Looks earlier where that was asked for; only what is found then starts a pass. */
+  /** Polls earlier on request; only a change starts a pass. */
   private async untilNextPoll() {
     const { clock } = this.ports;
     const { pollIntervalMs } = this.context.settings;
@@ -136,7 +136,7 @@ export class ChainLoop {
     this.waking.abort();
   }
 
-  /** True where the canonical chain changed. */
+  /** True if the canonical chain changed. */
   private async look() {
     const { chainId } = this.context.chain;
     try {
@@ -205,7 +205,7 @@ export class ChainLoop {
     );
     // For people to look at: no decision reads them.
     await quietly(recordConfirmations(ports, context, lanes)).catch((error: unknown) => this.reportFailure(error));
-    // Where it is unknown what a reorg took, nothing is final, and no watch ends.
+    // If it is unknown what a reorg removed, nothing is final, and no watch ends.
     const sure = lanes.filter((lane) => !unsure.has(lane));
     const pass = await openPass(context, sure);
     const deciding = sure.filter((lane) => mayDecide(pass, lane));
@@ -236,7 +236,7 @@ export class ChainLoop {
     }
   }
 
-  /** What failed before comes after what is new, and only while it is still canonical. */
+  /** Failed ones come after new ones, and only while they are still canonical. */
   private blocksToFetch(changes: readonly HeadChange[]): readonly Block[] {
     const added = changes.flatMap((change) => change.added);
     return [...added, ...this.unfetched].filter((block) => this.context.follower.window.contains(block));
@@ -292,7 +292,7 @@ function standsOn(window: BlockWindow, { mined, watched }: OwnedLane) {
   return true;
 }
 
-/** Whether on this view something of the lane may be final, or the watch over it may end. */
+/** Whether something of the lane may be final on this view, or its watch may end. */
 function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane) {
   for (const { receipt } of lane.mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
   return watchEnds >= 0 && hasWatched(lane, watchEnds);

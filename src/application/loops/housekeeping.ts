@@ -1,11 +1,12 @@
 /**
- * What is older than the retention leaves, a little at a time: completions from the feed, then the transactions of the lanes
- * that this node holds, each under its lane's fence, then those of lanes whose signer no node has any more, which are taken for
- * that and released, then the hashes of request ids where those have an end too, and notices that somebody acknowledged.
+ * Deletes rows that are older than the retention, a little at a time: completions from the feed, then the transactions
+ * of the lanes that this node holds, each under its lane's fence, then those of lanes whose signer no node has any
+ * more, which are taken for that and released, then the hashes of request ids if those have an end too, and
+ * acknowledged notices.
  *
- * Reads: which lanes have something old. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8
- * (the feed is shortened from its beginning, and says so). It stands back for everything else: one small batch at once, then
- * a pause several times as long; a lane that is busy is left for the next round. A crash leaves a batch undone, or done.
+ * Reads: lanes with old rows. Writes: see ports/retention-store.ts. Invariants: I5 (a late repeat is refused), I8 (the
+ * feed is shortened from its beginning, and says so). It yields to everything else: one small batch at once, then a
+ * pause several times as long; a busy lane is left for the next round. A crash leaves a batch undone, or done.
  */
 import { type Fence, type Lane, laneKey } from "../../domain/lane.ts";
 import { StoreUnavailable } from "../../ports/lane-store.ts";
@@ -16,7 +17,7 @@ import type { RetentionStore } from "../../ports/retention-store.ts";
 import { Activity } from "../lane/activity.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 
-/** What is kept, and for how long. */
+/** The retention: which store, and how long rows are kept. */
 export interface Retention {
   readonly store: RetentionStore & Pick<NoticeStore, "forgetNotices">;
   readonly ageMs: number;
@@ -30,7 +31,7 @@ export interface HousekeepingPorts extends Pick<Ports, "clock" | "telemetry" | "
   readonly retention?: Retention;
 }
 
-/** What a round is about. */
+/** Input of one housekeeping round. */
 export interface Household {
   readonly lanes: () => readonly OwnedLane[];
   readonly instanceId: () => string;
@@ -64,7 +65,7 @@ export class Housekeeping {
     this.round = new Activity(() => (retention === undefined ? null : this.keep(retention)), household.onFailed);
   }
 
-  /** Begins a round where one is due. */
+  /** Begins a round if one is due. */
   look(): void {
     const { retention, clock } = this.ports;
     const nowMs = clock.monotonicMs();
@@ -101,7 +102,7 @@ export class Housekeeping {
     return { completions, oldestAt: oldestAt as Date | null };
   }
 
-  /** Of lanes whose history is in doubt nothing leaves: somebody may want to look at all of it. */
+  /** Nothing is deleted from lanes whose history is in doubt: an operator may want to see all of it. */
   private async removeOld({ store, ageMs }: Retention) {
     const own = this.household.lanes().filter((lane) => lane.ledger.reconciled && !lane.heldByHistory);
     let removed = 0;

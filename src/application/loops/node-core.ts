@@ -1,4 +1,4 @@
-/** What a node is made of: the pieces of the application on its ports, each told of the others. Knows no adapter. */
+/** The parts of a node: the pieces of the application on its ports, connected to each other. Knows no adapter. */
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
 import type { Policies } from "../../domain/policy/policy.ts";
 import type { AlertCode } from "../../domain/troubles/table.ts";
@@ -31,7 +31,7 @@ import type { Retention } from "./housekeeping.ts";
 import { SettlingIn } from "./reception.ts";
 import { NodeWatch } from "./stuck-watch.ts";
 
-/** What the pieces ask of the work that a node does by itself. */
+/** The node's own work that the pieces call. */
 interface CoreEvents {
   /** Lanes may be free: claim them. Resolves when that was tried. */
   onFree(): Promise<void>;
@@ -109,8 +109,8 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
 }
 
 /**
- * Follows the policy document in force: whoever holds the keys re-checks by it, and people are alerted where this node cannot
- * read it, or has a file that says something else.
+ * Follows the policy document in force: the signing process re-checks by it, and people are alerted if this node cannot
+ * read it, or has a different file.
  */
 
 interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
@@ -160,12 +160,12 @@ export function openCreates({ work, lanes, cluster, settings }: NodeCore, recept
   return { createPorts, creates };
 }
 
-/** Everything a node stands on. */
+/** All ports of a node. */
 export interface NodePorts extends Ports {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
   readonly stuckHook?: StuckResolutionHook;
-  /** Absent: nobody listens to alerts, and none are shown. */
+  /** Absent: no alerts are shown. */
   readonly alerts?: Pick<RecentAlerts, "shown">;
   /** Absent: no traces are recorded. */
   readonly tracer?: Tracer;

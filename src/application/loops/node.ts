@@ -199,7 +199,7 @@ export class FencepostNode {
     return this.core.cluster.kills;
   }
 
-  /** Actions of operators on a lane, whichever node owns it. */
+  /** Operators' actions on a lane, whichever node owns it. */
   get actions() {
     return this.core.cluster.actions;
   }

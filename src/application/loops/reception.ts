@@ -1,4 +1,4 @@
-/** Who may come in to create something, and how many are at it. */
+/** Admission of creates, and how many are in progress. */
 import { DatabaseSilent, type FencepostError, queueFull, unavailable } from "../../domain/errors.ts";
 import { bounded, type Clock } from "../../ports/clock.ts";
 import type { Created } from "../api.ts";
@@ -48,7 +48,7 @@ export class Reception {
     return this.draining && !this.isTakenElsewhere ? unavailable(DRAINING) : null;
   }
 
-  /** Whether a create can be taken in right now. Where other nodes are live it can: it is taken to them. */
+  /** Whether a create can be accepted right now. If other nodes are live it can: they get it. */
   admittance(): Admittance {
     const { admission, lease, cluster, wakefulness } = this.ports;
     const turnedAway = this.turnedAway();
@@ -81,7 +81,7 @@ export class SettlingIn {
     return this.settled.signal.aborted;
   }
 
-  /** What is free by now has been claimed: creates are taken here, or by another live node. */
+  /** Free lanes have been claimed: creates are accepted here, or by another live node. */
   end(): void {
     this.settled.abort();
   }
@@ -98,14 +98,15 @@ export class SettlingIn {
 }
 
 /**
- * Tells a pause of this process from the silence of others. A process that was stopped, starved of processor time or kept
- * busy by one long computation has read no messages: its lease may have run out and its transactions may have been ended by
- * the server's timers, although the database answers. Measured on the monotonic clock, by how late a regular beat comes.
+ * Distinguishes a pause of this process from the silence of others. A process that was stopped, starved of processor
+ * time or blocked by one long computation has read no messages: its lease may have run out and the server's timers may
+ * have ended its transactions, although the database answers. Measured on the monotonic clock, by how late a regular
+ * beat comes.
  */
 
 /** Shorter ones happen on any busy machine, and end no lease. */
 const NOTABLE_MS = 250;
-/** What fails for so long after a pause may have failed because of it. */
+/** A failure this soon after a pause may be its consequence. */
 const RECENT_MS = 5_000;
 
 export class Wakefulness {
@@ -132,7 +133,7 @@ export class Wakefulness {
     this.lastBeatMs = null;
   }
 
-  /** How long this process did not run, where that was a moment ago: the longest such time. 0: it runs as it should. */
+  /** How long this process did not run, if that was a moment ago: the longest such time. 0: it runs normally. */
   pausedMs(): number {
     const nowMs = this.clock.monotonicMs();
     // Requests that wait in the sockets may be read before the first timer: the beat has not come yet.
@@ -149,7 +150,7 @@ export class Wakefulness {
   }
 }
 
-/** The same API, whose refusals name a pause of this process where that is what they come from. */
+/** The same API, whose refusals name a pause of this process if that is their cause. */
 export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
   const tell = (fate: unknown): unknown => {
     if (!(fate instanceof DatabaseSilent || fate instanceof LeaseLapsed)) return fate;
@@ -171,7 +172,7 @@ export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, 
   return { ...telling, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };
 }
 
-/** Whether a create can be taken in, told before its body is read: so it costs next to nothing to ask. */
+/** Decides whether a create can be accepted before its body is read, so the check must cost next to nothing. */
 export type Admittance =
   | { readonly kind: "open" }
   /** In a moment: a caller that waits need not repeat. `refusal`: for callers that have waited long enough. */

@@ -71,7 +71,7 @@ export class StuckWatch {
     // An operator or the node has suspended it: that is a decision already.
     if (lane.suspended) return [];
     const first = measures.find(({ lasts }) => lasts);
-    // So it is of a head that an operator holds back.
+    // The same for a head that an operator holds.
     const isAsked = head !== undefined && first !== undefined && !head.held;
     const ofHead = isAsked ? [{ lane, context, tx: head, trigger: first.trigger }] : [];
     return [...singles(lane, context), ...ofHead];
@@ -108,7 +108,7 @@ export class StuckWatch {
   }
 }
 
-/** What is wrong with single transactions, wherever they stand. */
+/** Troubles of single transactions, wherever they are in the line. */
 function singles(lane: OwnedLane, context: ChainContext): readonly Question[] {
   const { maxAttempts } = context.settings;
   return [...lane.unmined.values()].flatMap((tx): readonly Question[] => {
@@ -136,8 +136,8 @@ function seconds(ms: number) {
 }
 
 /**
- * Watches the node as a whole: writes that are fenced again and again, payloads that are sent again and again (both counted from
- * telemetry), receipts that come faster than they are read, a chain of which no endpoint answers or that stands still.
+ * Watches the node as a whole: repeated fenced writes, repeated sends of one payload (both counted from telemetry),
+ * receipts that arrive faster than they are read, a chain without an answering endpoint or without new blocks.
  */
 
 const WINDOW_MS = 300_000;

@@ -1,10 +1,10 @@
 /**
- * The loop that keeps a lane alive. What was answered and is not mined a resubmit interval later gets a verdict: sent
- * again as it is, or signed again for more. The head of the line is judged first, because everything behind waits for
- * it; only what the chain could take next is repriced; and a head that is not mined in time is reported as STUCK. Where two
- * endpoints differ about the market, what blocks pass over is judged sooner.
+ * The loop that keeps a lane alive. A transaction that was accepted and is not mined a resubmit interval later gets a
+ * verdict: sent again unchanged, or signed again for more. The head of the line is judged first, because everything
+ * behind waits for it; only what the chain could mine next is repriced; and a head that is not mined in time is
+ * reported as STUCK. If two endpoints differ about the market, transactions that blocks skip are judged sooner.
  *
- * Ages are of the database where an owner took over; a lane that was handed on does not begin to wait anew.
+ * After a takeover ages come from the database; a lane that was handed over does not begin to wait anew.
  */
 import { isTaken } from "../../domain/chain/answers.ts";
 import { blockReported, type HeadOfLine, headSeen } from "../../domain/pace/lane-pace.ts";
@@ -33,7 +33,7 @@ export function tendLane(ports: LanePorts, context: ChainContext, lane: OwnedLan
   );
 }
 
-/** A new owner looks at a head for this long before it calls it stuck, where no resubmit interval says otherwise. */
+/** A new owner watches a head for this long before it calls it stuck, if no resubmit interval says otherwise. */
 const LEAST_LOOK_MS = 60_000;
 
 export function tend(ports: LanePorts, context: ChainContext, lane: OwnedLane): Working {
@@ -67,7 +67,7 @@ function ageBefore(clock: Clock, { firstSentAt }: Tracked) {
 async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   await markStale(ports, lane, due);
   const isRepriced = context.settings.repricing !== null;
-  // None where the count is unknown.
+  // None if the count is unknown.
   const executable = isRepriced ? await lane.term.during(unlessSilent(executableOf(context, lane), NONE)) : NONE;
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
@@ -79,8 +79,8 @@ async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane
 }
 
 /**
- * What blocks passed over does not wait for the resubmit interval while two endpoints differ about the market: the lower one
- * was offered, and may be the lie. Where they do not differ, nothing is signed or sent.
+ * Transactions that blocks skipped do not wait for the resubmit interval while two endpoints differ about the market:
+ * the lower price was offered, and may be the lie. If they do not differ, nothing is signed or sent.
  */
 function climb(ports: LanePorts, context: ChainContext, lane: OwnedLane) {
   if (context.chain.endpoints < 2 || context.settings.repricing === null || lane.held) return null;
@@ -164,7 +164,7 @@ function judgeHead(ports: LanePorts, { settings }: ChainContext, lane: OwnedLane
   return stick(ports, lane, tx, reasonOf(tx, nowMs - head.sinceMs));
 }
 
-/** What no node ever took waits for something else, funds or an endpoint: its age alone counts. */
+/** A transaction that no node ever accepted waits for something else, funds or an endpoint: only its age counts. */
 function isResentOften(
   { stuckAfterResubmits: most }: ChainContext["settings"],
   { sentBefore }: HeadOfLine,

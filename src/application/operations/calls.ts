@@ -1,6 +1,6 @@
 /**
- * One typed record of what performs each call: HTTP, the library and the tests all use it. Each call is described where it
- * is performed. A call that fails for a reason a caller can act on throws a FencepostError.
+ * One typed record of what performs each call: HTTP, the library and the tests all use it. Each call is described where
+ * it is performed. A call that fails for a reason that the caller can act on throws a FencepostError.
  */
 import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
 import type { CreateLimits } from "../../domain/keys/principal.ts";
@@ -37,7 +37,7 @@ export function callsOf(ports: AllPorts) {
     ...createKeyOperations(ports),
     ...createJsonRpc(ports),
     ...createCalls(creates),
-    /** Of one chain, or of any. UNKNOWN_CHAIN if the one asked for is not configured. */
+    /** Of one chain, or of any. UNKNOWN_CHAIN if the requested one is not configured. */
     readiness: (chainId?: number) => {
       const state = { draining: reception.draining, settledIn: settlingIn.isOver };
       return readiness({ ...ports, lease, chains: [...ports.chains.values()], ...state }, chainId);

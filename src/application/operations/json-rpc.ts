@@ -1,4 +1,4 @@
-/** What Ethereum's JSON-RPC asks for beside the API: a hash soon, a transaction's bytes, and the chain itself. */
+/** Requests of Ethereum's JSON-RPC beside the API: a hash soon, a transaction's bytes, and the chain itself. */
 import { unavailable } from "../../domain/errors.ts";
 import type { Address, Hash, Hex } from "../../domain/lane.ts";
 import { ChainUnavailable, type PassedAnswer } from "../../ports/chain.ts";
@@ -20,11 +20,14 @@ export function createJsonRpc(ports: JsonRpcPorts) {
     firstHash: firstHashes(ports),
     /** The bytes of an attempt of ours, an old one too, as JSON-RPC shows a transaction that waits; null: none that we know. */
     signedAs: (chainId: number, txHash: Hash) => signedAs(ports, chainId, txHash),
-    /** What one of the chain's endpoints answers. UNKNOWN_CHAIN if this node has none. */
+    /** Answer of one of the chain's endpoints. UNKNOWN_CHAIN if this node has none. */
     askChain: async (chainId: number, method: string, params: unknown): Promise<PassedAnswer> => {
       return answered(askedFor(ports.chains, chainId).chain.passOn(method, params));
     },
-    /** What a stranger signed, handed to the chain's endpoints. UNAVAILABLE, with nothing sent, while everything is stopped. */
+    /**
+     * Passes a foreign signed transaction on to the chain's endpoints. UNAVAILABLE, with nothing sent, during a kill of
+     * everything.
+     */
     passSigned: async (chainId: number, rawTransaction: Hex): Promise<PassedAnswer> => {
       const { chain } = askedFor(ports.chains, chainId);
       const { signer } = await ports.codec.decodeTransaction(rawTransaction);

@@ -10,7 +10,7 @@ import { asObject, parseAddress, refuseUnknownKeys } from "../requests/fields.ts
 
 type KeyPorts = Pick<Ports, "store" | "codec" | "secrets">;
 
-/** Of a digest: enough to tell two apart, and of no use to anybody. */
+/** Part of a digest: enough to distinguish two, and of no use to an attacker. */
 const ID_CHARACTERS = 8;
 const MOST_LIMITS = 1_000;
 

@@ -25,7 +25,10 @@ export function killOperations({ codec, kills }: KillPorts) {
   };
 }
 
-/** Nobody who has to stop money should be sent back for want of a sentence; and not every proxy passes a body on with DELETE. */
+/**
+ * A kill needs no reason: an emergency must not fail for want of a sentence; and not every proxy passes on a body with
+ * DELETE.
+ */
 function readReason(request: unknown) {
   if (request === undefined || request === null) return UNSAID;
   const fields = asObject(request, "");

@@ -31,13 +31,13 @@ export const actOnLane: Operation<CallPorts, LaneOrder, Asked, void, readonly Si
     const lane = { chainId: parseChainId([...ports.chains.keys()], chainId), signer };
     return { lane, action: order.action, actor: order.actor, ...instruction };
   },
-  // What is the only chain here may be one of several there.
+  // The only chain here may be one of several there.
   travels: (order, { lane }) => ({ ...order, request: { ...(order.request as object), chainId: lane.chainId } }),
   isDone: (ports, { lane, order }) => wasCarriedOut(ports, lane, order),
   repeatable: ({ order }) => order !== undefined,
   async perform(ports, lane, asked) {
     await ACTIONS[asked.action](ports, lane, asked);
-    // Where the key was taken meanwhile, nothing was done behind the lane's lock; whose it is, is said here.
+    // If the key was used meanwhile, nothing was done behind the lane's lock; the answer says whose it is.
     await wasCarriedOut(ports, lane.lane, asked.order);
   },
   answer: async (ports, { lane }) =>
@@ -92,7 +92,7 @@ async function realign(ports: CallPorts, lane: OwnedLane, task: Asked) {
   lane.term.readAgain(`an operator set the cursor to ${cursor}`);
 }
 
-/** Also where nothing can have been done: the signer shows which it was, and looking is never wrong. */
+/** Also if nothing can have been done: the signer's page shows which it was, and reading it is always safe. */
 function unsaid(cause: unknown) {
   return outcomeUnknown("the database did not say whether this was done; look at the signer before repeating it", {
     cause,

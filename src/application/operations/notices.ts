@@ -15,7 +15,10 @@ import { parseOrderKey, parseReason } from "../requests/order.ts";
 
 export function noticeOperations({ store }: Pick<Ports, "store">) {
   return {
-    /** Says who looked into a notice, and why it needs nobody any more. CONFLICT if somebody else did, or it happened again since. */
+    /**
+     * Records who looked into a notice, and why it needs no further attention. CONFLICT if another key did, or it
+     * happened again since.
+     */
     async acknowledge(order: NoticeOrder, limits?: Limits): Promise<Notice> {
       const asked = parse(order);
       const silent = "nothing may have been acknowledged; repeat this";
@@ -31,7 +34,7 @@ export function noticeOperations({ store }: Pick<Ports, "store">) {
   };
 }
 
-/** A key that is limited acknowledges what is about its own lanes; a node concerns everybody. */
+/** A limited key acknowledges notices about its own lanes; a node concerns everybody. */
 function refuseOthers(notice: Notice | null, limits: Limits) {
   if (notice === null || notice.lane === null || !isWithin(limits, notice.lane)) throw noNotice();
 }

@@ -8,17 +8,20 @@ import type { OwnedLane } from "../lane/owned-lane.ts";
 /** Something that only the owner of a lane can do; any node may be asked for it. */
 export interface Operation<Ports, Body, Asked extends { readonly lane: Lane }, Done, Answer> {
   /**
-   * The request, validated, with the lane that it is for. On the node that hears it: asked by a caller or by a peer.
-   * `owner`: the name of the API key that the caller showed.
+   * The validated request with its lane. Runs on the node that receives it, from a caller or a peer. `owner`: the name
+   * of the caller's API key.
    */
   laneOf(ports: Ports, body: Body, owner: string | null): Asked | Promise<Asked>;
-  /** As the owner is told, where the words depend on who hears them. */
+  /** The body for the owner's node, if it differs by receiver. */
   travels?(body: Body, asked: Asked): Body;
-  /** True where it was done before, under the key of its order: then nobody is asked to do it. Throws where the key is another order's. */
+  /**
+   * True if it was done before, under the action's idempotency key: then it is not requested again. Throws if the key
+   * belongs to another action.
+   */
   isDone?(ports: Ports, asked: Asked): Promise<boolean>;
   /** A repeat of the very same words is recognised, so that an owner may finish what the one before it began. Absent: it is not. */
   repeatable?(asked: Asked): boolean;
-  /** By the owner, under its fence. What it returns must survive JSON: it may have to travel. */
+  /** Runs on the owner, under its fence. Its result must survive JSON: it may be forwarded. */
   perform(ports: Ports, lane: OwnedLane, asked: Asked): Promise<Done>;
   /** Answer to the caller, read on the node that it asked. Absent: what `perform` returned. */
   answer?(ports: Ports, asked: Asked, done: Done): Answer | Promise<Answer>;
@@ -35,14 +38,14 @@ export interface OwnerPorts {
 }
 
 /**
- * An order that its giver named by a key (`Idempotency-Key`) is carried out once: whoever repeats it, after whatever
- * silence, at whichever node, gets the transaction or the lane as it stands. The key is written in the commit that carries
- * the order out (domain/ledger/order-keys.ts).
+ * An action with an idempotency key (`Idempotency-Key`) is carried out once: a repeat, after any silence, at any node,
+ * gets the transaction or the lane as it is. The key is written in the commit that carries the action out
+ * (domain/ledger/order-keys.ts).
  *
- * Reads: keys. Writes: nothing. A crash leaves the key and what was done under it, or neither.
+ * Reads: keys. Writes: nothing. A crash leaves the key and the action's effect, or neither.
  */
 
-/** True: this very order was carried out. Throws where another one was, under the same key. */
+/** True: this action was carried out. Throws if another one was, under the same key. */
 export async function wasCarriedOut(
   { store }: Pick<Ports, "store">,
   lane: Lane,

@@ -1,8 +1,8 @@
 /**
- * What an operator, or a caller that signs itself, may do. Any node may be asked; an operation is done by the owner of
- * its lane and under its fence, and what it left behind is read where it was asked. After silence it is not told again:
- * not every operation has an id that a repeat could be recognised by. An operator who named the order by a key repeats it;
- * another looks first.
+ * Operations of operators, and of callers that sign themselves. Any node may be asked; the lane's owner performs an
+ * operation under its fence, and the result is read on the node that was asked. After silence it is not repeated
+ * automatically: not every operation has an id that would identify a repeat. An operator who gave an idempotency key
+ * repeats it; others look first.
  */
 import { invalid, orDatabaseSilent } from "../../domain/errors.ts";
 import { ANYBODY, type Limits, refuseOutside } from "../../domain/keys/principal.ts";
@@ -59,7 +59,7 @@ export function createOperations(ports: OperationPorts) {
   };
   const orderTransaction = offer("act", act);
   const orderLane = offer("actOnLane", actOnLane);
-  // By names of their own: an owner of an older release would carry them out and forget the key.
+  // With names of their own: an owner of an older release would carry them out and forget the key.
   const orderTransactionOnce = offer("actOnce", act);
   const orderLaneOnce = offer("actOnLaneOnce", actOnLane);
   const signed = offer("submitSigned", submitSigned);
@@ -71,7 +71,10 @@ export function createOperations(ports: OperationPorts) {
     actOnLane: (order: LaneOrder, limits?: Limits) =>
       (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
     ...reservationCalls(ports, offer, acting),
-    /** What a caller signed with a key that is managed here, at the lane's next nonce or at one that it reserved; CONFLICT elsewhere. */
+    /**
+     * A transaction that a caller signed with a key that is managed here, at the lane's next nonce or at a reserved
+     * one; CONFLICT elsewhere.
+     */
     submitSigned: (request: SignedRequest, owner?: string | null, limits?: Limits) =>
       orUnserved(ports, request, signed(request, owner, limits)),
   };

@@ -1,4 +1,4 @@
-/** The policy document in force: read, changed, asked, and what is used of it. It is judged by where nonces are given. */
+/** The policy document in force: read, changed, tried, and its use. It is applied when nonces are given. */
 import { FencepostError, invalid } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/keys/principal.ts";
 import type { PolicyInForce } from "../../domain/policy/in-force.ts";
@@ -20,7 +20,7 @@ export type PolicyCalls = ReturnType<typeof createPolicyCalls>;
 
 export function createPolicyCalls(ports: PolicyPorts) {
   return {
-    /** What policies would say to this create now, and what it would be charged. Nothing is done. */
+    /** The policies' verdict on this create now, and its charge. Nothing is done. */
     checkPolicy: (request: CreateRequest, key?: string | null, limits?: Limits) =>
       check(ports, request, key ?? null, limits),
     /** The document in force on every node. */

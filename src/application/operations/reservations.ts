@@ -79,7 +79,7 @@ type Given = Pick<Reserved, "outcome"> & Pick<Reservation, "reservationId">;
 
 const reserveNonce: Operation<ReservationPorts, ReserveRequest, ReserveOrder, Given, Reserved> = {
   laneOf: (ports, request, owner) => parseReserve(ports.intents, request, owner),
-  // What is the only chain here may be one of several there.
+  // The only chain here may be one of several there.
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
   repeatable: ({ requestId }) => requestId !== null,
   async perform(ports, lane, { requestId, owner, ttlMs }) {
@@ -107,7 +107,7 @@ const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reserv
     if (hole === null) return;
     await ports.failpoint("release.committed");
     report(ports, lane, { reservationId, nonce: hole.nonce, state: "RELEASED" });
-    // What waits above may move down into it.
+    // Transactions above may move down into it.
     lane.signing?.kick();
   },
   answer: (ports, { reservationId }) => findReservation(ports, reservationId),
@@ -169,7 +169,7 @@ function written<T>(lane: OwnedLane, write: Promise<T>) {
   return write.catch((error) => Promise.reject(storeFailure(lane, error)));
 }
 
-/** Where the outcome is unknown, the caller must look or repeat. */
+/** If the outcome is unknown, the caller must look or repeat. */
 function storeFailure(lane: OwnedLane, error: unknown): Error {
   happened(lane, batchFailed);
   if (error instanceof TermOver) return error;
@@ -231,7 +231,7 @@ const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHas
   },
 };
 
-/** Where the chain knows it already. Otherwise whose it is comes out when it is mined. */
+/** If the chain knows it already. Otherwise its origin shows when it is mined. */
 async function refuseAnother({ chain }: ChainContext, txHash: Hash, { lane, nonce }: Reservation) {
   const sent = await chain.transaction(txHash).catch(() => null);
   if (sent === null || (sent.from === lane.signer && sent.nonce === nonce)) return;

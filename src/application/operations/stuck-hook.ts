@@ -33,10 +33,10 @@ export interface Consultation {
   readonly lane: OwnedLane;
   readonly context: ChainContext;
   readonly record: TransactionRecord;
-  /** Null where it waits to be signed. */
+  /** Null if it waits to be signed. */
   readonly tx: Tracked | null;
   readonly trigger: StuckTrigger;
-  /** The operator's order, where one asks. */
+  /** The operator's action, if one asks. */
   readonly by?: Instruction;
 }
 
@@ -62,7 +62,7 @@ export class HookRunner {
   private readonly perTransaction: RateLimit<string>;
   private readonly perLane: RateLimit<LaneKey>;
   private readonly underWay = new Set<string>();
-  /** What was last said of a transaction that nothing is to be done about: said again, it is not kept again. */
+  /** Last answer about a transaction that needs no action: the same answer again is not stored again. */
   private readonly noops = new Map<string, string>();
 
   constructor(ports: HookPorts) {
@@ -75,7 +75,7 @@ export class HookRunner {
     return this.ports.stuckHook !== undefined;
   }
 
-  /** By itself: within the limits, and never more than a word where it fails. */
+  /** Automatic: within the limits, and with an alert at most if it fails. */
   async ask(question: Omit<Consultation, "record">): Promise<void> {
     const { lane, tx } = question;
     if (!this.isConfigured || tx === null || this.underWay.has(tx.txId)) return;
@@ -166,7 +166,7 @@ export class HookRunner {
     } catch (error) {
       if (error instanceof TermOver) throw error;
       this.report(lane, record, { action, result: "refused", reason: messageOf(error) });
-      // What cannot be carried out as it was said is the hook's mistake, not that of the operator who asked for it.
+      // A decision that cannot be carried out is the hook's mistake, not that of the operator who asked for it.
       throw error instanceof FencepostError && error.code === "INVALID_REQUEST" ? nothingDecided(error) : error;
     }
   }
@@ -261,7 +261,7 @@ export class RateLimit<Key> {
     return true;
   }
 
-  /** Keys stand in the order of their last use: those whose time is over stand in front. */
+  /** Keys are in the order of their last use: expired ones come first. */
   private forget(nowMs: number) {
     for (const [key, times] of this.taken) {
       if (nowMs - (times.at(-1) ?? 0) < this.rule.withinMs) return;

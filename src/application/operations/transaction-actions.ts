@@ -138,7 +138,7 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
   if (approval === "done" || action === "approve" || action === "reject") return "done";
   refuseSettled(record);
-  // By its own id: the one that was asked for may have become another name of it meanwhile.
+  // By its own id: the requested one may have become another name of it meanwhile.
   const tx = lane.find(record.txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
@@ -153,7 +153,7 @@ async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Ask
   return history.some(({ decision }) => decision?.audit?.decisionId === decisionId);
 }
 
-/** What was asked for stood already, and nothing was written: the key of the order is kept all the same. */
+/** The request was already in effect, and nothing was written: the action's key is kept all the same. */
 async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
   const { txId, instruction } = asked;
   const { order } = instruction.decision;
@@ -227,13 +227,12 @@ function refuseSettled(record: TransactionRecord) {
 }
 
 /**
- * A transaction that a policy has wait for a second API key's word: approved, rejected, or cancelled before it has a
- * nonce. Done by the lane's owner, behind the lane's lock: of two decisions the first counts, and one that comes after its
- * time is over finds it expired. Once approved it gets its nonce as everything in the intake table does
- * (detours/intake.ts).
+ * A transaction that waits for approval by a second API key: approved, rejected, or cancelled before it has a nonce.
+ * Done by the lane's owner, behind the lane's lock: of two decisions the first counts, and one that comes too late
+ * finds it expired. Once approved it gets its nonce like everything in the intake table (detours/intake.ts).
  *
- * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat of
- * the order is known by its id.
+ * Reads: the transaction and its history. Writes: the decision. A crash leaves the decision, or nothing of it; a repeat
+ * of the action is known by its id.
  */
 
 type Decided = "approve" | "reject" | "callOff";
@@ -286,7 +285,7 @@ function callableOff({ approved, intakeId, heldSince }: TransactionRecord): { re
   return approved ?? (heldSince !== undefined && intakeId !== undefined ? { intakeId } : undefined);
 }
 
-/** Whoever comes second gets the result, where it is the one that was wanted. */
+/** The second caller gets the same result, if it is the one that was wanted. */
 async function refuseLate(
   { store }: CallPorts,
   lane: OwnedLane,
@@ -305,12 +304,12 @@ function isDecided({ event }: HistoryRecord) {
 }
 
 /**
- * One transaction held back, and not its lane: nothing of it is signed, sent again, repriced or cancelled by its `validUntil`
- * until it is let go. What an operator orders about it meanwhile is carried out once. What has a nonce keeps it, and what
- * stands behind it waits as behind any other; what a node has already may still be mined, and is followed as ever.
+ * Holds one transaction, and not its lane: nothing of it is signed, sent again, repriced or cancelled by its
+ * `validUntil` until it is released. An operator's action on it meanwhile is carried out once. It keeps its nonce, and
+ * those behind it wait as behind any other; bytes that a node already has may still be mined, and are followed as ever.
  *
- * Reads: the transaction. Writes: who holds it or lets it go, and why; durable on its row. A crash leaves it held or not, as
- * the database says, and every owner keeps to that. Twice is the same as once.
+ * Reads: the transaction. Writes: who holds or releases it, and why; durable on its row. A crash leaves it held or not,
+ * as the database says, and every owner obeys that. Twice is the same as once.
  */
 
 /** The transaction has a nonce. */
@@ -331,7 +330,7 @@ async function holdTracked(
   // Planned, it is held in memory: from here on nothing of it begins on the wire, and a commit that fails has the lane read again.
   await commitPlanned(ports, lane, [plan(tx, isSuspended ? "hold" : "unhold", { reason, decision })]);
   if (isSuspended) return "done";
-  // What was due meanwhile is due now.
+  // Work that became due meanwhile is due now.
   noteTime(lane, tx, ports.clock);
   lane.kick();
   return "done";

@@ -1,6 +1,7 @@
 /**
- * What needs a person, worst first: what the database knows, what this node knows, and what the others have reported. Rows of
- * transactions have the cause, the sentence and the actions of their explanation, drawn from what the loops last read.
+ * Everything that needs a person, worst first: from the database, from this node, and from the other nodes' reports.
+ * Rows of transactions have the cause, the sentence and the actions of their explanation, from what the loops last
+ * read.
  */
 import { ANYBODY, isLimited, type Limits } from "../../domain/keys/principal.ts";
 import { ofAwaiting, ofHeld, ofKill, ofLane, ofNode, ofNotice } from "../../domain/troubles/find.ts";
@@ -15,14 +16,14 @@ import { sharedLook } from "../chain/answers.ts";
 
 interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
-  /** What this node knows, and others have reported. */
+  /** Findings of this node, and reports of the others. */
   readonly findings: () => Promise<readonly Trouble[]>;
   /** From figures that were read before; asks the chain nothing. */
   readonly explain: (txId: string) => Promise<Explanation>;
 }
 
 const DEFAULT_LIMIT = 100;
-/** Of each kind, in one look at the database. */
+/** Of each kind, in one read of the database. */
 const READ_AT_MOST = 500;
 /** An explanation takes half a dozen reads: so many in one look, the others in the next. */
 const EXPLAINED_AT_ONCE = 20;
@@ -53,7 +54,7 @@ export class AttentionDesk {
         .toSorted(newestFirst)
         .slice(0, limit);
       const items = lasting.slice(0, limit);
-      // A limited key is not told how many rows others have.
+      // A limited key does not see how many rows others have.
       const beyond = isLimited(limits) ? 0 : unread;
       const more = lasting.length - items.length + beyond;
       return {
@@ -122,7 +123,7 @@ export class AttentionDesk {
       ...trouble,
       code: severity === null ? trouble.code : cause.code,
       severity: SEVERITIES.find((each) => each === severity || each === trouble.severity) ?? trouble.severity,
-      // One that says itself what it holds up need not be told.
+      // A row that says itself what waits behind it needs no count.
       sentence: summary.includes("behind it") ? summary : `${summary}${behind(trouble.waiting)}`,
       since: trouble.since ?? cause.since ?? null,
       asOf,
@@ -138,7 +139,7 @@ function isSeen({ signer, chainId }: Trouble, limits: Limits) {
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);
 }
 
-/** What makes it another list. Sentences have ages, which change by themselves. */
+/** The parts that make it another list. Sentences have ages, which change by themselves. */
 function unchanging({ id, severity, code, waiting, actions }: Trouble) {
   return [id, severity, code, waiting, actions.map(({ action, body }) => [action, body])];
 }

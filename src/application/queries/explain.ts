@@ -95,7 +95,7 @@ async function situationOf(ports: ExplainPorts, record: TransactionRecord): Prom
   return { now, transaction, lane: { ...lane, signerAway }, chain: { ...chain, reachable } };
 }
 
-/** Which rules of policies are against more for what stands, and against a cancel. */
+/** Policy rules that forbid a higher price, or a cancel. */
 async function forbiddenNext(
   { limits }: ExplainPorts,
   record: TransactionRecord,
@@ -238,7 +238,7 @@ async function disputeOver(context: ChainContext, receipt: Receipt): Promise<Exp
   return verdict?.kind === "disagree" ? { code: "RPC_DISAGREES", answers: verdict.answers, since: null } : null;
 }
 
-/** Null: nothing of it was sent, or the node cannot tell. */
+/** Null: nothing of it was sent, or the node does not know. */
 async function isPooled(context: ChainContext, record: TransactionRecord) {
   if (record.nonce === null || record.lastSubmittedAt === null) return null;
   const answer = await context.chain.pooled(record.lane.signer, [record.nonce]);

@@ -56,7 +56,7 @@ export async function laneFacts(
   return { ...known, ...(await standing(ports, { record, row, nonce: record.nonce }, onChain)) };
 }
 
-/** Of the last decisions about a lane, the one that suspended it is among these unless it was suspended and resumed in one. */
+/** The suspension is among the last decisions about a lane, unless it was suspended and resumed in one. */
 const DECISIONS = 5;
 
 async function suspension(
@@ -77,7 +77,7 @@ interface Place {
   readonly nonce: number;
 }
 
-/** What stands at the nonce that the chain wants next, where that is not this one. */
+/** The holder of the nonce that the chain wants next, if it is not this transaction. */
 async function standing(
   ports: ExplainPorts,
   place: Place,
@@ -118,7 +118,7 @@ async function holeAt(
   { minedCount: nonce, settings }: OnChain & { readonly minedCount: number },
 ): Promise<ExplainedHole> {
   const hole = row?.holes.find((each) => each.nonce === nonce);
-  // What no transaction holds and is no hole either is kept for a caller, where anything is.
+  // A nonce without a transaction that is no hole either is reserved, if anything.
   const reserved = hole === undefined && (row?.reserved ?? 0) > 0;
   const above = hole === undefined ? null : await firstAbove(ports, record, { nonce, below });
   const filling = hole === undefined || above === null ? BY_ITSELF : fillingOf(hole, above, settings);
@@ -128,7 +128,7 @@ async function holeAt(
 
 const BY_ITSELF = { by: "itself" } as const;
 
-/** The head of the lane: an order to fill the nonce is given about that one, and about no other. */
+/** The head of the lane: the action to fill the nonce is about that transaction, and no other. */
 async function firstAbove(
   { store }: ExplainPorts,
   record: TransactionRecord,
@@ -147,7 +147,7 @@ function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["sett
   if (receipt !== null || (state !== "TRACKING" && state !== "STUCK")) return BY_ITSELF;
   if (attemptToSend(attempts)?.nodeSigned === true) return { by: "chainNode" };
   const repairs = hole.expired !== undefined && settings?.expiredReservations === "placeholder";
-  // Where a loop may fill it and could not, its head is STUCK.
+  // If a loop may fill it and could not, its head is STUCK.
   if (state !== "STUCK" && (repairs || settings?.holePolicy === "heal")) return BY_ITSELF;
   return { by: "order", txId };
 }

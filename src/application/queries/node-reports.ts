@@ -1,7 +1,7 @@
 /**
- * What each node alone knows of what needs a person, written to the database so that any node can show it. Written only if
- * it has changed; nothing is decided by it. The report of a node that ended is kept for a while: the next owner of its lanes takes
- * from it since when their troubles last.
+ * Troubles that only one node knows, written to the database so that any node can show them. Written only if they
+ * changed; nothing is decided by them. The report of a node that ended is kept for a while: the next owner of its lanes
+ * takes the beginning of their troubles from it.
  */
 
 import { keepNewest } from "../../domain/keep-newest.ts";
@@ -32,7 +32,7 @@ import { silent } from "./silent.ts";
 
 interface NodeReportPorts extends Pick<CallPorts, "clock" | "store" | "nodeId" | "chains" | "lanesOf"> {
   readonly instanceId: () => string;
-  /** Absent: nobody listens to alerts here. */
+  /** Absent: no alerts are shown here. */
   readonly alerts?: Pick<RecentAlerts, "shown">;
 }
 
@@ -42,7 +42,7 @@ const MOST = 200;
 
 export class NodeReports {
   private readonly ports;
-  /** What was last written, and as whom. */
+  /** The last written report, and its instance. */
   private written = "";
   private nextMs = 0;
   /** Whose report the next one replaces; null: there is none of this process. */
@@ -112,7 +112,7 @@ export class NodeReports {
   }
 }
 
-/** What this node alone knows of what needs a person. Memory only: nothing is asked for it. */
+/** Troubles that only this node knows. From memory only: nothing is requested. */
 
 export function nodeFindings({ chains, lanesOf }: Pick<CallPorts, "chains" | "lanesOf">): readonly Trouble[] {
   return [...chains].flatMap(([chainId, context]) => {
@@ -238,7 +238,7 @@ export class RecentAlerts {
     if (end === "moment") keepNewest(this.past, trouble.id, past, MOST_ALERTS);
   }
 
-  /** What lasts first: where there is room for some only, those are told. */
+  /** Lasting ones first: they are shown if there is room for some only. */
   shown(): readonly Trouble[] {
     const nowMs = this.clock.monotonicMs();
     for (const [id, { lastMs }] of this.past) if (nowMs - lastMs > SHOWN_FOR_MS) this.past.delete(id);

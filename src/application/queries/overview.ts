@@ -1,4 +1,4 @@
-/** Everything in figures: kept counts, the newest rows, and the chains as this node's loops were last told of them. */
+/** The overview: kept counts, the newest rows, and the chains as this node's loops last read them. */
 
 import { explorerOf } from "../../domain/chain/explorers.ts";
 import { tipTaken } from "../../domain/fees/repricing.ts";
@@ -26,7 +26,7 @@ const LOOKED_UP_FOR_MS = 30_000;
 export class OverviewBoard {
   private readonly ports;
   private readonly everything;
-  /** Of keys that see a part. */
+  /** For limited keys. */
   private readonly parts = new WeakMap<Limits, ReturnType<typeof sharedLook<Figures>>>();
   private readonly dear: Answers<string, readonly OldestPending[]>;
 
@@ -89,7 +89,9 @@ export class OverviewBoard {
     return [...known, ...created.flat().map(oldestOf), ...(await this.lookedUp(unsure))];
   }
 
-  /** Where thousands are over and only watched, the oldest that is open is young; finding it costs, and is done seldom. */
+  /**
+   * If thousands are final and only watched, the oldest open one is young; finding it is expensive, and done seldom.
+   */
   private lookedUp(chainIds: readonly number[]): Promise<readonly OldestPending[]> {
     return this.dear.about(chainIds.join(), LOOKED_UP_FOR_MS, async () => {
       const asked = chainIds.flatMap((chainId) =>

@@ -14,8 +14,8 @@ export interface ReadinessParts {
 }
 
 /**
- * Whether a load balancer should send requests here: the database takes our word, and a chain answers. Any of them, so that
- * one chain's outage does not take the others' traffic away; the one that was asked for, where one was.
+ * Whether a load balancer should send requests here: the database accepts our lease, and a chain answers. Any chain, so
+ * that one chain's outage does not take away the others' traffic; the named one, if one is named.
  */
 export async function readiness(parts: ReadinessParts, chainId?: number) {
   const { store, lease, draining, settledIn, lanesOf } = parts;

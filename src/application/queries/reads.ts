@@ -87,7 +87,9 @@ export class Feed {
   }
 }
 
-/** Who embeds a node passed no schema: the database would refuse it in words that say that it is down. */
+/**
+ * A library caller passes no schema check: the database would refuse the value with an error that looks like an outage.
+ */
 function refuseNoPosition(after: number) {
   if (!Number.isSafeInteger(after) || after < 0) throw invalid("after", "must be a whole number from 0 on");
 }
@@ -96,7 +98,7 @@ function refuseMisplaced(query: CompletionsQuery, position: FeedPosition) {
   if (query.epoch !== undefined && query.epoch !== position.epoch) {
     throw new FencepostError("EPOCH_CHANGED", `the feed is in epoch ${position.epoch}, not ${query.epoch}`, {
       epoch: position.epoch,
-      // What the caller has not seen and the database still has is told before the new epoch's own.
+      // Completions that the caller has not seen and the database still has come before the new epoch's own.
       resumeAfter: Math.min(query.after, position.epochStartsAfter),
     });
   }

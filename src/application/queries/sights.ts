@@ -27,16 +27,16 @@ export function createSights(ports: SightPorts) {
   const desk = new AttentionDesk({ ...ports, findings: () => reports.all(), explain });
   const board = new OverviewBoard(ports);
   return {
-    /** What needs a person, worst first. */
+    /** Everything that needs a person, worst first. */
     attention: (query?: AttentionQuery, limits?: Limits) => desk.view(query, limits),
     /** Everything in figures. */
     overview: (query?: HeldQuery, limits?: Limits) => board.view(query, limits),
-    /** By any id, or how it begins. */
+    /** By any id, or its beginning. */
     search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits) =>
       findAnything(ports, query, limits),
     /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN if there is no such lane. */
     nonceRuler: (signer: string, query?: NonceRulerQuery) => rulerOf(ports, signer, query),
-    /** What happened once and waits, or waited, for a person's word; newest first. */
+    /** Notices that wait, or waited, for an acknowledgement; newest first. */
     notices: async (
       { limit = DEFAULT_LIMIT, ...query }: { signer?: string; chainId?: number; open?: boolean; limit?: number } = {},
       limits: Limits = ANYBODY,
@@ -45,7 +45,7 @@ export function createSights(ports: SightPorts) {
       const found = await store.notices(defined({ ...query, limit, signer }));
       return isLimited(limits) ? found.filter(({ lane }) => lane !== null && isWithin(limits, lane)) : found;
     },
-    /** What became of nodes, lanes and the database, newest first. */
+    /** Events of nodes, lanes and the database, newest first. */
     clusterHistory: async ({ limit = DEFAULT_LIMIT }: { readonly limit?: number } = {}, limits: Limits = ANYBODY) => {
       const past = await store.past(limit);
       return { ...past, takeovers: past.takeovers.filter(({ lane }) => isWithin(limits, lane)) };
@@ -57,7 +57,7 @@ export function createSights(ports: SightPorts) {
 
 /** Nonces at once. */
 const MOST = 2_000;
-/** Of what is over, so many are shown where nobody says from where. */
+/** Number of final nonces shown by default. */
 const BELOW = 100;
 
 export async function rulerOf(
@@ -76,7 +76,7 @@ export async function rulerOf(
   const { from, to } = stretch(query, final, cursor ?? 0);
   const held = await store.nonces(lane, from, to);
   const mined = chains.get(lane.chainId)?.counts.lastTold(signer).latest ?? null;
-  // Nonces from the cursor on have not been given to anybody.
+  // Nonces from the cursor on have not been given yet.
   const last = Math.min(to, (cursor ?? 0) - 1);
   // `mined`: the chain's last count; `final`: every nonce below it is over.
   return { lane, from, to, cursor, mined, final, spans: spansOf(from, last, held) };
@@ -113,7 +113,7 @@ export async function findAnything(
 ): Promise<readonly Found[]> {
   const text = q.trim();
   if (text === "") throw invalid("q", "is empty: give an id, or how it begins");
-  // What others have found may stand before its own, and is left out below.
+  // Others' finds may come before its own, and are left out below.
   const looked = isLimited(limits) ? LOOKED_THROUGH : limit;
   const terms = { ...termsOf(text), limit: looked };
   const [hits, nodes] = await Promise.all([store.search(terms), nodesLike(store, text)]);
@@ -140,11 +140,11 @@ export function termsOf(text: string): Omit<SearchTerms, "limit"> {
   return { ...requestIds, ...ofNonce, ...signers, ...(ids !== null && { txIds: ids, reservationIds: ids }) };
 }
 
-/** Ids are compared byte by byte, so whatever begins with these digits lies between the two. */
+/** Ids are compared byte by byte, so all that begin with these digits are between the two. */
 function uuidsLike(text: string): Between | null {
   const digits = text.replaceAll("-", "");
   if (!/^[0-9a-f]+$/.test(digits) || digits.length < LEAST_OF_UUID || digits.length > UUID_DIGITS) return null;
-  // Where it has a dash, it has it where ids have theirs.
+  // Dashes must be in the same places as in ids.
   if (text.includes("-") && !asUuid(digits.padEnd(UUID_DIGITS, "0")).startsWith(text.replace(/-$/, ""))) return null;
   return { from: asUuid(digits.padEnd(UUID_DIGITS, "0")), to: asUuid(digits.padEnd(UUID_DIGITS, "f")) };
 }

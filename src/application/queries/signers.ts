@@ -1,6 +1,6 @@
 /**
- * Signers and their lanes, by signer and chain. Of the chain they show what a loop of this node has last been told; only
- * where one signer is asked for with `fresh` is it asked anew.
+ * Signers and their lanes, by signer and chain. Values of the chain are the latest that a loop of this node read; only
+ * one signer with `fresh` is requested anew.
  */
 import { defined } from "../../domain/defined.ts";
 import { FencepostError, invalid } from "../../domain/errors.ts";
@@ -41,7 +41,7 @@ export async function signers(
   const end = known.length > limit ? known.at(-1)?.lane : undefined;
   const isBetween = (lane: Lane) =>
     (after === null || compareKeys(lane, after) > 0) && (end === undefined || compareKeys(lane, end) < 0);
-  // Nobody acts for a lane that was never used, and nothing can be wrong with it.
+  // A lane that was never used has no owner, and nothing can be wrong with it.
   const isAsked = (lane: Lane) =>
     owner === undefined && needs === undefined && (chainId === undefined || lane.chainId === chainId);
   const others = unusedLanes(ports, known).filter((lane) => isAsked(lane) && isBetween(lane));
@@ -74,7 +74,7 @@ export async function signer(
   );
 }
 
-/** Of every configured signer on every chain, those that are not known. */
+/** Configured signers on every chain that are not known. */
 function unusedLanes({ chains, signer }: CallPorts, known: readonly LaneRecord[]): readonly Lane[] {
   const keys = new Set(known.map(({ lane }) => laneKey(lane)));
   const all = signer
@@ -150,7 +150,7 @@ async function askAnew({ chains }: CallPorts, { chainId, signer: address }: Lane
   return { latest: latest?.count ?? null, pending: pending?.count ?? null, balance };
 }
 
-/** Not the order of locks: a signer's lanes stand together. */
+/** Not the order of locks: a signer's lanes are together. */
 function compareKeys(a: Lane, b: Lane) {
   if (a.signer === b.signer) return a.chainId - b.chainId;
   return a.signer < b.signer ? -1 : 1;

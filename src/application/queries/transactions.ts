@@ -17,7 +17,7 @@ import { given, parseHash, UUID } from "../requests/fields.ts";
 import { parseChainId, parseRequestId, parseSigner } from "../requests/normalise.ts";
 
 export interface TransactionQueryPorts extends Pick<CallPorts, "codec" | "store" | "chains" | "retention"> {
-  /** Absent: the chain is asked for nobody. */
+  /** Absent: no chain is asked. */
   readonly look?: ReturnType<typeof chainLooks>;
 }
 
@@ -54,7 +54,7 @@ export async function transactionByRequest(
   return detailed(ports, record, include);
 }
 
-/** Where there is a retention, it may have been here. */
+/** With a retention, it may have existed. */
 export function notFound({ retention }: Pick<CallPorts, "retention">, detail: string): FencepostError {
   const kept =
     retention === undefined
@@ -109,7 +109,7 @@ function view(ports: TransactionQueryPorts, record: TransactionRecord): Transact
   return { ...record, txHash, nextResubmitAt: nextResubmitAt(ports, record), ...costOf(ports, record) };
 }
 
-/** For whoever approves it: by the ceilings alone, so that no list asks the chain anything. */
+/** For the approver: by the ceilings alone, so that no list calls the chain. */
 function costOf({ chains }: TransactionQueryPorts, { awaiting, lane, payload }: TransactionRecord) {
   const ceilings = awaiting && chains.get(lane.chainId)?.ceilings;
   return ceilings === undefined ? {} : { worstCost: worstCost(ceilings, payload) };

@@ -35,7 +35,7 @@ export function refuseUnknownKeys(
   }
 }
 
-/** What may be left out. */
+/** Optional fields. */
 export function given<T, U>(value: T | undefined, parse: (value: T) => U): U | undefined {
   return value === undefined ? undefined : parse(value);
 }
@@ -65,7 +65,7 @@ function toBigInt(value: unknown, path: string) {
   throw invalid(path, "must be a decimal string, 0x hex or a safe integer, in wei where it is an amount");
 }
 
-/** What the codec refuses, by the path of the field it was given. */
+/** The codec's refusals, by the path of the field. */
 export function encoded<T>(path: string, encode: () => T): T {
   try {
     return encode();
@@ -110,7 +110,7 @@ const FORMS = {
   deploy: ["bytecode", "abi", "args", ...SHARED_KEYS],
 } as const;
 
-/** Where a payload's fields belong that were written beside it, and the other way round. */
+/** The right place of payload fields that were written beside it, and the other way round. */
 export const PAYLOAD_FIELDS: ReadonlyMap<string, string> = new Map(
   Object.values(FORMS).flatMap((names) => names.map((name) => [name, `payload.${name}`] as const)),
 );
@@ -118,7 +118,7 @@ const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
   CREATE_FIELDS.filter((name) => name !== "payload").map((name) => [name, `${name}\` beside \`payload`] as const),
 );
 
-/** By number, as EIP-2718 counts them: each may be given by its name, or by its number as such, in digits or in hex. */
+/** By number, as in EIP-2718: each may be given by its name, or by its number, in digits or in hex. */
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
 export type Fields = Readonly<Record<string, unknown>>;

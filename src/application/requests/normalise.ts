@@ -43,13 +43,13 @@ const MAX_REQUEST_ID_CHARACTERS = 255;
 /** Every character of it is visible ASCII, which any database can store. */
 const USUAL_REQUEST_ID = /^[ -~]{1,255}$/;
 
-/** What is not the caller's to say: the id, where another node gave it, and what is known of the API key that was shown. */
+/** Facts that the caller does not decide: the id, if another node gave it, and the API key. */
 export interface Naming {
   readonly txId?: string | undefined;
   readonly owner?: string | null | undefined;
-  /** Of the pool that the request names, where it names one: the signer that was chosen. */
+  /** The signer that was chosen, if the request names a pool. */
   readonly chosen?: Address | undefined;
-  /** Absent where another node has asked for them. */
+  /** Absent if another node has requested them. */
   readonly limits?: CreateLimits | undefined;
 }
 
@@ -71,7 +71,7 @@ export function normalise(ports: NormalisePorts, request: CreateRequest, naming:
 
 type Words = Pick<Intent, "metadata" | "allowNoCode" | "exactNonce" | "validUntil">;
 
-/** What the caller says about the transaction beside its payload. A word that it does not say is absent. */
+/** The caller's fields beside the payload. A field that it does not give is absent. */
 function wordsOf(body: CreateRequest, ports: NormalisePorts, from: { readonly pool?: string }): Words {
   return {
     metadata: parseMetadata(body.metadata),
@@ -157,10 +157,10 @@ export function parseMetadata(value: unknown, path = "metadata"): Intent["metada
 
 const POOL_ELSEWHERE =
   "names a pool, of which a node chooses a signer as it takes a transaction in (POST /tx, or send without { client }); name a signer here";
-/** What a person can see, as in a request id. */
+/** Visible characters only, as in a request id. */
 const STICKY_KEY = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
 
-/** Whether `signer` names a pool; what else it may be is for whoever reads an address. */
+/** Whether `signer` names a pool; an address is validated elsewhere. */
 export function namesPool(signer: unknown): signer is object {
   return typeof signer === "object" && signer !== null;
 }
@@ -177,7 +177,7 @@ export function parsePool(signer: object): PoolAsked {
   return { pool, stickyKey };
 }
 
-/** Where a signer was chosen for it already; elsewhere there is nobody to choose. */
+/** If a signer was chosen for it already; elsewhere there is no choice. */
 function chosenFrom(signer: object, chosen: Address | undefined) {
   const { pool } = parsePool(signer);
   if (chosen === undefined) throw invalid("signer", POOL_ELSEWHERE);
@@ -185,7 +185,7 @@ function chosenFrom(signer: object, chosen: Address | undefined) {
 }
 
 const A_DAY_MS = 86_400_000;
-/** Whoever means a later one has taken milliseconds for seconds. */
+/** A later time means that milliseconds were given as seconds. */
 const MOST_DAYS = 366;
 
 /** With its offset: a local time would mean another instant on another machine. */
@@ -194,8 +194,8 @@ const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-
 const EXPECTED = 'must be an instant as in ISO 8601, with its offset, such as "2026-01-31T12:00:00Z"';
 
 /**
- * `clock` bounds how far ahead it may be. That it is not over is judged where the nonce is given, by the database's clock and
- * after the request id: a repeat of what was accepted in time is answered, however late it comes.
+ * `clock` limits how far ahead it may be. Expiry is judged when the nonce is given, by the database's clock and after
+ * the request id: a repeat of what was accepted in time is answered, however late it comes.
  */
 export function parseValidUntil(value: unknown, clock: Pick<Clock, "now"> | null): Date | undefined {
   if (value === undefined || value === null) return undefined;
@@ -216,11 +216,11 @@ function instantOf(value: unknown) {
   return new Date(text);
 }
 
-/** As transactions and lanes are named inside: normalised. */
+/** In the internal, normalised form of transactions and lanes. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
-/** One create as another node tells of it. What its caller asked for is judged later, like any other's. */
+/** One create from another node. Its caller's request is validated later, like any other's. */
 export function readForwardedCreate(item: unknown, path: string): ForwardedCreate {
   const { txId, owner, queueShare, chosen, request } = asObject(item, path);
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`${path}.txId`, "must be a UUID");
@@ -235,7 +235,7 @@ export function readForwardedCreate(item: unknown, path: string): ForwardedCreat
   return { txId, owner: readOwner(owner, `${path}.owner`), ...said, request: told };
 }
 
-/** The name of the API key that a caller showed where it was heard; absent: none was asked for. */
+/** The name of the caller's API key on the node that received the request; absent: none was required. */
 export function readOwner(value: unknown, path: string): string | null {
   if (value === undefined) return null;
   if (typeof value !== "string" || value === "") throw invalid(path, "must be the name of an API key");
@@ -272,7 +272,7 @@ export interface HandedIn extends DecodedTransaction {
   readonly rawTransaction: Hex;
 }
 
-/** What the caller signed, checked to be for this very nonce. */
+/** The caller's signed transaction, checked to be for this very nonce. */
 export async function parseSubmission(codec: Codec, request: unknown, reservation: Reservation): Promise<HandedIn> {
   const body = asObject(request, "");
   refuseUnknownKeys(body, ["rawTransaction"], "");

@@ -21,12 +21,12 @@ import {
 } from "./fields.ts";
 import { parseMetadata } from "./normalise.ts";
 
-/** What an operator wants, validated: who, why, and with what. */
+/** An operator's action, validated: who, why, and with what. */
 export interface Instruction {
   readonly action: TransactionAction;
   readonly reason: string;
   readonly decision: Decision;
-  /** Equal in every telling of one order, and part of its audit: how a repeat recognises that it was carried out. */
+  /** Equal in every repeat of one action, and part of its audit: identifies a repeat of what was carried out. */
   readonly decisionId: string;
   readonly fees: FeeWishes;
   readonly payload?: Payload;
@@ -40,14 +40,14 @@ export interface Instruction {
 
 const AFTERWARDS = ["track", "stuck", "manual"] as const;
 
-/** What an operator or the hook decides about a transaction that is stuck. */
+/** The decision of an operator or the hook about a stuck transaction. */
 export interface Verdict {
   readonly action: StuckAction;
   readonly payload?: Payload;
   readonly allowNoCode: boolean;
   readonly fees: FeeWishes;
   readonly rawTransaction?: Hex;
-  /** With PLACEHOLDER: refused where that is not the nonce that it would fill by now. */
+  /** With PLACEHOLDER: refused if that is not the nonce that it would fill by now. */
   readonly nonce?: number;
   /** Absent: its state stays as it is. */
   readonly afterwards?: (typeof AFTERWARDS)[number];
@@ -104,7 +104,7 @@ export function parseLaneOrder(given: LaneOrder): LaneInstruction {
   refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
   const { chainId, ...request } = fields;
   const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
-  // Which chain it is for, the lane says: a node that has one alone is not told.
+  // The lane names its chain: a node with only one chain is not told.
   const order = parseOrderKey(given.idempotencyKey, { subject: "", action: given.action, request });
   return order === undefined ? read : { ...read, order };
 }

@@ -13,7 +13,7 @@ import {
 
 export interface Entry {
   readonly write: LaneWrite;
-  /** Of its lane. */
+  /** Key of its lane. */
   readonly key: LaneKey;
   readonly shard: number;
   readonly weight: number;
@@ -34,7 +34,7 @@ export interface Entry {
  */
 type Sort = "create" | "move" | "strict";
 
-/** What the writer asks of a write again and again is found once. */
+/** Values that the writer needs repeatedly are computed once. */
 export function entryOf(
   write: LaneWrite,
   { shards, nowMs, ...told }: Pick<Entry, "resolve" | "reject"> & { readonly shards: number; readonly nowMs: number },
@@ -60,7 +60,7 @@ function sortOf({ kind }: LaneWrite): Sort {
   return kind === "transition" || kind === "unwatch" || kind === "confirmations" ? "move" : "strict";
 }
 
-/** A database transaction that ended well, and of which neither lanes nor writers have been told yet. */
+/** A successful database transaction that neither lanes nor writers know of yet. */
 export interface Untold extends Committed {
   /** Durable or fenced, as the outcomes say. */
   readonly entries: readonly Entry[];
@@ -71,7 +71,10 @@ export function unfinishedOf({ entries, outcomes }: Untold): readonly Entry[] {
   return entries.filter((_, index) => outcomes[index]?.status === "unfinished");
 }
 
-/** Of how many transactions the end of a lane's watch is, about: what is over within seconds, where a thousand lanes are busy. */
+/**
+ * Approximate number of transactions at the end of a lane's watch: those that settle within seconds, with a thousand
+ * busy lanes.
+ */
 const ENDED_AT_ONCE = 8;
 
 /** How many rows' worth of work a write is; what a batch is measured by. */
@@ -89,7 +92,7 @@ function weightOf(write: LaneWrite) {
   }
 }
 
-/** So many creates are worth a transaction: the server begins with them while the next ones are still being read. */
+/** This many creates are worth a transaction: the server begins with them while the next ones are still being read. */
 export const WORTH_A_COMMIT = 24;
 
 export function isWorthACommit({ sort, weight }: Entry): boolean {
@@ -154,8 +157,8 @@ function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
 }
 
 /**
- * One entry per item, so that a poison item can be found; the whole's fate is put together again from theirs. Of a create
- * that stands alone, too: it is refused as it would be among others.
+ * One entry per item, so that a poison item can be found; the result of the whole is put together from theirs. A single
+ * create is refused in the same way.
  */
 export function splitEntry(entry: Entry): readonly Entry[] {
   const { write } = entry;
@@ -210,7 +213,9 @@ function reassembleAllocation(results: readonly PieceFate[]): WriteOutcome {
 }
 
 export interface CommitterEvents {
-  /** A commit was acknowledged: told before its writers are, and of each lane in the order of its commits. */
+  /**
+   * A commit was acknowledged: called before its writers are answered, and for each lane in the order of its commits.
+   */
   onCommitted(changes: LaneChanges): void;
   /** A write found its fence broken: another node owns the lane. */
   onFenced(fence: Fence, write: LaneWrite["kind"]): void;
@@ -224,12 +229,13 @@ interface Told {
   readonly outcome: WriteOutcome;
 }
 
-/** What goes on behind so many moves keeps the event loop busy for a few milliseconds. */
+/** The work after this many moves keeps the event loop busy for a few milliseconds. */
 const TOLD_AT_ONCE = 16;
 
 /**
- * Tells what became of writes. Lanes hear of it at once, in the order of their commits, and so do callers. What goes on behind
- * a move takes its time on the event loop, and no caller waits for it: of many moves a few are told at a time.
+ * Delivers the results of writes. Lanes get them at once, in the order of their commits, and so do callers. The work
+ * after a move takes its time on the event loop, and no caller waits for it: of many moves a few are answered at a
+ * time.
  */
 export class Telling {
   private readonly clock: Pick<Clock, "soon">;
@@ -241,7 +247,7 @@ export class Telling {
     this.events = events;
   }
 
-  /** Resolves when everybody was told, but for those whose write goes on. */
+  /** Resolves when all are answered, except those whose write goes on. */
   async tell(untold: readonly Untold[]): Promise<void> {
     for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
     const told = untold.flatMap(({ entries, outcomes }) =>

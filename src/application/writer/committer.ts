@@ -1,16 +1,16 @@
 /**
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
- * commits: at most two database transactions in flight, and one of creates alone beside them. Where none is, the next one
- * leaves with everything that has arrived by the end of this turn of the event loop: what comes while it is under way
- * gathers by itself, and waiting for more would only leave the database idle. Creates that are worth it alone do not even wait for that. Beside one that is under way,
- * another leaves when it is full, when its oldest entry is old enough, or when the one before it has committed. Where small
- * ones keep coming, of a thousand lanes with a transaction each, they leave at a pace, each with what has gathered: a
- * commit costs much the same whether it carries one row or fifty.
+ * commits: at most two database transactions in flight, and one of creates alone beside them. If none is in flight, the
+ * next one leaves with everything that has arrived by the end of this turn of the event loop: later entries gather
+ * meanwhile, and waiting for more would only leave the database idle. Enough creates do not even wait for that. Beside
+ * one in flight, another leaves when it is full, when its oldest entry is old enough, or when the one before it has
+ * committed. If small ones keep coming, of a thousand lanes with a transaction each, they leave at a pace, each with
+ * what has gathered: a commit costs much the same with one row or fifty.
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
- * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the database,
- * so at most one of the transactions carries any: a node that is paused there holds up the others no longer than a lock
- * timeout.
+ * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the
+ * database, so at most one of the transactions carries any: a node that is paused there delays the others no longer
+ * than a lock timeout.
  */
 
 import { type Lane, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
@@ -61,7 +61,7 @@ interface IdleWaiter {
 const MAX_IN_FLIGHT = 2;
 /** Five writes follow a transaction from its create to the end of its watch; at this pace a thousand a second share. */
 const COMMIT_EVERY_MS = 16;
-/** What a single transaction needs until it is sent, and one more, leaves without waiting. */
+/** The writes of a single transaction until it is sent, and one more, leave without waiting. */
 const COMMITS_IN_RESERVE = 4;
 /** Creates of many lanes leave alone and everything else beside them: both gather for longer, what no caller waits for more. */
 const CREATES_ALONE = 1.5;
@@ -72,7 +72,7 @@ const MOVES_EVERY_MS = 40;
  * commits to spare.
  */
 const WRITES_TO_GATHER = 1_900;
-/** What was left, because callers wait or its lanes are in flight, is looked at again so often. */
+/** How often delayed entries are checked again: those behind waiting callers, or of lanes in flight. */
 const LOOK_AGAIN_MS = 20;
 const nothing = async (): Promise<void> => undefined;
 const BUSY_RETRIES = 8;
@@ -99,7 +99,7 @@ export class Committer {
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
   private leaving: { readonly atMs: number; readonly cancel: () => void } | null = null;
-  /** In a database transaction, or being told of its end. */
+  /** In a database transaction, or being answered. */
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
   private tellingSoon: Promise<void> | null = null;
@@ -118,7 +118,7 @@ export class Committer {
     return this.queuedItems;
   }
 
-  /** Resolves with the write's fate once it is durable; rejects with what the store threw. */
+  /** Resolves with the write's result once it is durable; rejects with the store's error. */
   write(write: LaneWrite): Promise<WriteOutcome> {
     return new Promise((resolve, reject) => {
       const nowMs = this.ports.clock.monotonicMs();
@@ -133,7 +133,7 @@ export class Committer {
     });
   }
 
-  /** Resolves when nothing is queued or in flight, of one lane where given. */
+  /** Resolves when nothing is queued or in flight; of one lane if given. */
   async idle(lane?: Lane): Promise<void> {
     const key = lane === undefined ? null : laneKey(lane);
     this.queueAll(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
@@ -309,8 +309,8 @@ export class Committer {
   }
 
   /**
-   * One poison item must not fail the others: halves are tried in order until it stands alone. A write that the ledger could
-   * not judge for want of a row fails whole: none of its requests is called unstorable for that.
+   * One poison item must not fail the others: halves are tried in order until it is alone. A write that the ledger
+   * could not judge for want of a row fails whole: none of its requests is called unstorable for that.
    */
   private async commitOrBisect(batch: readonly Entry[], untold: Untold[], beforeRetry = nothing) {
     try {
@@ -365,9 +365,9 @@ export class Committer {
   }
 
   /**
-   * What is queued behind a failed write of the same lane was planned on top of it: it fails with it, and the lane is
-   * read again from the database. Where a refused batch was being taken apart, some of its pieces may be durable: their
-   * writers get `OutcomeUnknown`, never that nothing happened.
+   * Writes behind a failed one of the same lane were planned on top of it: they fail with it, and the lane is reloaded
+   * from the database. While a refused batch is being split, some of its pieces may be durable: their writers get
+   * `OutcomeUnknown`, never that nothing happened.
    */
   private fail(batch: readonly Entry[], error: unknown, partlyCommitted: boolean) {
     const lanes = new Set(batch.map(({ key }) => key));

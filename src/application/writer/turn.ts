@@ -5,10 +5,10 @@ import type { Entry } from "./batch.ts";
 const CREATES_PER_MOVE = 3;
 const LEAST_COST = 1 / CREATES_PER_MOVE;
 
-/** Where creates press, this many of them are committed for every move. */
+/** If creates press, this many of them are committed for every move. */
 const CREATES_FOR_A_MOVE = 8;
 
-/** Where callers wait unread, a move that has waited for so long leaves also beyond its share. */
+/** If callers wait unread, a move that has waited for this long leaves even beyond its share. */
 const PATIENCE_MS = 1_000;
 
 /**
@@ -20,17 +20,17 @@ const MANY_LANES = 8;
 /** A move whose turn came so often while its shard was in flight leaves with the next creates of the shard. */
 const PASSED_BY_AT_MOST = 3;
 
-/** What a transaction is for. */
+/** Purpose of a transaction. */
 export type Cargo = "creates" | "moves" | "all";
 
-/** What is in flight, and what waits outside. */
+/** Entries in flight, and callers that wait outside. */
 export interface UnderWay {
   readonly busyShards: ReadonlySet<number>;
   /** A transaction that ends at the feed's counter row. */
   readonly completing: boolean;
   /** A transaction of creates alone. */
   readonly creating: boolean;
-  /** As many others as there may be: creates alone may leave, of however few lanes. */
+  /** All other slots are in use: creates alone may leave, of however few lanes. */
   readonly onlyCreates: boolean;
   /** More callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
@@ -46,18 +46,20 @@ export interface Turn {
 }
 
 /**
- * Which of the queued writes the next transaction takes: in order, as many as fit.
+ * Selects the queued writes of the next transaction: in order, as many as fit.
  *
- * Allocations may overtake what follows transactions that exist, since they touch none of those rows; everything else
- * keeps its place. Where a whole batch of creates waits on one lane, the others get a share and no more: who asks for
- * more than a lane can send is answered at once and waits in the database, instead of waiting for the answer behind all
- * that was asked before. The share is what keeps that moving. A node that is short of time reads fewer creates at once
- * than a batch holds, and would spend most of its time on what follows the first of them: so creates press, too, while
- * callers wait to be read. Which lanes they want is not known then, so every lane's moves wait, but for a second at most.
+ * Allocations may overtake writes about existing transactions, since they touch none of those rows; everything else
+ * keeps its place. If a whole batch of creates waits on one lane, the others get a share and no more: a caller that
+ * wants more than a lane can send is answered at once and its transactions wait in the database, instead of waiting for
+ * the answer behind everything before. The share keeps that moving. A node that is short of time reads fewer creates at
+ * once than a batch holds, and would spend most of its time on the follow-up of the first ones: so creates also press
+ * while callers wait to be read. Their lanes are not known then, so every lane's moves wait, but for a second at most.
  */
 export class Turns {
   private readonly batchSize: number;
-  /** Creates of a pressed shard that moves were not yet committed for; below zero where a write was more than its share. */
+  /**
+   * Creates of a pressed shard that moves were not yet committed for; below zero if a write was more than its share.
+   */
   private readonly shares = new Map<number, number>();
 
   constructor(batchSize: number) {
@@ -72,7 +74,8 @@ export class Turns {
     let room = this.batchSize;
     for (const [at, entry] of queue.entries()) {
       const isFull = room < LEAST_COST && turn.taken.length > 0;
-      // Of a queue of a thousand that is looked through eighty times a second, most need no closer look, or none at all.
+      // In a queue of a thousand that is searched eighty times a second, most entries need no closer look, or none at
+      // all.
       if (isFull && !survey.hasStrict) return { ...turn, left: turn.left.concat(queue.slice(at)) };
       const isPassedBy = isFull || !belongs(turn.cargo, entry, survey);
       if (isPassedBy || costOf(entry) > (turn.taken.length === 0 ? Number.POSITIVE_INFINITY : room)) {
@@ -115,7 +118,7 @@ export class Turns {
     for (const shard of creates.keys()) if (isPressed(shard) && !this.shares.has(shard)) this.shares.set(shard, 0);
   }
 
-  /** Only where nothing strict waits: what has to keep its place must not stand behind what has none yet. */
+  /** Only if nothing strict waits: an entry that must keep its place must not be behind one that has none yet. */
   private isBehind(entry: Entry, movesHeld: ReadonlySet<number>, underWay: UnderWay) {
     const { shard, sort, sinceMs } = entry;
     if (sort === "create") return false;
@@ -133,7 +136,7 @@ export class Turns {
   }
 }
 
-/** What is in the queue, at a glance. */
+/** Summary of the queue. */
 interface Survey {
   /** How many transactions. */
   readonly creates: number;
@@ -153,13 +156,14 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
     else if (entry.sort === "strict") hasStrict = true;
     else if (isLate(entry) && !(completing && entry.completes)) late.add(entry.shard);
   }
-  // What keeps its place may stand between the two: creates that waited for such a move would wait for themselves.
+  // An entry that keeps its place may be between the two: creates that waited for such a move would wait for
+  // themselves.
   if (hasStrict) for (const { sort, shard } of queue) if (sort === "strict") late.delete(shard);
   const areAlone = areThere(queue, onlyCreates ? 1 : MANY_LANES, [busyShards, late]);
   return { creates, areAlone, hasStrict, late };
 }
 
-/** Whether creates of so many lanes can leave now: those of shards that are not taken, and behind nothing that keeps its place. */
+/** Whether creates of this many lanes can leave now: those of free shards, and behind nothing that keeps its place. */
 function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]) {
   const lanes = new Set<LaneKey>();
   const strict = new Set<number>();

@@ -3,8 +3,8 @@ import type { TransitionItem } from "../../ports/lane-store.ts";
 import { type Entry, rejecting } from "./batch.ts";
 
 /**
- * What a node said to bytes that it took: no decision reads it from the database, and a next owner who does not find it
- * looks for a receipt and sends again. Often the receipt comes soon, and both cost one change of the row.
+ * A node's answer to accepted bytes: no decision reads it from the database, and a next owner without it looks for a
+ * receipt and sends again. Often the receipt comes soon, and both cost one change of the row.
  */
 const ANSWERS_WAIT_MS = 200;
 
@@ -74,7 +74,7 @@ class WaitingRoom {
     return leaving;
   }
 
-  /** Null: nobody waits. */
+  /** Null: none waits. */
   get nextLeaveMs(): number | null {
     for (const { leaveAtMs } of this.lanes.values()) return leaveAtMs;
     return null;
@@ -97,12 +97,15 @@ export class WaitingRooms {
     return room !== null;
   }
 
-  /** What must be written before this: allocations overtake, and what ends a watch is about rows that nothing else moves. */
+  /**
+   * Writes that must precede this one: allocations overtake, and the end of a watch concerns rows that nothing else
+   * moves.
+   */
   before({ key, sort }: Entry): readonly Entry[] {
     return sort === "create" ? NOBODY : this.movesOf(key);
   }
 
-  /** Answers and receipts: where a write of the lane failed, they were planned on top of it. */
+  /** Answers and receipts: if a write of the lane failed, they were planned on top of it. */
   movesOf(key: LaneKey): readonly Entry[] {
     return [...this.answers.leave(key), ...this.receipts.leave(key)];
   }
@@ -120,7 +123,7 @@ export class WaitingRooms {
     return this.rooms.flatMap((room) => room.leaveBefore(nowMs));
   }
 
-  /** Null: nobody waits. */
+  /** Null: none waits. */
   get nextLeaveMs(): number | null {
     const times = this.rooms.flatMap((room) => room.nextLeaveMs ?? []);
     return times.length === 0 ? null : Math.min(...times);
@@ -135,12 +138,12 @@ export class WaitingRooms {
   }
 }
 
-/** Not where a node that signed names the hash: that is written at once, because it is known nowhere else. */
+/** Not if a node that signed names the hash: that is written at once, because it is known nowhere else. */
 function isPlainAnswer({ event, identified }: TransitionItem) {
   return event === "broadcast" && identified === undefined;
 }
 
-/** Not where the transaction was reported as STUCK, nor where another program's transaction took our nonce. */
+/** Not if the transaction was reported as STUCK, nor if another program's transaction took our nonce. */
 function isPlainReceipt({ event, from, attempt }: TransitionItem) {
   return event === "mine" && from === "TRACKING" && attempt === undefined;
 }

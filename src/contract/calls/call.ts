@@ -2,12 +2,12 @@ import type { TObject, TSchema } from "typebox";
 import type { ErrorCode } from "../../domain/errors.ts";
 import type { Scope } from "../../domain/keys/principal.ts";
 
-/** What a call asks of the API key that is shown. */
+/** Scope that a call requires of the API key. */
 export interface CallScope {
   readonly scope: Scope;
-  /** As good. */
+  /** Also sufficient. */
   readonly or?: Scope;
-  /** Of no use to the key that made the transaction: another key has to look at it. */
+  /** Not for the key that made the transaction: another key must approve it. */
   readonly othersOnly?: true;
   /** Enough if the transaction or the reservation belongs to that key. */
   readonly own?: Scope;
@@ -61,7 +61,7 @@ export interface Call {
    * `actor`, or `action`: one object with the path, the body as `request`, who acts, and the idempotency key.
    */
   readonly takes?: readonly string[];
-  /** Who acts is kept for the audit. */
+  /** The actor is kept for the audit. */
   readonly audited?: true;
   readonly summary: string;
   readonly description?: string;
@@ -86,7 +86,7 @@ export interface Call {
   readonly errors?: readonly ErrorCode[];
 }
 
-/** What each action of an operator says itself. */
+/** Fields that every operator's action has. */
 export interface ActionCall extends Pick<Call, "summary" | "description" | "errors"> {
   readonly body: TSchema;
   readonly scope?: CallScope;
@@ -104,7 +104,7 @@ export function declared<const C extends Calls>(calls: C): C {
   return calls;
 }
 
-/** Of one transaction; and of an action, as a replacement brings a payload like a create's. */
+/** Limit of one transaction; and of an action, because a replacement has a payload like a create's. */
 export const TRANSACTION_BYTES = 256 * 1024;
 
 export const ACTION_HEADERS = {

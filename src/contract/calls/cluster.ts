@@ -113,7 +113,7 @@ export const cluster = declared({
   },
 });
 
-/** Whoever may stop one thing, or give others their keys, may stop everything; to send again is `admin`'s alone. */
+/** A key that may stop one thing, or make keys, may stop everything; only `admin` may end that. */
 const KILL: CallScope = { scope: "operate", or: "admin" };
 
 const kill = {

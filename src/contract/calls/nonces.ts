@@ -52,7 +52,7 @@ export type SubmitReserved = Static<typeof SubmitReserved>;
 export const UseReserved = closed("UseReserved", { txHash: Hash });
 export type UseReserved = Static<typeof UseReserved>;
 
-/** One's own reservation; anybody else's is an operator's. */
+/** Own reservations only; those of others need an operator. */
 const OWN: CallScope = { scope: "operate", own: "reserve" };
 
 /** Blobs travel in the raw transaction: six of them, in hex, with their proofs. */

@@ -3,7 +3,7 @@ import { AllowNoCode, FeeType, Payload } from "./create.ts";
 import { ChainId, HexInput, Quantity } from "./scalars.ts";
 import { closed, object, oneOf, optional, record, truth } from "./shapes.ts";
 
-/** What operators may do, and what they say with it. Each action validates its own body in depth; this describes it. */
+/** Operators' actions and their fields. Each action validates its own body in depth; this describes it. */
 
 const reason = Type.String({
   minLength: 1,

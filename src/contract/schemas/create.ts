@@ -4,7 +4,10 @@ import { Problem } from "./problem.ts";
 import { Address, ChainId, Hash, HexInput, Nonce, PoolName, Quantity, RequestId, STORY, TxId } from "./scalars.ts";
 import { closed, described, list, nullable, object, oneOf, optional, record, truth } from "./shapes.ts";
 
-/** What POST /tx and POST /tx/batch take and answer. The create stage validates it in depth; this is its description and its type. */
+/**
+ * Requests and answers of POST /tx and POST /tx/batch. The create stage validates them in depth; this is their
+ * description and type.
+ */
 
 export const FeeType = oneOf(["legacy", "eip2930", "eip1559"], "", "eip1559");
 

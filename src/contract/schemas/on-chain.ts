@@ -1,7 +1,7 @@
 import { Address, AnsweredHash, Hash, Hex, Timestamp } from "./scalars.ts";
 import { count, described, list, named, nullable, object, oneOf, text } from "./shapes.ts";
 
-/** What became of the question. */
+/** Result of the request. */
 export const LOOK_KINDS = ["shown", "unmined", "unknown", "differs", "silent"] as const;
 
 const KnownEvent = object(

@@ -60,7 +60,7 @@ export const Problem = closed(
 );
 export type Problem = Static<typeof Problem>;
 
-/** As a node answers: `type` leads to its own reference, which has an anchor for each code. */
+/** A node's error answer: `type` links to its own reference, which has an anchor for each code. */
 export function problemDocument(code: ErrorCode, detail: string): Static<TObject<typeof members>> {
   const { status, title } = ERROR_CATALOGUE[code];
   return { type: `/docs#${code}`, title, status, code, detail };

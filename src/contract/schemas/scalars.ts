@@ -32,7 +32,7 @@ export const Hex = Type.String({
   examples: ["0x"],
 });
 
-/** As requests may bring them. */
+/** Forms that requests may use. */
 export const HexInput = Type.String({ pattern: "^0x([0-9a-fA-F]{2})*$", description: "Bytes, hex." });
 
 const decimal = (example: string) =>
@@ -42,12 +42,12 @@ const decimal = (example: string) =>
     examples: [example],
   });
 
-/** What answers carry wherever a number may outgrow a double. */
+/** Numbers in answers that may outgrow a double. */
 export const Decimal = decimal("1000000000000000");
 export const Gas = decimal("21000");
 export const Price = decimal("2000000000");
 
-/** What requests may carry for the same. The SDK writes a bigint as its decimal digits. */
+/** The same in requests. The SDK writes a bigint as its decimal digits. */
 export const Quantity = Type.Unsafe<string | number | bigint>({
   anyOf: [
     { type: "string", pattern: "^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$" },

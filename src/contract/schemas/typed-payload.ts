@@ -3,11 +3,11 @@ import type { ReplaceOrder } from "./actions.ts";
 import type { CallPayload, CreateTransaction, DeployPayload, RawPayload } from "./create.ts";
 
 /**
- * What callers of the library and of the SDK give, stricter than JSON Schema can say it. With an ABI that the compiler knows
- * (`as const`), `function` and `args` are checked against it, as viem does.
+ * Request types of the library and the SDK, stricter than JSON Schema. With an ABI that the compiler knows (`as
+ * const`), `function` and `args` are checked against it, as viem does.
  */
 
-/** Of an ABI that the compiler does not know. */
+/** For an ABI that the compiler does not know. */
 export type SomeAbi = readonly unknown[];
 
 type Writing = "nonpayable" | "payable";
@@ -26,7 +26,7 @@ interface CallByName<A extends SomeAbi, F extends FunctionOf<A>>
   readonly args: ContractFunctionArgs<A, Writing, F>;
 }
 
-/** Where several functions of the ABI have one name, the signature says which. */
+/** If several functions of the ABI have one name, the signature says which. */
 interface CallByFullName<A extends SomeAbi> extends Omit<CallPayload, "abi" | "function"> {
   readonly abi: A;
   readonly function: `${string}(${string})`;
@@ -55,7 +55,7 @@ export type TypedPayload<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = 
 
 type With<A extends SomeAbi, F extends FunctionOf<A>> = { readonly payload: TypedPayload<A, F> };
 
-/** What is asked for with POST /tx. */
+/** The request of POST /tx. */
 export type TransactionIntent<A extends SomeAbi = SomeAbi, F extends FunctionOf<A> = FunctionOf<A>> = Omit<
   CreateTransaction,
   "payload" | "validUntil"

@@ -60,7 +60,7 @@ function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate 
   return { fate: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
 }
 
-/** By the database's clock, behind the lane's lock: no nonce is given to what nobody wants any more. */
+/** By the database's clock, behind the lane's lock: an expired intent gets no nonce. */
 export function isOver(validUntil: Date | null | undefined, at: Date): boolean {
   return validUntil !== null && validUntil !== undefined && validUntil <= at;
 }
@@ -84,7 +84,7 @@ function awaiting(rule: string, createdAt: Date): AllocateFate {
 /** By request id; an intent that may have been allocated before also by its own id. */
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): RequestOwner | null {
   const { requestId, txId } = intent;
-  // What waited for approval is not a repeat of itself when it gets its nonce.
+  // An intent that waited for approval is not a repeat of itself when it gets its nonce.
   const isBefore = (found: RequestOwner | LedgerTransaction | null) =>
     found !== null && !("state" in found && found.state === "CREATED" && found.txId === txId && intakeId !== undefined);
   const owner = requestId === null ? null : (ledger.requests.get(requestId) ?? ownerInPool(ledger, intent));
@@ -93,7 +93,7 @@ function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransac
   return itself === null || !isBefore(itself) ? null : existingOf(ledger, itself);
 }
 
-/** Of a request that a pool was asked with: whichever lane of it was first has it, and no other lane gives it a nonce. */
+/** Owner of a pool's request id: the first lane of the pool has it, and no other lane gives it a nonce. */
 function ownerInPool({ pooled }: Ledger, intent: PreparedIntent): RequestOwner | null {
   const key = poolKeyOf(intent);
   return key === null ? null : pooled.get(key);
@@ -142,8 +142,8 @@ export class Giver {
   }
 
   /**
-   * For a caller that named its nonce: the next one above everything, and no other. A hole is not given: what stood there
-   * may have moved down, and then a repeat of it at its old nonce would run twice.
+   * For a caller that named its nonce: the next one above everything, and no other. A hole is not given: its
+   * transaction may have moved down, and then a repeat of it at its old nonce would run twice.
    */
   exactly({ ledger }: Draft, nonce: number): Given | { readonly next: number } | null {
     const next = nextNonce(ledger, this.floor);

@@ -12,13 +12,13 @@ import type { LedgerOutcome, LedgerWrite } from "./writes.ts";
 export interface Applied {
   readonly ledger: Ledger;
   readonly outcome: LedgerOutcome;
-  /** What a store has to persist. Empty: nothing. */
+  /** Changes that a store must persist. Empty: none. */
   readonly changes: readonly Change[];
 }
 
 /**
- * Judges a write, at this moment of the database's clock. Whether its writer may write at all was asked before. Throws
- * `NotLoaded` where the ledger lacks something that the write is about, `BatchRefused` where the write is a mistake.
+ * Judges a write, at this moment of the database's clock. The fence was checked before. Throws `NotLoaded` if the
+ * ledger lacks something that the write concerns, `BatchRefused` if the write is a programming error.
  */
 export function apply(ledger: Ledger, write: LedgerWrite, at: Date | Moment): Applied {
   const { chainId, signer } = write.fence.lane;

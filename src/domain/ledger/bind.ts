@@ -79,7 +79,7 @@ function insertSigned(
   move(draft, signingOf(write));
 }
 
-/** What a caller sent itself is only followed, and costs what it costs; a placeholder moves nothing, to nobody. */
+/** A transaction that a caller sent itself is only followed; a placeholder moves nothing. */
 function judgeBound(draft: Draft, { intent, attempt: { kind } }: BindWrite): Verdict {
   const about = kind === "initial" ? "payload" : kind === "placeholder" ? kind : "cost";
   return unapproved(judgeFirst(draft, intent, { about }));

@@ -17,15 +17,15 @@ import type {
 } from "./writes.ts";
 
 /**
- * What a write did to a lane: plain data, in the order it happened, all of which a store has to persist and the lane's
- * owner folds into what it remembers. Who wrote it (node, token) is the fence's, and none of the ledger's.
+ * Changes of a lane by a write: plain data, in the order of events, all of which a store must persist and the lane's
+ * owner folds into its memory. The writer (node, token) belongs to the fence, not to the ledger.
  */
 export type Change =
   /** How far nonces are given. A nonce above it that is given (`allocated`, `reserved`, `moved`) raises it as well. */
   | { readonly kind: "cursor"; readonly cursor: number }
   | { readonly kind: "suspension"; readonly suspendedBy: SuspendedBy | null }
   | { readonly kind: "reconciliation" }
-  /** An operator's order was carried out under this key. */
+  /** An operator's action was carried out under this key. */
   | { readonly kind: "ordered"; readonly order: OrderKey }
   | { readonly kind: "decision"; readonly decision: LaneDecision; readonly at: Date }
   | Allocated
@@ -33,9 +33,9 @@ export type Change =
   | Refused
   | Declined
   | Awaits
-  /** Somebody has approved it: it gets its nonce like any other intent of the intake table. */
+  /** It was approved: it gets its nonce like any other intent of the intake table. */
   | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
-  /** An operator holds it back, or lets it go on (`fate.event`). */
+  /** An operator holds it, or releases it (`fate.event`). */
   | { readonly kind: "held"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
   /** Settled as `state` says, mined in `block`: past its watch. */
@@ -67,21 +67,21 @@ export interface Allocated {
   readonly kind: "allocated";
   readonly intent: PreparedIntent;
   readonly nonce: number;
-  /** Set where it came through the intake table: that row is over, and its history begins there. */
+  /** Set if it came through the intake table: that row is over, and its history begins there. */
   readonly intake: WaitingIntent | null;
   readonly at: Date;
 }
 
-/** A transaction took one step. What the step brought with it (attempt, receipt, claim, …) stands in the item. */
+/** A transaction took one step. The step's data (attempt, receipt, claim, …) is in the item. */
 export interface Moved {
   readonly kind: "moved";
   readonly item: TransitionItem;
-  /** As they are from now on. */
+  /** Their values from now on. */
   readonly nonce: number | null;
   readonly live: boolean;
   readonly attemptCount: number;
   readonly acceptedOrdinal: number | null;
-  /** The row of its history that tells of it, and whether that row was there before: it counts repeats then. */
+  /** The row of its history, and whether that row existed before: then it counts repeats. */
   readonly step: number;
   readonly repeats: boolean;
   readonly at: Date;
@@ -91,7 +91,7 @@ export interface Moved {
 export interface Awaits {
   readonly kind: "awaits";
   readonly intent: PreparedIntent;
-  /** Set where it came through the intake table: that row waits. */
+  /** Set if it came through the intake table: that row waits. */
   readonly intake: WaitingIntent | null;
   readonly approval: Approval;
   readonly detail: string;
@@ -106,10 +106,13 @@ export interface Refused {
   readonly at: Date;
 }
 
-/** What was decided about an intent, where that ends it. */
+/** The decision about an intent, if that ends it. */
 export type EndedFate = ApprovalFate<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
 
-/** An intent of the intake table ends as if it had never been asked for: its sender is told why, and nobody else heard of it. */
+/**
+ * An intent of the intake table ends as if it had never been requested: its sender gets the reason, and nobody else
+ * knows of it.
+ */
 export interface Declined {
   readonly kind: "declined";
   readonly intake: WaitingIntent;

@@ -4,13 +4,13 @@ import { foldInto, type OwnLedger } from "./fold.ts";
 import { type Ledger, orderKeyOf } from "./ledger.ts";
 import type { OrderKey } from "./writes.ts";
 
-/** What changes are dated with, and what reservations are judged by, where time has gone by between the two. */
+/** Times of changes, and of reservations, which differ if time has passed between the two. */
 export interface Moment {
   readonly at: Date;
   readonly past: Date;
 }
 
-/** A write that is being judged: the lane as it stands after what was recorded so far. */
+/** A write that is being judged: the lane after everything recorded so far. */
 export class Draft {
   readonly at: Date;
   readonly past: Date;

@@ -19,7 +19,7 @@ type Begun = Pick<WaitingIntent, "txId" | "requestId" | "owner" | "fingerprint" 
 type Standing = Pick<LedgerTransaction, "steps" | "details"> &
   Partial<Pick<LedgerTransaction, "nonce" | "live" | "pinned">>;
 
-/** Without a nonce, it is nobody's to follow yet. One literal: spread and overridden, it took a hundred times as long. */
+/** Without a nonce no owner follows it yet. One literal: spread and overridden, it took a hundred times as long. */
 export function begunTransaction(
   { txId, requestId, owner, fingerprint, validUntil }: Begun,
   lastEvent: TransitionEvent,

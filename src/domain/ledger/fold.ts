@@ -1,4 +1,4 @@
-/** Puts changes into a ledger. The only place where a ledger comes to stand differently: `apply` goes through it too. */
+/** Folds changes into a ledger. The only place where a ledger changes: `apply` goes through it too. */
 import type { Reservation } from "../transaction/reservations.ts";
 import { TRANSITIONS } from "../transaction/transitions.ts";
 import type { Allocated, Change, Moved, Refused } from "./changes.ts";
@@ -129,7 +129,7 @@ function foldMoved(ledger: OwnLedger, change: Moved) {
   if (tx.state !== before.state || tx.nonce !== before.nonce) ledger.requests = renamed(ledger.requests, tx);
 }
 
-/** A repeat of its request is answered with the transaction as it stands. */
+/** A repeat of its request is answered with the transaction's present state. */
 function renamed(
   requests: Ledger["requests"],
   { txId, requestId, state, nonce }: LedgerTransaction,
@@ -166,7 +166,7 @@ function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger[
   return others.length === 0 ? watched.delete(block) : watched.set(block, others);
 }
 
-/** As far as can be told here, no other transaction has its request id: then it is its own. The database decides. */
+/** As far as this part shows, no other transaction has its request id: then it is its own. The database decides. */
 function foldRefused(ledger: OwnLedger, change: Refused) {
   const tx = refusedTransaction(change);
   forgetWaiting(ledger, change.intake);

@@ -34,7 +34,7 @@ type Holder = Pick<LedgerTransaction, "txId" | "owner">;
 /** `charges`: to be recorded beside what was judged. */
 export type Verdict = { readonly forbidden: Forbidden } | { readonly charges: readonly Charged[] };
 
-/** `awaited`: nothing forbids it, but somebody has to approve it before. */
+/** `awaited`: nothing forbids it, but it needs an approval first. */
 export type FirstVerdict = Verdict | { readonly awaited: Awaited };
 
 const UNLIMITED: Verdict = { charges: [] };
@@ -52,7 +52,7 @@ export function judgeFirst(
   return judge(guard, { lane: ledger.lane, at, holder: intent }, judged);
 }
 
-/** Where there is nothing that could wait for approval: only a create does, because it has no nonce yet. */
+/** If nothing can wait for approval: only a create can, because it has no nonce yet. */
 export function unapproved(verdict: FirstVerdict): Verdict {
   if (!("awaited" in verdict)) return verdict;
   const { rule, detail } = verdict.awaited;
@@ -74,18 +74,18 @@ export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: 
   return { charges: correction(charges, item).map((charge) => chargedTo(tx, charge)) };
 }
 
-/** What is used of the limits, and by whom; `charges` of the transaction that was asked about. */
+/** Use of the limits, and by whom; `charges` of the transaction in question. */
 export interface PolicyUse {
   readonly lane: Lane;
   readonly at: Date;
-  /** Of the transaction, or as it was asked for. */
+  /** Of the transaction, or as requested. */
   readonly owner: string | null;
   readonly signer: Use;
   readonly key: Use;
   readonly charges: readonly Charge[];
 }
 
-/** As it would be judged at that moment. */
+/** As judged at that moment. */
 export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): FirstVerdict {
   const { lane, at, owner, signer, key, charges } = use;
   if (policies.unreadable.length > 0) return { forbidden: UNREADABLE };
@@ -95,7 +95,7 @@ export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): 
   return judge({ ...guard, keyUse }, { lane, at, holder }, { ...spends, ordinal: 0, charges });
 }
 
-/** What a store has to load the charges of a transaction for. */
+/** Writes for which a store must load the charges of a transaction. */
 export function concernsLimits({ spends, attempt, from, to }: TransitionItem): boolean {
   const isOwn = attempt !== undefined && !isElsewhere(attempt);
   return spends !== undefined || isOwn || isSettled(from) !== isSettled(to);
@@ -109,8 +109,8 @@ function correction(charges: readonly Charge[], { paid, event, from, to }: Trans
 }
 
 /**
- * The first signature of what was judged before: its price alone may have risen since. What was accepted before there was a
- * policy is not judged by it until somebody changes it.
+ * The first signature of a judged transaction: only its price may have risen since. One that was accepted before there
+ * was a policy is not judged by it until it is changed.
  */
 function signedSpending({ event, attempt }: TransitionItem, charges: readonly Charge[]): Spending | null {
   if (attempt === undefined || isElsewhere(attempt)) return null;

@@ -1,7 +1,7 @@
 /**
- * A signed transaction as its lane's owner keeps it: the row that the database acknowledged, and the steps that are on their
- * way there. The writes of a lane commit in the order in which they are planned, so a step may be planned on top of one that
- * is not durable yet; where one fails, the whole lane is read again.
+ * A signed transaction in its owner's memory: the acknowledged row, and the steps in flight. The writes of a lane
+ * commit in the order in which they are planned, so a step may be planned on top of one that is not durable yet; if one
+ * fails, the whole lane is reloaded.
  */
 import type { Attempt } from "../transaction/transaction.ts";
 import { type Signing, signingOf } from "./bind.ts";
@@ -20,7 +20,7 @@ export interface KeptTransaction {
   readonly acknowledged: TransactionRow;
   /** Planned and not acknowledged yet, in the order in which they were planned. */
   readonly underWay: readonly TransitionItem[];
-  /** As it stands once these are committed. */
+  /** Its state once these are committed. */
   readonly expected: TransactionRow;
 }
 
@@ -39,7 +39,7 @@ const KEEPING = { at: true, keep: (attempt: Attempt) => attempt } as const;
 
 const NONE: readonly TransitionItem[] = [];
 
-/** As it was read, with nothing under way. */
+/** As it was read, with no step in flight. */
 export function keptTransaction(row: TransactionRow): KeptTransaction {
   return { acknowledged: row, underWay: NONE, expected: row };
 }
@@ -57,13 +57,13 @@ export function stepPlanned(
   return { acknowledged, underWay: [...underWay, item], expected: stepped(expected, item, KEEPING) };
 }
 
-/** The database has taken the first of them. Throws where it was another one: memory and database differ then. */
+/** The database has accepted the first of them. Throws if it was another one: then memory and database differ. */
 export function stepAcknowledged(kept: KeptTransaction, { item }: Moved): KeptTransaction {
   const { acknowledged, underWay, expected } = kept;
   const first = underWay[0];
   if (first !== item)
     throw new Error(`${item.event} of ${item.txId} was committed before ${first?.event ?? "it left"}`);
-  // What was expected is the same steps in the same order.
+  // The same steps are expected in the same order.
   if (underWay.length === 1) return keptTransaction(expected);
   return { acknowledged: stepped(acknowledged, item, KEEPING), underWay: underWay.slice(1), expected };
 }

@@ -1,7 +1,7 @@
 /**
- * The part of a lane's ledger that its owner keeps in memory: the lane's own row, and every nonce below the cursor that no
- * transaction holds. It is read when the lane is taken and comes to stand differently only by the changes of commits that
- * the database acknowledged, in their order. A write is never judged by it.
+ * The part of a lane's ledger in its owner's memory: the lane's own row, and every nonce below the cursor without a
+ * transaction. It is read when the lane is taken and changes only by acknowledged commits, in their order. A write is
+ * never judged by it.
  */
 import type { Hole } from "../nonces/holes.ts";
 import type { Change } from "./changes.ts";
@@ -11,7 +11,7 @@ import { Part } from "./part.ts";
 /** The lane's own row, and the nonces below its cursor that no transaction holds. */
 export type KeptLedger = Pick<Ledger, "cursor" | "suspendedBy" | "reconciled" | "holes" | "reserved">;
 
-/** What a store read of a lane, as far as the owner keeps it. */
+/** The part of a store's read that the owner keeps. */
 export interface LoadedLane extends Pick<KeptLedger, "cursor" | "suspendedBy" | "reconciled"> {
   /** Ascending by nonce. */
   readonly holes: readonly Hole[];
@@ -43,7 +43,7 @@ export function foldKept(kept: KeptLedger, changes: readonly Change[]): KeptLedg
 
 export type Own<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** What a change, of whichever kind, does to these. */
+/** Effect of any change on these. */
 export function foldStanding(standing: Own<KeptLedger>, change: Change): void {
   switch (change.kind) {
     case "cursor":
@@ -75,12 +75,12 @@ function foldNonces(standing: Own<KeptLedger>, change: Change) {
   }
   if (change.kind === "reservationSettled") {
     const { nonce, reservationId } = change.reservation;
-    // An expired one may be settled once more, when its hole is closed: then somebody else may stand at its nonce.
+    // An expired one may be settled once more, when its hole is closed: then another transaction may have its nonce.
     if (reserved.atHand(nonce) === reservationId) standing.reserved = reserved.delete(nonce);
   }
 }
 
-/** What was given lies below the cursor. */
+/** Given nonces are below the cursor. */
 function giveNonce(standing: Own<KeptLedger>, nonce: number | null) {
   if (nonce !== null) standing.cursor = Math.max(standing.cursor ?? 0, nonce + 1);
 }

@@ -8,7 +8,7 @@ import type { Attempt, Receipt } from "../transaction/transaction.ts";
 import { isSettled, type State, type Status, type TransitionEvent } from "../transaction/transitions.ts";
 import { loaded, Part } from "./part.ts";
 
-/** A part of what the database holds of a lane, as it stands behind the lane's lock. Readonly throughout. */
+/** A part of the database's rows of a lane, as they are behind the lane's lock. Readonly throughout. */
 export interface Ledger {
   readonly lane: Lane;
   /** Above every nonce that was ever given, unless an operator lowered it. Null: the lane is new. */
@@ -35,9 +35,9 @@ export interface Ledger {
   readonly fixed: Part<number, string>;
   /** Settled and watched, by the number of the block that mined them. */
   readonly watched: Part<number, readonly Watched[]>;
-  /** Who owns a request id. */
+  /** Owners of request ids. */
   readonly requests: Part<string, RequestOwner>;
-  /** Who owns a request id of a pool (`poolKey`): a transaction of this lane, or of another one of the pool. */
+  /** Owners of a pool's request ids (`poolKey`): a transaction of this lane, or of another one of the pool. */
   readonly pooled: Part<string, RequestOwner>;
   readonly holes: Part<number, Hole>;
   readonly reservations: Part<string, Reservation>;
@@ -45,7 +45,7 @@ export interface Ledger {
   readonly reserved: Part<number, string>;
   /** Reservations by the caller's name for them. */
   readonly reservedAs: Part<string, string>;
-  /** What waits in the intake table. */
+  /** Intents in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
   /** The fingerprints of orders that were carried out, by their keys (draft.ts). */
   readonly orders: Part<string, Hex>;
@@ -70,13 +70,13 @@ export interface LedgerTransaction extends Status {
   readonly acceptedOrdinal: number | null;
   /** Its caller's word; null: it gave none. */
   readonly validUntil: Date | null;
-  /** Since when an operator holds it back; null: nobody does. */
+  /** Since when an operator holds it; null: not held. */
   readonly heldSince: Date | null;
   /** Since when it is being cancelled because `validUntil` was over; null: it is not. */
   readonly expiredAt: Date | null;
   /** The number of the block that its receipt is from; null: it has none. Undefined: not loaded. */
   readonly minedIn: number | null | undefined;
-  /** Of what its caller asked for. Undefined: not loaded. */
+  /** Fingerprint of the caller's request. Undefined: not loaded. */
   readonly fingerprint: Hex | undefined;
   /** Undefined: not loaded. */
   readonly attempts: readonly LedgerAttempt[] | undefined;
@@ -84,7 +84,7 @@ export interface LedgerTransaction extends Status {
   readonly details: TransactionDetails | undefined;
 }
 
-/** What the lane's owner works with, and no rule asks for. */
+/** For the lane's owner only; no rule reads it. */
 export interface TransactionDetails extends StepDetails {
   readonly createdAt: Date;
   readonly lastSubmittedAt: Date | null;
@@ -111,7 +111,7 @@ export interface Watched {
   readonly state: State;
 }
 
-/** An intent of the intake table that has no fate yet. */
+/** An intent of the intake table without a result yet. */
 export interface WaitingIntent {
   readonly intakeId: number;
   readonly txId: string;
@@ -126,11 +126,11 @@ export interface WaitingIntent {
   readonly held?: true;
   /** How often it was held back or let go on; absent: never. */
   readonly holds?: number;
-  /** Whoever left it waits to hear what became of it, and has told nobody that it is accepted. */
+  /** Its sender still waits for the result, and has answered nobody that it is accepted. */
   readonly unanswered: boolean;
 }
 
-/** By which rule an intent waits for approval, and how long. */
+/** The rule that requires approval of an intent, and its time limit. */
 export interface Approval {
   readonly rule: string;
   readonly expiresAt: Date;
@@ -158,7 +158,7 @@ export function bareLedger(
   return { ...NOTHING_LOADED, lane, ...standing };
 }
 
-/** Of whichever lane: a commit of many lanes makes a part of each, and most of it stays empty. */
+/** Shared by all lanes: a commit of many lanes makes a part of each, and most of it stays empty. */
 const NOTHING_LOADED: Omit<Ledger, "lane" | "cursor" | "suspendedBy" | "reconciled"> = {
   departedBelow: null,
   ...{ mayHaveLost: undefined, endedThrough: undefined, epochFloor: undefined, repairs: undefined },
@@ -203,14 +203,14 @@ export function watchedIn({ live, state, minedIn }: LedgerTransaction): number |
   return live && isSettled(state) ? minedIn : null;
 }
 
-/** As anybody sees it: what is past is expired, whether or not its lane's owner has got round to it. */
+/** As everybody sees it: a past reservation is expired, whether or not its lane's owner has settled it. */
 export function reservationAt(reservation: Reservation, at: Date): Reservation {
   const isPast = reservation.state === "RESERVED" && reservation.expiresAt <= at;
   return isPast ? { ...reservation, state: "EXPIRED" } : reservation;
 }
 
 /**
- * Who stopped a lane. OPERATOR: creates are accepted and wait. HISTORY: commits may have been lost, so nothing is
+ * Reason of a suspension. OPERATOR: creates are accepted and wait. HISTORY: commits may have been lost, so nothing is
  * allocated either, until an operator resumes.
  */
 export type SuspendedBy = "OPERATOR" | "HISTORY";
@@ -231,9 +231,9 @@ export interface ExistingTransaction
 
 export interface Guard {
   readonly policies: Policies;
-  /** Of the lane's signer. Undefined: not loaded. */
+  /** Use by the lane's signer. Undefined: not loaded. */
   readonly use: Use | undefined;
-  /** By the name of the API key, of all its lanes on this chain. */
+  /** By the name of the API key, over all its lanes on this chain. */
   readonly keyUse: Part<string, Use>;
   /** By transaction. */
   readonly charges: Part<string, readonly Charge[]>;

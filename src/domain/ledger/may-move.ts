@@ -1,6 +1,6 @@
 /**
- * Which transactions may leave their nonce. Shift-down, expiry and holes ask these rules and no others: where two of them
- * differed, a nonce was given up below one that could not move, and its lane stood still for ever.
+ * Decides which transactions may leave their nonce. Shift-down, expiry and holes use these rules only: when two of them
+ * differed, a nonce was given up below one that could not move, and its lane was blocked for ever.
  */
 import type { Ledger, LedgerTransaction } from "./ledger.ts";
 import { loaded } from "./part.ts";
@@ -27,7 +27,7 @@ export function mayGiveUp({ epochFloor, fixed, reserved }: Ledger, tx: Holder): 
   return fixed.highestFrom(above) === null && reserved.highestFrom(above) === null;
 }
 
-/** `fixed` after a transaction has come to stand differently. Null: it has none before, or none any more. */
+/** `fixed` after a transaction changed. Null: it has none before, or none any more. */
 export function refixed(
   fixed: Ledger["fixed"],
   before: LedgerTransaction | null,

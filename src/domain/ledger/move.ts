@@ -11,8 +11,8 @@ import { BatchRefused, loaded } from "./part.ts";
 import type { MoveFate, TransitionItem } from "./writes.ts";
 
 /**
- * `conflict`: it does not stand where the step was planned, or may not be taken now. `forbidden`: by a policy. Nothing was
- * done.
+ * `conflict`: it is not in the state that the step was planned from, or may not be taken now. `forbidden`: by a policy.
+ * Nothing was done.
  */
 export function move(draft: Draft, item: TransitionItem): MoveFate {
   const tx = draft.ledger.transactions.get(item.txId);
@@ -40,9 +40,9 @@ export function move(draft: Draft, item: TransitionItem): MoveFate {
 }
 
 /**
- * A lane that is held gives no permission to send, and up no nonce: what was sent may have been forgotten. A transaction that
- * is held back is sent only by somebody's decision. It expires by the database's clock alone, and gives its nonce up only
- * where no hole would stay; else it is cancelled there.
+ * A lane that is held permits no send, and gives up no nonce: what was sent may have been forgotten. A held transaction
+ * is sent only by an operator's decision. It expires by the database's clock alone, and gives up its nonce only if no
+ * hole would remain; else it is cancelled there.
  */
 function mayBeTaken({ ledger, at }: Draft, tx: LedgerTransaction, item: TransitionItem) {
   const { claim, decision, ordered, expires, event } = item;
@@ -66,7 +66,7 @@ function complete(draft: Draft, { txId, requestId }: LedgerTransaction, { comple
   draft.record({ kind: "completed", completion: { ...completion, txId, requestId, nonce }, at: draft.at });
 }
 
-/** Same state, a sub-state that the table leaves from, and the same one where the step stays in it. */
+/** The same state, a sub-state that the table allows, and the same sub-state if the step stays in it. */
 function fits(tx: LedgerTransaction, item: TransitionItem) {
   const rule: TransitionRule = TRANSITIONS[item.event];
   if (tx.state !== item.from) return false;
@@ -102,7 +102,7 @@ function countAttempts({ txId, attemptCount, attempts }: LedgerTransaction, item
   throw new BatchRefused(`attempt ${identified.ordinal} of ${txId} cannot be identified`);
 }
 
-/** What a step does to nonces. */
+/** Effect of a step on nonces. */
 interface Way {
   /** The transaction's from now on. */
   readonly nonce: number | null;

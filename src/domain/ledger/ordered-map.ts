@@ -1,6 +1,6 @@
 /**
- * A map that is never changed: setting or deleting gives another one, which shares all but the path to the key with the
- * one before. Keys are in order. A weight-balanced tree (Adams, "Efficient sets: a balancing act", 1993), with the
+ * An immutable map: setting or deleting gives another one, which shares all but the path to the key with the one
+ * before. Keys are in order. A weight-balanced tree (Adams, "Efficient sets: a balancing act", 1993), with the
  * parameters that Hirai and Yamamoto proved right ("Balancing weight-balanced trees", 2011).
  */
 const DELTA = 3;
@@ -57,7 +57,7 @@ export class OrderedMap<K extends Key, V> {
     return root === this.root ? this : new OrderedMap(root);
   }
 
-  /** Ascending; from this key on, where one is given. */
+  /** Ascending; from this key on, if one is given. */
   *entries(from?: K): IterableIterator<readonly [K, V]> {
     const path: Node<K, V>[] = [];
     let node = this.root;

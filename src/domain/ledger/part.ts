@@ -14,7 +14,7 @@ export class NotLoaded extends Error {
   }
 }
 
-/** A fact that was loaded; throws where it was not. */
+/** A loaded fact; throws if it was not loaded. */
 export function loaded<T>(fact: T | undefined, what: string): T {
   if (fact === undefined) throw new NotLoaded(what);
   return fact;
@@ -32,7 +32,7 @@ export type Cover<K extends Key> =
  * not cover is neither there nor missing, and asking for it throws.
  */
 export class Part<K extends Key, V> {
-  /** Of one row, for the error: "request id". */
+  /** Name of one row, for the error: "request id". */
   readonly what: string;
   readonly cover: Cover<K>;
   /** Null: known to be missing, though `cover` does not say so. */
@@ -54,7 +54,7 @@ export class Part<K extends Key, V> {
     return loaded(this.atHand(key), `${this.what} ${key}`);
   }
 
-  /** The same, and undefined where this part cannot tell. */
+  /** The same, and undefined if this part does not know. */
   atHand(key: K): V | null | undefined {
     const row = this.rows.get(key);
     if (row !== undefined) return row;
@@ -75,7 +75,7 @@ export class Part<K extends Key, V> {
     return this.holding(this.rows.set(key, row));
   }
 
-  /** Loud where a row is known to stand there: two of them would be one too many. */
+  /** Throws if a row is known to be there: two of them would be one too many. */
   add(key: K, row: V): Part<K, V> {
     if ((this.rows.get(key) ?? null) !== null) throw new BatchRefused(`${this.what} ${key} exists already`);
     return this.set(key, row);
@@ -86,7 +86,7 @@ export class Part<K extends Key, V> {
     return this.holding(this.covers(key) ? this.rows.delete(key) : this.rows.set(key, null));
   }
 
-  /** Keeps a row that is over where everything is kept; elsewhere it is let go, and this part cannot tell any more. */
+  /** Keeps a final row if everything is kept; otherwise it is dropped, and this part does not know it any more. */
   retire(key: K, row: V): Part<K, V> {
     return this.holding(this.cover.kind === "all" ? this.rows.set(key, row) : this.rows.delete(key));
   }
@@ -96,7 +96,7 @@ export class Part<K extends Key, V> {
     return this.cover.kind === "named" ? this : this.holding(this.rows, { kind: "named" });
   }
 
-  /** The highest key at or above this one; null where there is none. */
+  /** The highest key at or above this one; null if there is none. */
   highestFrom(key: K): K | null {
     if (this.cover.kind === "through" || !this.covers(key)) throw new NotLoaded(`every ${this.what} from ${key} on`);
     return [...this.known(key)].at(-1)?.[0] ?? null;
@@ -113,7 +113,7 @@ export class Part<K extends Key, V> {
     return rows;
   }
 
-  /** Every row that there is, ascending, from this key on where one is given. */
+  /** Every row, ascending, from this key on if one is given. */
   every(from?: K): readonly (readonly [K, V])[] {
     if (this.cover.kind !== "all") throw new NotLoaded(`every ${this.what}`);
     return [...this.known(from)];

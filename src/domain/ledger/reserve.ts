@@ -11,7 +11,7 @@ export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
   return { status: "reserved", fate, cursor: draft.ledger.cursor ?? 0 };
 }
 
-/** What the caller's name for it stands for already. */
+/** The existing owner of the caller's request id. */
 function known({ ledger, past }: Draft, requestId: string | null): ReserveFate | null {
   if (requestId === null) return null;
   const reservationId = ledger.reservedAs.get(requestId);
@@ -36,7 +36,7 @@ function keep(draft: Draft, write: ReserveWrite): ReserveFate {
   return { fate: "created", reservation, recycled: given.recycled };
 }
 
-/** Also what expired: until something stands at its nonce, that holds up everything above as well. */
+/** Expired ones too: until something takes its nonce, that blocks everything above as well. */
 function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, owner: string | null) {
   const open = reserved.every().filter(([, id]) => reservations.get(id)?.owner === owner);
   const expired = holes.every().filter(([, hole]) => hole.expired?.owner === owner);
@@ -82,8 +82,8 @@ export function settle(draft: Draft, reservation: Reservation, as: Pick<Reservat
 }
 
 /**
- * The reservation, where its caller may still say what it signed: nothing else stands at its nonce. After its time is over
- * that is so until a placeholder takes the nonce, or the chain was found to have passed it.
+ * The reservation, if its caller may still submit its transaction: nothing else has its nonce. After it expired that is
+ * so until a placeholder takes the nonce, or the chain has passed it.
  */
 export function usable({ ledger }: Draft, reservationId: string): Reservation | null {
   const reservation = ledger.reservations.get(reservationId);

@@ -19,7 +19,7 @@ export function settleIntake(draft: Draft, { fates }: SettleIntakeWrite): Ledger
   return { status: "done" };
 }
 
-/** Judged behind the row's lock: its sender may have stopped waiting a moment ago, and have told its caller of it. */
+/** Judged behind the row's lock: its sender may have stopped waiting a moment ago, and have answered its caller. */
 function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<IntakeFate, { fate: "refused" }>) {
   const { problem } = fate;
   if (intake.unanswered && problem !== undefined) draft.record({ kind: "declined", intake, problem });
@@ -27,8 +27,8 @@ function refuseOrDecline(draft: Draft, intake: WaitingIntent, fate: Extract<Inta
 }
 
 /**
- * Whoever comes first decides. A decision that comes too late finds it expired. Once approved it may wait long for its
- * nonce, and is called off until it has one.
+ * The first decision counts. One that comes too late finds it expired. Once approved it may wait long for its nonce,
+ * and can be cancelled until it has one.
  */
 function decide(draft: Draft, intake: WaitingIntent, fate: ApprovalFate) {
   const order = fate.decision?.order;
@@ -62,8 +62,8 @@ function lateEnd(intake: WaitingIntent, at: Date): EndedFate | null {
 }
 
 /**
- * A node whose policies ask for no approval does not look for what waits: told the same request again, it has given that
- * a nonce. Whoever reads completions by request id must not hear then that the request has failed.
+ * A node whose policies require no approval does not look for waiting intents: after a repeat of the request it has
+ * given that a nonce. A reader of completions by request id must not see then that the request has failed.
  */
 function end(draft: Draft, intake: WaitingIntent, fate: EndedFate) {
   const { intakeId, txId, requestId, owner, fingerprint } = intake;
@@ -71,7 +71,7 @@ function end(draft: Draft, intake: WaitingIntent, fate: EndedFate) {
   const isSame =
     other !== null && !isSpent(other) && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
   if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
-  // Whoever left it has told nobody of it, and is refused as by the owner itself.
+  // Its sender has answered nobody yet, and gets the owner's own refusal.
   else if (intake.unanswered && isOver(intake.validUntil, draft.at))
     draft.record({ kind: "declined", intake, problem: problemFrom(tooLate()) });
   else refuse(draft, intake, fate);

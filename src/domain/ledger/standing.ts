@@ -27,10 +27,7 @@ function raise(draft: Draft, floor: number) {
   return raised;
 }
 
-/**
- * A lane without a cursor that the chain knows all the same may be one whose rows were lost: then somebody must look at
- * it.
- */
+/** A lane without a cursor that the chain knows all the same may have lost its rows: then an operator must check it. */
 export function reconcile(draft: Draft, { floor }: ReconcileWrite): LedgerOutcome {
   const { reconciled, cursor, mayHaveLost } = draft.ledger;
   const mayBeLost = !reconciled && cursor === null && floor > 0;
@@ -91,7 +88,7 @@ export function findSkipped(draft: Draft, { from, below }: FindSkippedWrite): No
   const isHeld = (nonce: number) =>
     nonces.get(nonce) !== null || reserved.get(nonce) !== null || holes.get(nonce) !== null;
   const found = [];
-  // What is kept no more was mined beyond any reorg, and so was all below it.
+  // A deleted transaction was mined beyond any reorg, and so was everything below it.
   for (let nonce = Math.max(from, departedBelow ?? 0); nonce < Math.min(below, cursor ?? 0); nonce++) {
     if (!isHeld(nonce)) found.push(skippedHole(nonce, draft.at));
   }

@@ -23,8 +23,8 @@ export type LedgerWrite =
   | NonceWrite;
 
 /**
- * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a request
- * id, stored or within the batch, get none; nor do repeats of a pool's request id, on whichever of its lanes.
+ * Gives free holes first, lowest first, then consecutive nonces, in order, from max(cursor, floor). Repeats of a
+ * request id, stored or within the batch, get none; nor do repeats of a pool's request id, on any of its lanes.
  */
 export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
   readonly items: readonly NewTransaction[];
@@ -32,9 +32,12 @@ export interface AllocateWrite extends Fenced<"allocate">, WantedNonces {
 
 export interface NewTransaction {
   readonly intent: PreparedIntent;
-  /** Set where the intent came through the intake table: the row there is consumed in the same transaction. */
+  /** Set if the intent came through the intake table: the row there is consumed in the same transaction. */
   readonly intakeId?: number;
-  /** It may have been allocated before, by a telling of the same create whose answer was lost: its id is looked for. */
+  /**
+   * It may have been allocated before, by an earlier request for the same create whose answer was lost: its id is
+   * looked for.
+   */
   readonly mayExist?: boolean;
 }
 
@@ -61,18 +64,18 @@ export interface ReconcileWrite extends Fenced<"reconcile"> {
   readonly floor: number;
 }
 
-/** By an operator; taking it back also ends a stop by HISTORY. */
+/** By an operator; resuming also ends a stop by HISTORY. */
 export interface SuspendWrite extends Fenced<"suspend"> {
   readonly suspended: boolean;
   readonly decision?: LaneDecision;
 }
 
-/** Who decided something about a lane as a whole, and why: kept for ever, in the transaction that did it. */
+/** Actor and reason of a decision about a lane as a whole: kept for ever, in the transaction that carried it out. */
 export interface LaneDecision {
   readonly action: string;
   readonly actor: string;
   readonly reason: string;
-  /** Where its giver named it. */
+  /** Set if the action has a key. */
   readonly order?: OrderKey;
 }
 
@@ -84,30 +87,36 @@ export interface TransitionWrite extends Fenced<"transition"> {
 export interface TransitionItem {
   readonly txId: string;
   readonly event: TransitionEvent;
-  /** The row must still be in this state, else the item's fate is `conflict`. */
+  /** The row must still be in this state, else the item's result is `conflict`. */
   readonly from: State;
   readonly to: State;
   readonly subState: SubState | null;
   readonly reason?: string;
   /** With `shiftDown`: the free hole it moves into. Its own nonce is free from then on. */
   readonly nonce?: number;
-  /** Set where somebody decided this: kept in the history, and never merged with a repeat. */
+  /** Set if a person, hook or policy decided this: kept in the history, and never merged with a repeat. */
   readonly decision?: Decision;
   /** With `amend`: what is signed instead of the caller's payload, which stays as it was. */
   readonly change?: QueuedChange;
   /** With another payload than was judged before, or with another price: what policies judge, and count. */
   readonly spends?: Spending;
-  /** With a claim of a transaction that is held back: an operator ordered this very send. */
+  /** With a claim of a held transaction: an operator requested this very send. */
   readonly ordered?: true;
-  /** With a cancel, or one that is queued: because its `validUntil` is over. `conflict` where it is not, or somebody holds it back. */
+  /**
+   * With a cancel, or a queued one: because its `validUntil` is over. `conflict` if it is not, or the transaction is
+   * held.
+   */
   readonly expires?: true;
-  /** With an outcome: what was paid, where that is counted. */
+  /** With an outcome: the amount paid, if that is counted. */
   readonly paid?: Paid;
   /** A new attempt; inserted, and its hash tracked from this commit on. */
   readonly attempt?: SignedAttempt;
-  /** What a node made of an attempt that it signed itself: its hash, tracked from this commit on. */
+  /** Hash of an attempt that a node signed itself, tracked from this commit on. */
   readonly identified?: { readonly ordinal: number; readonly txHash: Hash };
-  /** Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none: `conflict`. A held transaction only for what somebody decided. */
+  /**
+   * Permission to send this attempt's bytes under this term: counts a submission and its time. A held lane gets none:
+   * `conflict`. A held transaction only with a decision.
+   */
   readonly claim?: { readonly ordinal: number };
   /** With a claim, or a decision: public endpoints may be given every payload of it from now on. */
   readonly disclosed?: true;
@@ -120,7 +129,7 @@ export interface TransitionItem {
   readonly completion?: NewCompletion;
 }
 
-/** What a payload can cost. */
+/** Maximum cost of a payload. */
 export interface Spending extends Pick<Payload, "to" | "data" | "value"> {
   /** Gas × fee cap, blobs included. */
   readonly gasCost: bigint;
@@ -158,16 +167,16 @@ export type IntakeFate =
       readonly fate: "refused";
       readonly event: "refuse" | "refuseReusedRequestId";
       readonly reason: string;
-      /** What its sender is told, where one waits for it: then nothing is kept of it, and its request id stays free. */
+      /** The answer for its sender, if one waits: then nothing is kept of it, and its request id stays free. */
       readonly problem?: Problem;
-      /** Nobody but a sender that waits would hear of it: else it goes on waiting. */
+      /** Only a waiting sender would get it: else it goes on waiting. */
       readonly ifUnanswered?: true;
     }
   | ApprovalFate;
 
 /**
- * Of one that waits for approval, is held back, or is past its `validUntil`; passed over where it is none of these any more.
- * Past its time it expires, whatever was decided, unless it is held back.
+ * For an intent that waits for approval, is held, or is past its `validUntil`; skipped if it is none of these any more.
+ * Past its time it expires, whatever was decided, unless it is held.
  */
 export interface ApprovalFate<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
@@ -176,14 +185,14 @@ export interface ApprovalFate<Event extends IntakeEvent = IntakeEvent> {
   readonly fate: "decided";
   readonly event: Event;
   readonly reason: string;
-  /** Null: nobody decided, its time was over. */
+  /** Null: it expired without a decision. */
   readonly decision: Decision | null;
 }
 
-/** What may be decided about an intent that has no nonce yet. */
+/** Possible decisions about an intent without a nonce. */
 export type IntakeEvent = "approve" | "reject" | "expire" | "callOff" | "hold" | "unhold";
 
-/** What became of a write that the ledger judged. */
+/** Result of a judged write. */
 export type LedgerOutcome =
   | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
   | { readonly status: "applied"; readonly items: readonly MoveFate[] }
@@ -192,13 +201,13 @@ export type LedgerOutcome =
   | { readonly status: "done" }
   | NonceOutcome;
 
-/** "conflict": it stood elsewhere. "forbidden": by a policy. Nothing was done then. */
+/** "conflict": it was in another state. "forbidden": by a policy. Nothing was done then. */
 export type MoveFate = "applied" | "conflict" | "forbidden";
 
 export type AllocateFate =
   /** `recycled`: the nonce was a hole. */
   | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
-  /** The request id exists: the row it names. `samePayload` tells an honest repeat from a reuse. */
+  /** The request id exists: the row it names. `samePayload` distinguishes a repeat from a reuse. */
   | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
   /** The request id belonged to a transaction that is kept no more: nothing consumed. */
   | { readonly fate: "spent" }
@@ -220,36 +229,36 @@ export type AllocateFate =
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
   | { readonly fate: "refused"; readonly detail: string };
 
-/** What every write carries: what it is, and the proof that the lane is its writer's. */
+/** Members of every write: its kind, and the proof that the lane belongs to its writer. */
 export interface Fenced<Kind extends string> {
   readonly kind: Kind;
   readonly fence: Fence;
 }
 
-/** What a write says about the nonces that it wants. */
+/** The nonces that a write asks for. */
 export interface WantedNonces {
-  /** The proven chain count; null where none is known (then the lane must already have a cursor). */
+  /** The proven chain count; null if none is known (then the lane must already have a cursor). */
   readonly floor: number | null;
   /** Free holes that may be taken, lowest first; which of them still are is judged behind the lane's lock. */
   readonly fill?: readonly number[];
 }
 
-/** An operator's order, by the key that its giver named it with: what was carried out under it is not carried out again. */
+/** An operator's action by its idempotency key: an action carried out under it is not carried out again. */
 export interface OrderKey {
   /** The id of the transaction that it is addressed to; empty: the lane itself. */
   readonly subject: string;
   readonly key: string;
-  /** Of its words: a repeat has the same ones. */
+  /** Of its content: a repeat has the same. */
   readonly fingerprint: Hex;
 }
 
-/** Who or what decided a step, for the audit. */
+/** The actor of a step, for the audit. */
 export interface Decision {
   /** `operator:<key name>`, `hook`, `policy`. */
   readonly actor: string;
-  /** Whatever the decider wants to be found again: action, ticket, severity. */
+  /** Data of the decider for the audit: action, ticket, severity. */
   readonly audit: Readonly<Record<string, unknown>> | null;
-  /** Where its giver named it; in one step of those that carry it out. */
+  /** Set if the action has a key; in one of its steps. */
   readonly order?: OrderKey;
 }
 
@@ -275,8 +284,8 @@ export interface ReleaseWrite extends Fenced<"release"> {
 export type ExpireWrite = Fenced<"expire">;
 
 /**
- * A reserved nonce, or a hole, gets its transaction: inserted, signed and, where there are bytes, claimed in one step.
- * There is no moment in which it is allocated and somebody else could sign it.
+ * A reserved nonce, or a hole, gets its transaction: inserted, signed and, if there are bytes, claimed in one step.
+ * There is no moment in which it is allocated and could be signed otherwise.
  */
 export interface BindWrite extends Fenced<"bind"> {
   readonly nonce: number;
@@ -298,7 +307,7 @@ export interface BindWrite extends Fenced<"bind"> {
   readonly decision?: Decision;
 }
 
-/** Somebody else's transactions stand at these nonces, too deep to be taken back: they are no holes any more. */
+/** Foreign transactions are at these nonces, too deep for a reorg: they are no holes any more. */
 export interface CloseHolesWrite extends Fenced<"closeHoles"> {
   readonly nonces: readonly number[];
 }
@@ -322,9 +331,9 @@ export type NonceOutcome =
       readonly fate: SettleFate;
       readonly createdAt: Date;
       readonly requestId: string | null;
-      /** Where the fate is "forbidden". */
+      /** If the result is "forbidden". */
       readonly forbidden?: Forbidden;
-      /** Where a chosen nonce is in "conflict": the one that would have been taken. */
+      /** If a chosen nonce is in "conflict": the one that would have been taken. */
       readonly next?: number | null;
     };
 

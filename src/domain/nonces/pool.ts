@@ -22,7 +22,8 @@ export interface PoolAsked {
 }
 
 /**
- * Prospect of a transaction on this lane: it would be sent soon; the lane is blocked; somebody stopped it; its owner cannot be asked.
+ * Prospect of a transaction on this lane: it would be sent soon; the lane is blocked; it is stopped; its owner cannot
+ * be asked.
  */
 export type Passage = "open" | "blocked" | "stopped" | "outOfReach";
 

@@ -1,4 +1,4 @@
-/** What comparing a lane with the chain's counts changes about its pace: each function says what happened. */
+/** Changes of a lane's pace by a comparison with the chain's counts: one function per event. */
 import type { CountPace, LanePace, StandingHead } from "./lane-pace.ts";
 
 const counted = (pace: LanePace, change: Partial<CountPace>): LanePace => ({

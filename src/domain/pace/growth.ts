@@ -7,7 +7,7 @@ const STRETCHES = 5;
 export class Growth {
   private readonly stretchMs: number;
   private readonly lows: number[] = [];
-  /** Of this stretch; null: nothing was seen in it yet. */
+  /** Growth in this interval; null: nothing was seen in it yet. */
   private low: number | null = null;
   private endsMs: number | null = null;
 

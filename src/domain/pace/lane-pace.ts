@@ -253,7 +253,8 @@ export function signerAwaited({ signer }: LanePace, nowMs: number): string | nul
 }
 
 /**
- * A nonce above a hole was mined: lower nonces were used by somebody. A reorg may be in progress, so the count is read.
+ * A nonce above a hole was mined: another program used the lower ones. A reorg may be in progress, so the count is
+ * read.
  */
 export const holeLookDue = (pace: LanePace): LanePace => (pace.holeLookOwed ? pace : { ...pace, holeLookOwed: true });
 
@@ -325,7 +326,7 @@ export interface CountPace {
   readonly comparedAtMs: number | null;
   /** How many batches failed. A comparison that began before the last failure makes nothing fresh. */
   readonly failures: number;
-  /** What that comparison proved. No nonce below it is given, also while the cursor has not followed yet. */
+  /** Proved by that comparison. No nonce below it is given, also while the cursor has not followed yet. */
   readonly proven: number;
   /** A mined count above the cursor that is not proved yet, and the follower's head when it was first met. */
   readonly claim: { readonly count: number; readonly atBlock: number } | null;

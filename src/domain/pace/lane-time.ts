@@ -19,7 +19,7 @@ export function expiryAhead(pace: LanePace, nowMs: number, leftMs: number): Lane
 /** Some transaction may already be past its time. */
 export const expiryLookDue = (pace: LanePace): LanePace => ({ ...pace, expiry: AT_ONCE });
 
-/** Nobody has asked for overdue transactions yet: until then nothing may be signed that could be too late. */
+/** Overdue transactions were not read yet: until then nothing may be signed that could be too late. */
 export const isExpiryLookOwed = ({ expiry }: LanePace): boolean => expiry.kind === "at once";
 
 export const expiryAsked = (pace: LanePace): LanePace => ({ ...pace, expiry: NEVER });

@@ -1,4 +1,4 @@
-/** What helps, in words, and the requests that do it. Every id is filled in: only a better reason may be added. */
+/** Remedies in words, with their requests. Every id is filled in: only a better reason may be added. */
 import type { OfferedAction, Situation } from "./situation.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
 
@@ -50,7 +50,7 @@ function nameOf({ about: { transaction }, isBlocker }: Step) {
   return isBlocker && transaction.nonce !== null ? `nonce ${transaction.nonce}` : "it";
 }
 
-/** What a request is sent about. */
+/** Subject of a request. */
 interface Target {
   readonly txId?: string | null;
   readonly chainId?: number | null;
@@ -75,7 +75,7 @@ type Request = RowRequest & Pick<OfferedAction, "scope">;
 /** Offered by rows of their own, and by no explanation. */
 type RowOffer = "SUSPEND_LANE" | "STOP_SIGNER" | "ACKNOWLEDGE" | "LOOK_AT_NODES";
 
-/** What takes more than a reason, another payload say, is for its caller to write; funds and nodes need no request. */
+/** Remedies that need more than a reason, such as another payload, have no ready request; funds and nodes need none. */
 const REQUESTS: Partial<Readonly<Record<HelpCode | RowOffer, (of: Target, it: string) => readonly Request[]>>> = {
   END_KILL: ({ signer, isOwnKill = false }) => {
     const label = isOwnKill ? "End the stop of this signer" : "End the stop of everything";
@@ -122,7 +122,7 @@ function ofLane({ signer, chainId }: Target, action: "resume" | "suspend", label
   return request(`${action}Lane`, label, `/signers/${signer}/${action}`, { chainId: Number(chainId) });
 }
 
-/** As an explanation offers them: with a reason, and the scope that a key needs. */
+/** In the form of an explanation: with a reason, and the scope that a key needs. */
 export function requestsOf(step: Step): readonly OfferedAction[] {
   const { code, because } = step;
   const { transaction, lane, chain } = step.about;
@@ -138,7 +138,7 @@ export function requestsOf(step: Step): readonly OfferedAction[] {
   );
 }
 
-/** As a row of its own offers them. */
+/** In the form of a row of the attention list. */
 export function offersFor(target: Target, codes: readonly (HelpCode | RowOffer)[]): readonly RowRequest[] {
   return codes.flatMap((code) => REQUESTS[code]?.(target, "it") ?? []).map(({ scope: _, ...rest }) => rest);
 }

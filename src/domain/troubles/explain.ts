@@ -27,7 +27,7 @@ import type { Cause, Explanation, Situation } from "./situation.ts";
 import { type CauseCode, type HelpCode, TROUBLES } from "./table.ts";
 import { agoInWords, inSentence } from "./words.ts";
 
-/** What is in its way, what decides first, and what helps now; of no use is whatever comes before its turn. */
+/** The obstacles of a transaction, the one that decides first, and the remedies that help now. */
 interface Finding {
   readonly causes: readonly Cause[];
   readonly steps: readonly Step[];
@@ -68,16 +68,16 @@ function find(situation: Situation, before: Finding | null): Finding {
   }
   const unmined = findUnmined(situation, before, { lane, hold });
   const place = said(situation, [sentPrivately]);
-  // To disclose it is a last resort: offered only where something is wrong, or no endpoint is left that may be given it.
+  // Disclosing it is a last resort: offered only if something is wrong, or no endpoint is left that may get it.
   const isWrong = unmined.steps.length > 0 || situation.chain.privateEndpoints.length === 0;
   const steps = isWrong ? [...unmined.steps, ...helpOf(situation, place)] : unmined.steps;
   return { causes: [...unmined.causes, ...place, ...ahead], steps };
 }
 
-/** What is mined needs nothing sent. */
+/** A mined transaction needs no send. */
 const STOPS_SENDING: ReadonlySet<CauseCode> = new Set(["KILLED", "LANE_SUSPENDED"]);
 
-/** While another one stands before it, no node is expected to hold it, however often it was sent. */
+/** While another one precedes it, no node is expected to hold it, however often it was sent. */
 const LATER: ReadonlySet<CauseCode> = new Set(["NOT_IN_POOL", "RESENT_OFTEN"]);
 
 function findUnmined(
@@ -89,7 +89,7 @@ function findUnmined(
   const own = ownCauses(situation, order.length > 0);
   const ownSteps = firstHelp(situation, own);
   const orderSteps = stepsBefore(situation, order, before);
-  // Whoever is before it goes on by itself: then its own trouble is what decides.
+  // Its predecessor goes on by itself: then its own trouble decides.
   const isNext = orderSteps.length === 0 && ownSteps.length > 0;
   const rest = isNext ? [...own, ...order] : [...order, ...own];
   const wrong = [...lane, ...hold, ...rest];
@@ -106,9 +106,9 @@ function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
   return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];
 }
 
-/** What comes before it at the node, and why that one waits. */
+/** Its predecessor at the node, and why that one waits. */
 function inOrder(situation: Situation, before: Finding | null, lane: readonly Cause[]): readonly Cause[] {
-  // What stops the whole lane is said already.
+  // Causes that stop the whole lane are named already.
   const why = before?.causes.find(({ code }) => lane.every((cause) => cause.code !== code)) ?? null;
   return said(situation, [missingBelow, waitingBehind(why), waitingForWindow]);
 }
@@ -132,12 +132,12 @@ function helpOf(situation: Situation, causes: readonly Cause[]): readonly Step[]
       if (!steps.has(code) && isOfUse(code, situation)) steps.set(code, stepOf(situation, code, because));
     }
   }
-  // To give it up is what is left where nothing else helps.
+  // Giving it up is the last remedy.
   const isLast = ({ code }: Step) => Number(code === "CANCEL");
   return [...steps.values()].sort((a, b) => isLast(a) - isLast(b));
 }
 
-/** What helps against the first of them that anything helps against: the others come after it. */
+/** Remedies against the first obstacle that has any: the others come after it. */
 function firstHelp(situation: Situation, causes: readonly Cause[]): readonly Step[] {
   return causes.map((cause) => helpOf(situation, [cause])).find((steps) => steps.length > 0) ?? [];
 }
@@ -171,7 +171,7 @@ const OWN_CODES: ReadonlySet<CauseCode> = new Set([
   ...(["RESENT_OFTEN", "NODE_DID_NOT_ANSWER", "STUCK"] as const),
 ]);
 
-/** A fact that nobody could read is named: advice without it may be wrong. */
+/** A fact that could not be read is named: advice without it may be wrong. */
 function missingIn({ chain: { balance, minedCount } }: Situation) {
   const missing = [
     ...(balance === null ? ["the balance of the signer"] : []),

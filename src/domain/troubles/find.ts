@@ -229,7 +229,7 @@ interface Watched {
   readonly waiting: number;
 }
 
-/** By the alert that the watch over a lane raised and has not resolved. */
+/** From the open alert of the lane's watch. */
 export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Watched): Trouble {
   const about = { ...lane, waiting };
   if (code === "PENDING_DEEP") {
@@ -276,7 +276,7 @@ export interface KillInForce extends Kill {
   readonly at: Date;
 }
 
-/** An instance whose heartbeat has run out, and whose lanes nobody has taken. */
+/** An instance whose heartbeat has expired, and whose lanes no node has taken. */
 export interface SilentNode {
   readonly nodeId: string;
   readonly instanceId: string;

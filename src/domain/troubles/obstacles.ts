@@ -1,6 +1,6 @@
 /**
- * What stands between a transaction and its block. Each rule looks at the same facts and says its cause, or nothing; the
- * order of the list is the order of the answer, most telling first.
+ * Obstacles between a transaction and its block. Each rule reads the same facts and returns its cause, or nothing; the
+ * order of the list is the order of the answer, most important first.
  */
 import type { SubmitAnswer } from "../chain/answers.ts";
 import type { RefusalWait } from "../chain/unconfirmed-refusal.ts";
@@ -25,7 +25,7 @@ import {
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
-/** Before there is a nonce: somebody else has to say yes or no. */
+/** Before there is a nonce: another key must approve or reject it. */
 export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since }, now }) => {
   if (awaiting === null) return null;
   const { rule, expiresAt, owner } = awaiting;
@@ -35,7 +35,7 @@ export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since 
   return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
 };
 
-/** Somebody holds this one back, whatever its lane does. */
+/** This transaction is held, whatever its lane does. */
 export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   if (held === null) return null;
   const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent";
@@ -100,7 +100,7 @@ export const LANE_RULES: readonly Rule[] = [
   },
 ];
 
-/** What comes before it at the node: a nonce that no transaction holds. */
+/** The predecessor at the node is a nonce that no transaction holds. */
 export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) => {
   if (hole === null || nonce === null || hole.nonce >= nonce) return null;
   const data = { nonce: hole.nonce };
@@ -109,7 +109,7 @@ export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) =
   return { code: "RESERVED_BELOW", text, data };
 };
 
-/** Another transaction; `why` is what that one waits for, where it is known. */
+/** Another transaction; `why` is its own obstacle, if known. */
 export function waitingBehind(why: Cause | null): Rule {
   return ({ lane: { head }, transaction: { nonce } }) => {
     if (head === null || nonce === null || head.nonce >= nonce) return null;
@@ -136,7 +136,7 @@ const AWAITED: Readonly<Record<RefusalWait, string>> = {
   silent: "every endpoint that is up has answered",
 };
 
-/** What is wrong with the transaction itself, what decides first: a price does not help where the funds are short. */
+/** Obstacles of the transaction itself, the decisive one first: a price does not help if the funds are short. */
 export const OWN_RULES: readonly Rule[] = [
   ({ transaction: { refusal, state } }) => {
     if (refusal === null || state !== "CREATED") return null;
@@ -193,10 +193,11 @@ export const OWN_RULES: readonly Rule[] = [
     if (attempt === null || first === undefined || ceilings === null) return null;
     const content = { gas: attempt.gas, value: transaction.value };
     const offer = feeCap(attempt.fees);
-    // A tenth more is the least a node takes for a replacement: where that is over the ceiling, repricing has ended.
+    // A tenth more is the least that a node accepts for a replacement: if that is above the ceiling, repricing has
+    // ended.
     const next = (offer * 11n) / 10n;
     const absolute = feeLimit(ceilings, content);
-    // What an order offered above the loop's own limit has only the ceiling before it.
+    // A price that an operator set above the loop's own limit is limited only by the ceiling.
     const limit = next > absolute.most ? absolute : repricingLimit(ceilings, content, first.fees);
     const { most, variable } = limit;
     if (next <= most || isPlenty(offer, baseFee)) return null;
@@ -256,7 +257,7 @@ const ANSWERS = {
   unknown: { code: "NODE_DID_NOT_ANSWER", words: "the last submission has no clear answer" },
 } as const satisfies Partial<Record<SubmitAnswer, { readonly code: CauseCode; readonly words: string }>>;
 
-/** What the node answered last, by its name in the transaction's last error. */
+/** The node's last answer, by its name in the transaction's last error. */
 function answered(answer: keyof typeof ANSWERS): Rule {
   return ({ transaction: { lastError, receipt } }) => {
     const [name, ...said] = lastError?.split(":") ?? [];
@@ -267,7 +268,7 @@ function answered(answer: keyof typeof ANSWERS): Rule {
   };
 }
 
-/** How far along it is: said where nothing is wrong. */
+/** Its progress: shown if nothing is wrong. */
 export const PROGRESS_RULES: readonly Rule[] = [
   ({ transaction: { state } }) =>
     state === "CREATED" && {
@@ -299,7 +300,7 @@ function attempted({ attempts, receipt }: Situation["transaction"], isMeant = is
 
 const isOurs = ({ foreign }: Attempt) => foreign !== true;
 
-/** Twice the base fee is enough for the next blocks; where there is none to compare with, the limit is all that is known. */
+/** Twice the base fee is enough for the next blocks; if there is none to compare with, only the limit is known. */
 function isPlenty(offer: bigint, baseFee: bigint | null) {
   return baseFee !== null && baseFee > 0n && offer >= baseFee * 2n;
 }

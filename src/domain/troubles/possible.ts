@@ -1,7 +1,7 @@
 /**
- * Whether an order that would help is one that is taken now, and changes anything. The same rules as where it is carried
- * out (application/operations/transaction-actions.ts, application/detours/change-payload.ts), on the side of caution: what
- * may stand in a pool is taken to stand there.
+ * Whether a helpful action would be accepted now, and change anything. The same rules as its execution
+ * (application/operations/transaction-actions.ts, application/detours/change-payload.ts), on the side of caution: a
+ * payload that may be in a pool is assumed to be there.
  */
 
 import { feeLimit, repricingLimit } from "../fees/ceilings.ts";
@@ -81,7 +81,7 @@ function isUnderCeiling(
   return baseFee !== null && feeCap(standing) < baseFee && least <= feeLimit(ceilings, content).most;
 }
 
-/** Funds that do not pay for the transaction may still pay for a cancel; where they do not, that only fails as well. */
+/** Funds that do not pay for the transaction may still pay for a cancel; if they do not, that fails as well. */
 function canPayForNothing({ transaction: { attempts }, chain: { balance } }: Situation) {
   const standing = highestOffer(attempts.filter(isSendable));
   return balance === null || standing === null || balance >= GAS_OF_NOTHING * feeCap(leastReplacement(standing));

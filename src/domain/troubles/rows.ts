@@ -10,9 +10,9 @@ export interface Trouble {
   readonly id: string;
   readonly severity: Severity;
   readonly code: TroubleCode;
-  /** What is wrong and what it holds up. */
+  /** A trouble and what waits behind it. */
   readonly sentence: string;
-  /** The first moment, whoever saw it. */
+  /** The first moment, whichever node saw it. */
   readonly since: Date | null;
   /** When the figures of the sentence were read; absent: it has none. */
   readonly asOf?: Date;
@@ -26,7 +26,7 @@ export interface Trouble {
   /** How many transactions wait behind it. */
   readonly waiting: number;
   readonly actions: readonly RowRequest[];
-  /** It reports a moment: somebody should know of it, and nothing of it lasts. */
+  /** It reports a moment: a person should know of it, and nothing of it lasts. */
   readonly over: boolean;
   /** Facts that the owner of the lane alone knows, for explanations on other nodes. */
   readonly facts?: ReportedFacts;
@@ -43,7 +43,7 @@ export interface ReportedFacts {
   readonly minedCount?: number;
 }
 
-/** Of a row that is about nothing in particular. */
+/** For a row without a subject. */
 export const NOWHERE = {
   ...{ since: null, chainId: null, signer: null, txId: null, nonce: null, nodeId: null, endpoint: null },
   ...{ waiting: 0, actions: [], over: false },
@@ -51,7 +51,7 @@ export const NOWHERE = {
 
 type Given = Partial<Omit<Trouble, "code" | "severity">> & Pick<Trouble, "sentence">;
 
-/** `part` tells rows of one code and place apart. */
+/** `part` distinguishes rows of one code and place. */
 export function trouble(code: TroubleCode, { id, ...given }: Given, part?: string | number): Trouble {
   const { chainId, signer } = given;
   const own = [code, chainId, signer, part].filter((each) => each !== undefined && each !== null).join(":");
@@ -63,7 +63,7 @@ export function isOfTransaction({ id, txId }: Trouble): boolean {
   return txId !== null && id === `tx:${txId}`;
 }
 
-/** Worst first, then what holds up most, then the oldest; by id if nothing else tells them apart. */
+/** Worst first, then the one with most waiting behind it, then the oldest; by id if all are equal. */
 export function ranked(troubles: readonly Trouble[]): readonly Trouble[] {
   return [...troubles].sort(
     (a, b) =>

@@ -1,6 +1,6 @@
 /** Everything that `fencepost doctor` may find wrong before a node runs, and what helps against each. */
 
-/** What a node opens at most: its pools, the session lock and the connection for notifications. */
+/** Maximum number of a node's connections: its pools, the session lock and the connection for notifications. */
 export const CONNECTIONS_OF_A_NODE = 20;
 
 export const SETUP_TROUBLES = {

@@ -25,7 +25,7 @@ export interface ExplainedTransaction
   readonly value: bigint;
   readonly gas: bigint | null;
   readonly attempts: readonly Attempt[];
-  /** Why it is where it is, as the last step that led here says. */
+  /** The reason for its state, from the last step. */
   readonly reason: string | null;
   readonly since: Date;
   /** The rule of a policy that keeps it from being offered for more, and the one that keeps it from being cancelled. */
@@ -38,7 +38,7 @@ export interface ExplainedTransaction
   /** Its caller's word, and since when it is being cancelled because of that; null: not given, and not yet. */
   readonly validUntil: Date | null;
   readonly expiredAt: Date | null;
-  /** Who holds it back, and why; null: nobody does. */
+  /** Who holds it, and why; null: not held. */
   readonly held: Held | null;
   /** The last action that was taken about it, except a hold; null: none was, or it is over. */
   readonly asked: Asked | null;
@@ -57,7 +57,7 @@ export interface Asked {
 }
 
 export interface ExplainedLane {
-  /** As it is shown to people. */
+  /** In the form for people. */
   readonly signer: string;
   /** The order to stop that is in force for its signer. */
   readonly killed: Kill | null;
@@ -67,7 +67,7 @@ export interface ExplainedLane {
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** Nothing is signed for it now, as far as the node that was asked knows. */
   readonly signerAway: Away | null;
-  /** What it waits for: what stands at the nonce that the chain wants next, or is held back below it. */
+  /** Its obstacle: the holder of the nonce that the chain wants next, or a held transaction below it. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & { readonly held: boolean }) | null;
   /** The chain wants this nonce next, and no transaction of the lane holds it. */
   readonly hole: ExplainedHole | null;
@@ -81,9 +81,11 @@ export interface ExplainedHole {
   readonly detail: string | null;
   /** It is kept for a caller that signs itself. */
   readonly reserved: boolean;
-  /** Who fills it: an order about the head of the lane, this one; a loop, by itself; the chain node, which holds the key. */
+  /**
+   * Who fills it: an action on the head of the lane, this one; a loop, by itself; the chain node, which holds the key.
+   */
   readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
-  /** The rule of a policy that keeps everybody from filling it. */
+  /** The policy rule that forbids filling it. */
   readonly forbidden: Forbidden | null;
 }
 
@@ -101,14 +103,14 @@ export interface ExplainedChain {
   readonly dearSinceBlock: number | null;
   /** Figures are those of the last read, not of this moment. */
   readonly remembered?: boolean;
-  /** Whether the node's pool holds one of its payloads; null where the node cannot tell. */
+  /** Whether the node's pool holds one of its payloads; null if the node does not say. */
   readonly pooled: boolean | null;
   readonly finality: FinalityRule;
   readonly confirmations: number;
   readonly inFlightWindow: number;
-  /** So often what a node took is sent again before it is called stuck; 0: age alone decides. */
+  /** How often an accepted transaction is sent again before it is called stuck; 0: age alone decides. */
   readonly stuckAfterResubmits: number;
-  /** The most that may be offered there; null where the chain is not configured. */
+  /** The highest offer there; null if the chain is not configured. */
   readonly ceilings: Ceilings | null;
   /**
    * Endpoints contradict each other about the block of the receipt, or one has not answered: nothing is decided then. Without a
@@ -128,15 +130,15 @@ export interface Disputed {
 }
 
 export interface Explanation {
-  /** What is wrong, what that holds up, and what helps: for somebody who reads nothing else. */
+  /** The trouble, what waits behind it, and what helps: for a reader of nothing else. */
   readonly summary: string;
-  /** What decides first. */
+  /** The decisive cause. */
   readonly causes: readonly Cause[];
-  /** Without its id where nothing holds the nonce, or the transaction may be another key's business. */
+  /** Without its id if nothing holds the nonce, or the transaction may belong to another key. */
   readonly blockedBy?: { readonly txId?: string; readonly nonce: number };
-  /** What helps now, most useful first. */
+  /** Remedies for now, most useful first. */
   readonly help: readonly { readonly code: HelpCode; readonly text: string }[];
-  /** Of that, what can be done by a request to this API. */
+  /** Those of them that a request to this API performs. */
   readonly actions: readonly OfferedAction[];
 }
 
@@ -152,7 +154,7 @@ export const OFFERED_ACTIONS = [
   "endKill",
 ] as const;
 
-/** One request, complete: sent as it stands here, it is accepted now. Its reason may be put in better words. */
+/** One complete request: sent unchanged, it is accepted now. Its reason may be put in better words. */
 export interface OfferedAction {
   readonly action: (typeof OFFERED_ACTIONS)[number];
   /** The help that it is. */
@@ -162,7 +164,7 @@ export interface OfferedAction {
   readonly method: "POST" | "DELETE";
   readonly path: string;
   readonly body: Readonly<Record<string, string | number | boolean>> & { readonly reason: string };
-  /** What the API key needs; the one that made a transaction may cancel it with `submit`. */
+  /** Required scope; the key that made a transaction may cancel it with `submit`. */
   readonly scope: Scope;
 }
 

@@ -33,7 +33,7 @@ interface Row {
   readonly alert?: string;
 }
 
-/** What would help; advice.ts has the words and the request of each. */
+/** Possible remedies; advice.ts has the words and the request of each. */
 export const HELP_CODES = [
   "WAIT",
   "LOOK_AT_BLOCKER",
@@ -201,9 +201,9 @@ type Having<Column extends string> = {
 }[keyof Table];
 
 export type TroubleCode = keyof Table;
-/** What an explanation may name. */
+/** Causes that an explanation may name. */
 export type CauseCode = Having<"helps">;
-/** What people are woken for. */
+/** Causes that wake people. */
 export type AlertCode = Having<"ends">;
 
 const having = <Code extends TroubleCode>(column: keyof Row): readonly Code[] =>
@@ -217,7 +217,7 @@ export function rowOf(code: TroubleCode): Row {
   return TROUBLES[code];
 }
 
-/** What an alert is about: a lane, a transaction of it, a chain, an endpoint of that; none of them: it is about the node. */
+/** Subject of an alert: a lane, a transaction of it, a chain, an endpoint of that; none of them: the node. */
 export interface AlertSubject {
   readonly code: AlertCode;
   readonly lane?: Lane;

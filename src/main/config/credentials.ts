@@ -106,7 +106,7 @@ function splitKey(text: string) {
   return { name, secret, ...(scopes !== undefined && { scopes: scopes.split("+") }), ...(more.length > 0 && { more }) };
 }
 
-/** Long, because whoever guesses it can act as any node. */
+/** Long, because an attacker who guesses it can act as any node. */
 export const clusterSecret = matching(
   /^[\x21-\x7e]{22,256}$/,
   "a cluster secret has at least 22 characters and no spaces",

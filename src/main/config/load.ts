@@ -55,7 +55,7 @@ export async function withOutsideSecrets<T extends Pick<Config, "signers" | "sig
   return { ...config, secrets: [...secrets, ...(await outsideSecrets(read, variables))] };
 }
 
-/** As `loadConfig`, from a file's content at hand (the library). */
+/** Like `loadConfig`, from a file's content in memory (the library). */
 export function configFrom<C extends Command>(sources: Sources & { readonly command: C }, nodeId: string) {
   const resolution = resolve(sources);
   refuseImpossible(resolution);

@@ -54,7 +54,7 @@ export function secretsOfRpcUrls(urls: readonly string[]): readonly string[] {
   return urls.flatMap(secretsOfRpcUrl);
 }
 
-/** Secrets of a webhook: its whole path and query, because whoever knows them can post to it. */
+/** Secrets of a webhook: its whole path and query, because they are enough to post to it. */
 export function secretsOfHookPlace(value: string): readonly string[] {
   const url = parseUrl(value);
   return url === null ? [] : [...secretsOfRpcUrl(value), url.pathname, `${url.pathname}${url.search}`];

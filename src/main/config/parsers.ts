@@ -106,7 +106,7 @@ export function duration<Written>(leastMs: number, mostMs = Number.POSITIVE_INFI
   };
 }
 
-/** As `duration`; `off` is null. */
+/** Like `duration`; `off` is null. */
 export function durationOrOff<Written>(leastMs: number): Parser<number | null, Written> {
   const parse = duration(leastMs);
   return (raw) => {

@@ -71,7 +71,7 @@ export function time(fallback: number, leastMs: number, mostMs?: number): Rule<n
   return { parse: duration(leastMs, mostMs), fallback, show: formatDuration, unit: "Ms" };
 }
 
-/** As `time`; `off` is null. */
+/** Like `time`; `off` is null. */
 export function timeOrOff(fallback: number | null, leastMs: number): Rule<number | null, Duration | "off"> & Timed {
   return { parse: durationOrOff(leastMs), fallback, show: formatDuration, unset: "off", unit: "Ms" };
 }

@@ -94,7 +94,7 @@ const REFUSALS: Readonly<Record<string, Listening>> = {
   ENOTFOUND: "noSuchAddress",
 };
 
-/** Listens for a moment where a node would. */
+/** Listens for a moment on a node's address. */
 async function listeningAt(host: string, port: number) {
   const refusal = await new Promise<string | null>((resolve) => {
     const server = createServer();

@@ -1,4 +1,4 @@
-/** From facts to findings. Nothing here asks anybody: the facts were gathered before. */
+/** From facts to findings. Nothing here performs I/O: the facts were gathered before. */
 import type { Finding } from "../../adapters/cli/diagnose.ts";
 import type { SetupCode } from "../../domain/troubles/setup.ts";
 import { isLoopback } from "../config/combinations.ts";

@@ -83,7 +83,7 @@ function untilClosed<T extends CallOptions>(closing: AbortSignal, options: T): T
 
 const DECLARED = GROUPS.flatMap(([, each]) => Object.values<Call>(each)).filter(methodOf);
 
-/** By method and path as the client names them. */
+/** By the client's method and path. */
 const CALLS = new Map(
   DECLARED.map((call) => {
     const names = [...call.at.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);

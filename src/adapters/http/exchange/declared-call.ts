@@ -9,12 +9,12 @@ import { asObject } from "./json-body.ts";
 import { queryReader } from "./query.ts";
 
 export interface Asked {
-  /** Of the path, by name. */
+  /** Path parameters by name. */
   readonly params: Readonly<Record<string, string>>;
   /** Texts, as in a URL. */
   readonly query: unknown;
   readonly body?: unknown;
-  /** Who acts, for the audit: `operator:<name>`. */
+  /** Actor for the audit: `operator:<name>`. */
   readonly actor: string;
   readonly idempotencyKey?: string;
 }
@@ -51,7 +51,7 @@ export function callReader(call: Call): (asked: Asked) => ReadCall {
       waitMs,
       perform: async (api, signal) => {
         const given = argumentsOf(call, request, signal === undefined ? query : { ...query, waitMs, signal });
-        // What has no result of its own answers with what was asked.
+        // A call without a result of its own answers with its request.
         return (await (api[method] as Method)(...given)) ?? { ...request.params, ...query };
       },
     };
@@ -71,7 +71,7 @@ function refuseNone({ needs = [] }: Call, query: Members) {
   throw invalid(first, `is required, or ${others.join(", ")}`);
 }
 
-/** As the database writes them. */
+/** In the database's form. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Text that is not a UUID names no transaction; the database is not asked to parse it. */

@@ -30,7 +30,7 @@ export interface HttpServerOptions {
   /** Served without a key, by exact path. */
   readonly files?: ReadonlyMap<string, StaticFile>;
   readonly logger?: HttpLogger;
-  /** What may be said of an error. */
+  /** The part of an error that may be shown. */
   readonly mask: Mask;
   /** For the audit: what a key, or a request without one, was not allowed to do. */
   readonly onRefused?: (refusal: Refusal) => void;
@@ -38,13 +38,13 @@ export interface HttpServerOptions {
   readonly within?: (traceparent: unknown, handle: () => void) => void;
   /** For `http_request_duration_seconds`: once per answer. */
   readonly onResponse?: (report: ResponseReport) => void;
-  /** What other nodes of the same database may ask. Without it there is no such route. */
+  /** Calls from other nodes of the same database. Without it there are no such routes. */
   readonly peer?: PeerReceiver;
-  /** Connections that came in where operators do. With it, what is theirs is answered there alone, and is 404 elsewhere. */
+  /** Connections to the operators' address. If set, operators' routes are served there only, and are 404 elsewhere. */
   readonly operators?: { has(connection: Socket): boolean };
   /** Which names it answers to, and to which web pages. Without it, any name and no page of another site. */
   readonly wire?: WireOptions;
-  /** Ethereum's JSON-RPC. Without it, as the settings are where they are not given. */
+  /** Ethereum's JSON-RPC. Absent: the default settings. */
   readonly rpc?: JsonRpcOptions;
   /** Which requests are let in under overload. Without it, all are. */
   readonly admission?: Omit<AdmissionOptions, "clock" | "arrivals">;
@@ -53,7 +53,7 @@ export interface HttpServerOptions {
 export interface JsonRpcOptions {
   /** Treatment of raw transactions of unknown signers. */
   readonly foreignRaw: "pass" | "refuse";
-  /** An API key may stand in the path: for clients that send no headers. */
+  /** An API key may be in the path: for clients that send no headers. */
   readonly keyInPath: boolean;
   /** Reads that are passed on to the chain's endpoints beside the usual ones, by exact name. */
   readonly methods?: readonly string[];
@@ -64,7 +64,7 @@ export interface JsonRpcOptions {
 export interface PeerReceiver {
   /** Throws unless another node of the same database signed this head of a request; its body is checked when it has come. */
   admit(route: string, authorization: string | undefined): Promise<CheckBody>;
-  /** One fate per create, in order. */
+  /** One result per create, in order. */
   create(creates: readonly ForwardedCreate[], repeat: boolean): Promise<readonly (Created | FencepostError)[]>;
   act(lane: Lane, request: LaneRequest): Promise<LaneAnswer | FencepostError>;
   /** Holds to an order to stop from here on. */
@@ -94,7 +94,7 @@ export interface HttpLogger {
 
 export interface Refusal {
   readonly code: "UNAUTHENTICATED" | "FORBIDDEN" | "QUOTA_EXCEEDED";
-  /** Of a secret that no key has: `apiKey`. */
+  /** For a secret that no key has: `apiKey`. */
   readonly rule: string;
   /** The name of the key; null: none was asked for, or it had not come to that. */
   readonly key: string | null;
@@ -110,7 +110,7 @@ export interface ResponseReport {
   readonly durationMs: number;
 }
 
-/** What every route file is given. */
+/** Input of every route file. */
 export interface RouteContext extends Pick<HttpServerOptions, "checksum" | "clock" | "mask" | "version"> {
   readonly longPolls: LongPolls;
 }
@@ -119,9 +119,9 @@ type Writer = ReturnType<FastifyReply["compileSerializationSchema"]>;
 const writers = new WeakMap<TSchema, Writer>();
 
 /**
- * By status: an answer is written by this schema, and members that it does not name stay inside. Compiled at the first answer
- * of its kind, once for all routes: as `schema.response` Fastify would compile each for each route, a quarter of what the
- * start of a node costs.
+ * By status: an answer is written by this schema, and members that it does not name stay private. Compiled at the first
+ * answer of its kind, once for all routes: as `schema.response` Fastify would compile each for each route, a quarter of
+ * a node's start-up cost.
  */
 export function answering(response: Readonly<Record<number, TSchema>>) {
   return {
@@ -188,7 +188,7 @@ declare module "fastify" {
     metered?: true;
     /** Let in at once, also under overload: an order to stop does not wait behind what it is to stop. */
     urgent?: true;
-    /** The secret of the API key stands in the path. */
+    /** The secret of the API key is in the path. */
     keyInPath?: true;
     /** Exists only to say 405. */
     refusal?: true;

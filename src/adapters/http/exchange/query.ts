@@ -71,7 +71,7 @@ function textReader(parameter: ParameterSchema): Read {
   const isFlag = words?.every((word) => word === "true" || word === "false") === true;
   return (path, text) => {
     if (text.length < minLength) throw invalid(path, "is empty");
-    // As JSON Schema counts, and as a body's request id is counted: an emoji is one character.
+    // Counted like JSON Schema and like a body's request id: an emoji is one character.
     if ([...text].length > maxLength) throw invalid(path, `is longer than ${maxLength} characters`);
     if (words !== undefined && !words.includes(text)) throw invalid(path, `must be one of ${words.join(", ")}`);
     if (pattern !== null && !pattern.test(text)) throw invalid(path, `must match ${parameter.pattern}${such}`);

@@ -44,7 +44,7 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call) 
   });
 }
 
-/** Of two statuses the higher one says that something is new, or not durable yet. */
+/** Of two statuses the higher one means that something is new, or not durable yet. */
 function statusOf({ answers }: Call, result: unknown) {
   const statuses = Object.keys(answers).map(Number);
   const { outcome, durable = true } = Object(result) as { readonly outcome?: string; readonly durable?: boolean };

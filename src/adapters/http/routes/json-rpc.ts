@@ -121,8 +121,8 @@ function requestIdIn({ headers }: FastifyRequest) {
 }
 
 /**
- * Of the whole packet, before any of it was looked at. What HTTP has to say keeps its status and form, so that proxies and
- * clients heed it; what is wrong with the packet itself is JSON-RPC's to say, with 200.
+ * Errors of the whole packet, before any of it was read. HTTP errors keep their status and form, for proxies and
+ * clients; errors of the packet itself are JSON-RPC errors with 200.
  */
 function sendRefusal(reply: FastifyReply, error: FencepostError, mask: Mask) {
   if (error.status !== 400 && error.status !== 413) return sendProblem(reply, error);

@@ -1,6 +1,6 @@
 /**
- * What nodes ask of each other. A refusal of the whole request (401, 404, 413, 503) promises that nothing was done; from
- * the moment the receiver has the creates, each has a fate of its own, and a failure of ours is a 500.
+ * Calls between nodes. A refusal of the whole request (401, 404, 413, 503) promises that nothing was done; once the
+ * receiver has the creates, each has a result of its own, and a failure of ours is a 500.
  */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Created } from "../../../application/api.ts";
@@ -17,7 +17,7 @@ import { asObject } from "../exchange/json-body.ts";
 import type { PeerReceiver } from "../exchange/options.ts";
 import { problemOf } from "../exchange/problems.ts";
 
-/** As lanes are named inside: normalised. */
+/** In the internal, normalised form of lanes. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {

@@ -1,4 +1,4 @@
-/** From a plan to statements, in the order of the locks: lanes, transactions and what hangs on them, pools, keys, the feed last. */
+/** From a plan to statements, in lock order: lanes, transactions and their rows, pools, keys, the feed last. */
 import { timesOf } from "../../../domain/cluster/notices.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { type Charged, type Decision, stepsOf, type WaitingIntent } from "../../../domain/ledger/index.ts";

@@ -33,7 +33,7 @@ export interface CommitRuntime extends DurableRuntime {
   readonly policy: PolicyBook;
 }
 
-/** Each time the document is another one: more often than that in a row, nobody changes it. */
+/** Each time the document is another one: it never changes more often than this in a row. */
 const MOST_JUDGEMENTS = 5;
 
 export async function commitWrites(runtime: CommitRuntime, writes: readonly LaneWrite[]): Promise<Committed> {
@@ -130,13 +130,13 @@ function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
 
 function isPlainAllocation(write: LaneWrite) {
   if (write.kind !== "allocate" || (write.fill ?? []).length > 0) return false;
-  // Whether a `validUntil` is over, the server's clock decides: it has to be asked first.
+  // The server's clock decides whether a `validUntil` is over: it must be read first.
   return write.items.every(
     ({ intakeId, mayExist, intent }) => intakeId === undefined && mayExist !== true && intent.validUntil === undefined,
   );
 }
 
-/** By policies, which ask what is used, what time it is, and what waits for approval. */
+/** Judged by policies, which need the use of limits, the time, and the approvals. */
 function isJudged({ limits, awaited }: Needs) {
   return limits !== undefined || awaited === true;
 }
@@ -148,7 +148,7 @@ function proofRow({ row }: LanePlan) {
   return { chainId, signer, instanceId, token, nextNonce, suspendedBy, reconciledEpoch, departed, policyStamp };
 }
 
-/** What becomes of each write, by what was found of its lane; what that changes is in the plan. */
+/** The result of each write, from the rows of its lane; its changes are in the plan. */
 function decide(plan: Plan, { writes, needs }: Asked, moment: Moment): Decided {
   const lanes = plan.load(needs);
   const outcomes: WriteOutcome[] = writes.map(() => ({ status: "fenced" }));

@@ -1,7 +1,7 @@
 /**
- * Between the two halves of a commit: from the rows that were found to a part of each lane's ledger. Loaded is what the
- * writes are about (needs.ts), and nothing else. A row that was looked for and not found is known to be missing; about a
- * row that was not looked for, the part cannot tell (domain/ledger/part.ts).
+ * Between the two halves of a commit: from rows to a part of each lane's ledger. Loaded are the rows that the writes
+ * concern (needs.ts), and nothing else. A row that was looked for and not found is known to be missing; about any other
+ * row the part does not know (domain/ledger/part.ts).
  */
 
 import { grouped } from "../../../domain/grouped.ts";
@@ -29,7 +29,7 @@ import { inLane, inPool, requestOf, spentIn } from "./spent-requests.ts";
 
 const ALL = { kind: "all" } as const;
 
-/** A request id of a pool, on whichever chain. */
+/** A pool's request id, on any chain. */
 function chainPoolKey(chainId: number, pool: string, requestId: string | null) {
   return `${chainId}:${poolKey(pool, requestId ?? "")}`;
 }
@@ -221,7 +221,7 @@ export class Loader {
     return { ...ledger, guard: { ...guard, use: useOf(row), charges: guard.charges.with(counted) } };
   }
 
-  /** What keys have used on a chain, of those that were asked for; others are asked about by no write. */
+  /** Use of keys on a chain; no write reads other keys. */
   keyUse(chainId: number): Guard["keyUse"] {
     const rows = (this.found.keyUse ?? []).filter((row) => row.chainId === chainId);
     const used = rows.map((row) => [row.owner, useOf(row)] as const);
@@ -229,8 +229,8 @@ export class Loader {
   }
 
   /**
-   * Above the highest nonce that may have left, be it a transaction's or a caller's, there is nothing of either. Below it the
-   * cursor does not go, also where what stood there leaves in the same commit: the next realign lowers it then.
+   * Above the highest nonce that may have left, of a transaction or a caller, there is nothing of either. The cursor
+   * does not go below it, also if its holder leaves in the same commit: the next realign lowers it then.
    */
   private withBoundNonce(ledger: Ledger, key: LaneKey): Ledger {
     const endedThrough = this.found.bound?.find((row) => laneKey(row) === key)?.nonce ?? null;

@@ -28,7 +28,7 @@ import { inLane, inPool, requestOf } from "./spent-requests.ts";
 
 type Reads = ReturnType<typeof readsFor>;
 
-/** Rows of a sort are missing where no write needs them. */
+/** Rows of a kind are absent if no write needs them. */
 export type Found = {
   readonly [Of in keyof Reads]?: NonNullable<Reads[Of]> extends Command<infer Row> ? readonly Row[] : never;
 } & {
@@ -183,7 +183,7 @@ function unwatchedOf(needs: readonly Needs[]) {
   return [...lanes.values()];
 }
 
-/** What moves on lanes whose watched transactions are let go in the same commit: in which block it stands decides there. */
+/** Moves on lanes whose watched transactions end in the same commit: the block decides there. */
 function watchingOf(needs: readonly Needs[], unwatched: readonly Lane[]): readonly string[] {
   if (unwatched.length === 0) return [];
   const lanes = new Set(unwatched.map(laneKey));

@@ -1,4 +1,4 @@
-/** The steps that a transaction takes in a commit: its row is written once, as it stands after the last of them. */
+/** The steps of a transaction in a commit: its row is written once, with the state after the last of them. */
 import type { Hash } from "../../../domain/lane.ts";
 import type { Moved, QueuedChange } from "../../../domain/ledger/index.ts";
 import type { Receipt, SignedAttempt } from "../../../domain/transaction/transaction.ts";
@@ -7,12 +7,12 @@ import type { HistoryRow } from "../statements/history.ts";
 import type { CurrentRow } from "../statements/transaction.ts";
 import type { LanePlan } from "./plan.ts";
 
-/** What a commit needs to know of the row as it was read, or as it is inserted before it moves. */
+/** The row's facts that a commit needs, as read, or as inserted before it moves. */
 export type Before = Pick<CurrentRow, "txId" | "state" | "nonce" | "steps" | "allocatedBy" | "allocatedUnder"> & {
   readonly isNew?: true;
 };
 
-/** As it is written; the row that is read back says when. */
+/** As written; the row that is read back has the time. */
 export interface HistoryStep extends Omit<HistoryRow, "firstAt" | "lastAt"> {
   readonly txId: string;
   readonly chainId: number;
@@ -41,7 +41,7 @@ export class Move {
   receipt: Receipt | null | undefined = undefined;
   lastError: string | null | undefined = undefined;
   change: QueuedChange | undefined = undefined;
-  /** Whether it is held back from now on; null: as before. */
+  /** Whether it is held from now on; null: unchanged. */
   holds: boolean | null = null;
   /** It is cancelled because its time is over. */
   expires = false;
@@ -57,7 +57,7 @@ export class Move {
 
   add(moved: Moved): void {
     const { item } = moved;
-    // A hold is over with the outcome, also where that is taken back in the same commit.
+    // A hold ends with the outcome, also if that is withdrawn in the same commit.
     if (this.steps.length > 0 && isSettled(this.after.item.to)) this.holds = false;
     this.after = moved;
     this.record(moved);

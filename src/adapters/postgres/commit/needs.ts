@@ -5,7 +5,10 @@ import { range } from "../../../domain/range.ts";
 import type { PreparedIntent } from "../../../domain/transaction/transaction.ts";
 import type { LaneWrite, NewTransaction, OrderKey, TransitionItem } from "../../../ports/lane-store.ts";
 
-/** What of its lane a write is about: read behind the lane's lock, and loaded into its ledger, before it is judged. */
+/**
+ * The rows of its lane that a write concerns: read behind the lane's lock, and loaded into its ledger, before it is
+ * judged.
+ */
 export interface Needs {
   readonly fence: Fence;
   readonly transactions?: readonly string[];
@@ -35,11 +38,11 @@ export interface Needs {
   /** The highest nonce that may have left. */
   readonly boundNonce?: boolean;
   readonly mayHaveLost?: boolean;
-  /** Of which it matters whether they were carried out. */
+  /** Actions that may have been carried out already. */
   readonly orders?: readonly OrderKey[];
   /** Stored blocks of its chain from this height on. */
   readonly blocksFrom?: number;
-  /** What is used of the policies' limits, and counted for these transactions. */
+  /** Use of the policies' limits, and the charges of these transactions. */
   readonly limits?: { readonly charged: readonly string[]; readonly owners: readonly string[] };
 }
 
@@ -55,7 +58,7 @@ type Beside = Omit<Needs, "fence">;
 /** A write that is missing here is about the lane's own row alone. */
 const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { readonly kind: K }>) => Beside } = {
   allocate(write) {
-    // What a repeated allocation would bring again: from the intake table, or told twice.
+    // Possible repeats of an allocation: from the intake table, or of a forwarded create.
     const repeated = write.items.filter(({ intakeId, mayExist }) => intakeId !== undefined || mayExist === true);
     const ids = repeated.map(({ intent }) => intent.txId);
     const requests = write.items.flatMap(({ intent }) => intent.requestId ?? []);

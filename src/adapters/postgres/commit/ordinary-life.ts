@@ -1,7 +1,7 @@
 /**
- * The steps of an ordinary life stand on the row of the transaction, which each of them changes anyway; every other step is
- * a row of its own. The view `fencepost.history` shows both. A step stands on the row only where nothing about it has to be
- * told but its time: its place is the usual one, and the node and the term are those that gave the nonce.
+ * The steps of an ordinary life are columns of the transaction's row, which each of them changes anyway; every other
+ * step is a row of its own. The view `fencepost.history` shows both. A step is a column only if its time is its only
+ * data: it has the usual place, and the node and the term that gave the nonce.
  */
 import type { Before, HistoryStep } from "./move.ts";
 

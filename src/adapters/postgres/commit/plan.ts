@@ -1,6 +1,6 @@
 /**
- * What a commit will write. Each write is judged by its lane's ledger (domain/ledger); what that changes is kept here until
- * the statements are made of it (commands.ts). Several changes of one row are written once, as their sum.
+ * The writes of a commit. Each write is judged by its lane's ledger (domain/ledger); its changes are kept here until
+ * the statements are made of them (commands.ts). Several changes of one row are written once, as their sum.
  */
 import { type Confirmation, reviseConfirmations } from "../../../domain/chain/confirmations.ts";
 import { type Fence, type Hash, type LaneKey, laneKey } from "../../../domain/lane.ts";
@@ -25,17 +25,17 @@ import { type Before, Move } from "./move.ts";
 import type { Needs } from "./needs.ts";
 import { PoolRows } from "./pool-rows.ts";
 
-/** A locked lane, as it stands after the writes judged so far. */
+/** A locked lane, after the writes judged so far. */
 export class LanePlan {
   readonly key: LaneKey;
   readonly row: LockedLaneRow;
   ledger: Ledger;
-  /** What is added to its counters. */
+  /** Additions to its counters. */
   confirmed = 0;
   failed = 0;
   /** How many live transactions it has in each state is kept on its row: what is added; absent: nothing. */
   live: Partial<Record<State, number>> | null = null;
-  /** What the writes judged so far did to it. */
+  /** Changes by the writes judged so far. */
   readonly changes: Change[] = [];
   private readonly epoch: number;
 
@@ -46,7 +46,7 @@ export class LanePlan {
     this.epoch = epoch;
   }
 
-  /** Its row as the commit leaves it: the very one that was read, where nothing changes. */
+  /** Its row after the commit: the same object as read, if nothing changes. */
   left(): LockedLaneRow {
     const { row, epoch } = this;
     const { cursor, suspendedBy, reconciled } = this.ledger;
@@ -101,7 +101,7 @@ export class Plan {
   readonly geneses = new Map<number, Hash>();
   private readonly kept = new Map<Change["kind"], (readonly [Change, LanePlan])[]>();
   private readonly pools = new PoolRows();
-  /** By chain: what keys have used, after the writes judged so far. */
+  /** By chain: use of keys after the writes judged so far. */
   private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
 
@@ -117,8 +117,8 @@ export class Plan {
   }
 
   /**
-   * The lane of each write, loaded with what the write is about; null where its term is over. To be done for all of them
-   * before the first is judged: they may be about the same rows.
+   * The lane of each write, loaded with the rows that the write concerns; null if its term is over. Done for all of
+   * them before the first is judged: they may concern the same rows.
    */
   load(needs: readonly Needs[]): readonly (LanePlan | null)[] {
     return needs.map((need) => {
@@ -134,7 +134,7 @@ export class Plan {
     return lane.row.ownerInstance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
 
-  /** By its lane's ledger; what belongs to a whole chain stands outside of that. */
+  /** By its lane's ledger; data of a whole chain is outside of that. */
   judge(lane: LanePlan, write: LaneWrite, moment: Moment): WriteOutcome {
     if (write.kind === "confirmations") return this.revise(write);
     if (write.kind === "identify") {
@@ -172,7 +172,7 @@ export class Plan {
     return { status: "confirmations", newFork: isFork };
   }
 
-  /** What its lanes' owners are told once this is committed. */
+  /** Results for the lanes' owners once this is committed. */
   changes(): readonly LaneChanges[] {
     const changed = [...this.lanes.values()].filter(({ changes }) => changes.length > 0);
     return changed.map(({ ledger, row, changes }) => ({ lane: ledger.lane, token: row.token, changes }));

@@ -38,7 +38,7 @@ export class PolicyBook extends KnownPolicy {
     return reading;
   }
 
-  /** Read again where another document is in force than the one that is known. */
+  /** Read again if another document is in force than the known one. */
   async follow(stamp: string): Promise<void> {
     if (stamp !== this.current.stamp) await this.read();
   }

@@ -1,6 +1,6 @@
 /**
- * What the writes of one commit take of pools' request ids. Two lanes of a pool in one commit must not both take the same:
- * each is judged by its own lane's ledger, which the other one's changes are not in.
+ * Pools' request ids that the writes of one commit take. Two lanes of a pool in one commit must not both take the same:
+ * each is judged by its own lane's ledger, which does not have the other one's changes.
  */
 import type { Change, Ledger } from "../../../domain/ledger/index.ts";
 import { poolKeyOf } from "../../../domain/nonces/pool.ts";

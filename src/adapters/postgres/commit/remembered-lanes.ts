@@ -25,7 +25,7 @@ export class RememberedLanes {
     }
   }
 
-  /** The lane of this term with a cursor to go on from; null where it is not known, or guessing has lately been wrong. */
+  /** The lane of this term with a cursor to continue from; null if it is unknown, or guesses were wrong lately. */
   recall({ lane, instanceId, token }: Fence): LockedLaneRow | null {
     const key = laneKey(lane);
     const failed = this.failed.get(key);

@@ -30,7 +30,7 @@ export const ACCEPTED = {
   count: 1,
 } as const satisfies Partial<HistoryRecord>;
 
-/** As the lane's owner works with it: whether it is held back or expired, and not since when. */
+/** In the owner's form: whether it is held or expired, without the times. */
 export function timed<Row extends TimeColumns>({ validUntil, heldSince, expiredAt, ...row }: Row) {
   return {
     ...row,
@@ -65,7 +65,7 @@ export function holeOf({ chainId, signer, owner, ttlMs, ...hole }: HoleRow): Hol
   return hole.why === "expired" ? { ...hole, expired: { owner, ttlMs: ttlMs ?? LONGEST_TTL_MS } } : hole;
 }
 
-/** As it is stored: whether it is past, `reservationAt` says. */
+/** As stored: `reservationAt` says whether it is past. */
 export function reservationOf({ askedAt, leftMs, ...row }: ReservationRow): Reservation {
   return withLane(row);
 }

@@ -1,7 +1,7 @@
 /**
- * Request ids whose transactions have left by retention: known by their hashes alone, and refused all the same. Behind the
- * lane's lock a commit of two round trips looks them up; one of a single round trip has the server prove that there is
- * none. What a pool was asked with no lane's lock covers: there the order counts, rows first, hashes behind.
+ * Request ids whose transactions retention removed: known only by their hashes, and still refused. Behind the lane's
+ * lock a commit of two round trips looks them up; one of a single round trip has the server prove that there is none.
+ * No lane's lock covers a pool's request ids: there the order counts, rows first, hashes after.
  */
 import type { Lane } from "../../../domain/lane.ts";
 import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";
@@ -37,8 +37,8 @@ function keyOf({ chainId, scope, requestId }: SpentRow) {
 }
 
 /**
- * Of a transaction that leaves in one write. A lane of which nothing ever left has no hashes: its creates cost no look-up,
- * and that it is so the lane's proof says.
+ * For a transaction in one write. A lane of which nothing was removed has no hashes: its creates cost no look-up, and
+ * the lane's proof shows that.
  */
 export function unspent(plan: Plan, marker: string | null): readonly Command[] {
   if (marker === null) return [];

@@ -8,7 +8,7 @@ import type { Fees } from "../../../domain/transaction/fees.ts";
 import type { LaneOwner } from "../../../ports/lease-store.ts";
 import type { FeeColumns } from "./transaction-fields.ts";
 
-/** So far above its nonce a transaction stands while it moves: beyond any nonce there is. */
+/** Offset of a transaction's nonce while it moves: beyond any real nonce. */
 export const OUT_OF_THE_WAY = 2 ** 52;
 
 export type OwnerColumns = { readonly [Key in keyof LaneOwner]: LaneOwner[Key] | null };
@@ -181,7 +181,7 @@ export function overwritten(columns: string): string {
   return `DO UPDATE SET ${columns.replace(COLUMN, "$1 = excluded.$1")}`;
 }
 
-/** What is live of the lane $1, $2 in one of these states. Collected first, so that other tables are asked by key. */
+/** Live rows of the lane $1, $2 in one of these states. Collected first, so that other tables are read by key. */
 export function liveIds(states: string): string {
   return `ARRAY(
     SELECT t.tx_id FROM fencepost.transaction AS t

@@ -1,7 +1,7 @@
-/** What statements about notices have in common, and parts of statements about instances. */
+/** Common parts of statements about notices and about instances. */
 import { MOST_EVIDENCE } from "../../../domain/cluster/notices.ts";
 
-/** A repeat of a row that stands: `n`, by what was to be inserted. */
+/** A repeat of an existing row: `n`, by the row that was to be inserted. */
 export const MERGED = `last_seen_at = EXCLUDED.last_seen_at, times = n.times + EXCLUDED.times, evidence = (
     SELECT jsonb_agg(e.item ORDER BY e.place)
     FROM jsonb_array_elements(EXCLUDED.evidence || n.evidence) WITH ORDINALITY AS e(item, place)

@@ -1,15 +1,15 @@
 /**
- * What the statements of pages share.
+ * Common parts of the statements of pages.
  *
- * A page is merged from one walk of an index for each chain. The index has one number in front of the id, and the walk
- * compares and orders rows by both: so it begins where the page before ended, and ends with the entries of that number. By
- * a second column in front of the id a server before 18 would not end it, but go on over the entries of all other signers. No other
- * index gives that order, and with sorting out of favour (`preferOrder`) it is this one that is walked, also by a
- * plan for unknown parameters that is wrong about sizes. A condition that may be absent (`$4 IS NULL OR …`) would have it walk the
- * whole table for rows that are not there.
+ * A page is merged from one index walk for each chain. The index has one number in front of the id, and the walk
+ * compares and orders rows by both: so it begins at the end of the page before, and ends with the entries of that
+ * number. With a second column in front of the id a server before 18 would not end it, but go on over the entries of
+ * all other signers. No other index gives that order, and with sorting disfavoured (`preferOrder`) this one is walked,
+ * also by a plan for unknown parameters that is wrong about sizes. An optional condition (`$4 IS NULL OR …`) would make
+ * it walk the whole table for rows that do not exist.
  */
 
-/** The chains, as a table `scope`: the one that was asked for ($4), else all that have lanes, of one signer where given. */
+/** The chains, as a table `scope`: the requested one ($4), else all that have lanes, of one signer if given. */
 export const chainsOf = (signer?: "$5" | "$6") => `
   scope AS MATERIALIZED (
     SELECT $4::bigint AS chain_id WHERE $4 IS NOT NULL
@@ -18,7 +18,7 @@ export const chainsOf = (signer?: "$5" | "$6") => `
     WHERE $4::bigint IS NULL${signer === undefined ? "" : ` AND l.signer = ${signer}::text`}
   )`;
 
-/** Of an intake row that is no alias. */
+/** For an intake row that is no alias. */
 export const WAITING_CHAIN = "CASE WHEN t.alias_of IS NULL THEN t.chain_id END";
 
 /** The same for what waits in the intake table, whose lanes need not be known yet: one look for each chain there. */
@@ -51,7 +51,7 @@ export interface Walk {
   readonly from?: string;
 }
 
-/** $1 the order, $2 where the page before ended, $3 how many. Only the half whose order was asked for is executed. */
+/** $1 the order, $2 the end of the page before, $3 how many. Only the half with the requested order is executed. */
 export function walk(of: Walk): string {
   return `${half(of, "newest")}\n   UNION ALL\n${half(of, "oldest")}`;
 }
@@ -75,12 +75,12 @@ function half(of: Walk, order: "newest" | "oldest") {
 const FEW = 1_000;
 
 /**
- * Live rows in one state ($5), which no index knows: it changes at every step, and every step would write every index
- * again. Where they are the smaller part of what is live on a chain, by the kept counts, they are collected as a table
- * `few`: every lane's by nonce, from the end where they lie (what waits to be signed is the newest, everything else the
- * oldest), and no further than the last of them. Where they are the larger part (`live.many`), a walk by id soon meets
- * them. Either way no more rows are looked at than the smaller part has. `ofLane`: a condition on `c`, the kept counts.
- * `met`: a table of chains and ids, a page of each chain that need not be collected any more.
+ * Live rows in one state ($5), which no index has: it changes at every step, and every step would write every index
+ * again. If they are the smaller part of a chain's live rows, by the kept counts, they are collected as a table `few`:
+ * every lane's by nonce, from the end where they are (unsigned ones are the newest, all others the oldest), and no
+ * further than the last of them. If they are the larger part (`live.many`), a walk by id soon finds them. Either way no
+ * more rows are read than the smaller part has. `ofLane`: a condition on `c`, the kept counts. `met`: a table of chains
+ * and ids, a page of each chain that need not be collected any more.
  */
 export const liveIn = (ofLane: string, met = NONE_MET) => `
   kept AS MATERIALIZED (
@@ -121,9 +121,9 @@ function stateOfLane(order: "t.nonce" | "t.nonce DESC", where: string) {
 const NONE_MET = "met AS MATERIALIZED (SELECT live.chain_id, NULL::uuid AS tx_id FROM live WHERE false)";
 
 /**
- * In flight are a window for each lane, too many to collect where there are many lanes. But the newest were the last to be
- * signed, and the oldest are the oldest that are live, but for what is settled and still watched: a short look there
- * mostly meets a page of them. Everything in flight was signed (CHECK transaction_signed), and has a first attempt.
+ * Rows in flight are a window for each lane, too many to collect with many lanes. But the newest were signed last, and
+ * the oldest are the oldest live ones, except for those that are settled and still watched: a short read there mostly
+ * finds a page of them. Every row in flight was signed (CHECK transaction_signed), and has a first attempt.
  */
 export const IN_FLIGHT_MET = `met AS MATERIALIZED (
     SELECT live.chain_id, page.tx_id FROM live CROSS JOIN LATERAL (
@@ -157,7 +157,7 @@ export const IN_FLIGHT_MET = `met AS MATERIALIZED (
 /** The chains of a walk for `liveIn`. */
 export const MANY = "(SELECT live.chain_id FROM live WHERE live.many) AS scope";
 
-/** A page of these rows by id: $1 the order, $2 where the page before ended, $3 how many. */
+/** A page of these rows by id: $1 the order, $2 the end of the page before, $3 how many. */
 export function byId(rows: "few" | "fencepost.transaction"): string {
   const half = (order: "newest" | "oldest", beyond: string, sorted: string) => `   (
      SELECT r.tx_id FROM ${rows} AS r

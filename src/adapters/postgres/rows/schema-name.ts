@@ -1,4 +1,4 @@
-/** The schema that Fencepost keeps everything in: another name than its own where two of them share a database. */
+/** The schema of all tables: another name than the usual one if two deployments share a database. */
 import type pg from "pg";
 
 export const DEFAULT_SCHEMA = "fencepost";

@@ -22,7 +22,7 @@ export interface RunningNode {
 
 const WORKS_WITH = /^-- works with: (\d{4}_\w+\.sql)$/m;
 
-/** What a migration says about older programs. */
+/** The older programs that a migration works with. */
 export function worksWithOf(sql: string): string | null {
   return WORKS_WITH.exec(sql)?.[1] ?? null;
 }
@@ -32,7 +32,7 @@ export function suits({ name, worksWith }: Applied, newest: string): boolean {
   return name <= newest || (worksWith ?? name) <= newest;
 }
 
-/** Throws where the schema is ahead of a program by more than one release. */
+/** Throws if the schema is ahead of a program by more than one release. */
 export function refuseTooNew(applied: readonly Applied[], newest: string): void {
   const unsuitable = applied.find((each) => !suits(each, newest));
   if (unsuitable !== undefined) throw new SchemaTooNew(tooNew(unsuitable, newest));
@@ -43,7 +43,7 @@ export function tooNew({ name, worksWith }: Applied, newest: string): string {
   return `the database has migration ${name}, which is too new for this version${needed}; it knows up to ${newest}: upgrade`;
 }
 
-/** The first node that would be left behind by one of these migrations, in one line; null where all can follow. */
+/** The first node that could not follow one of these migrations, in one line; null if all can. */
 export function leftBehind(pending: readonly Applied[], nodes: readonly RunningNode[]): string | null {
   for (const { nodeId, version, knows } of nodes) {
     const migration = pending.find((each) => !suits(each, knows));

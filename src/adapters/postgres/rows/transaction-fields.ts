@@ -4,32 +4,32 @@
  */
 import type { Intent, Payload } from "../../../domain/transaction/transaction.ts";
 
-/** What a price is made of, wanted or offered. */
+/** The parts of a price, wanted or offered. */
 export const FEES = "fee_type text, gas_price numeric, max_fee_per_gas numeric, max_priority_fee_per_gas numeric";
 
-/** What a transaction says. Also of what is signed in its place. */
+/** Content of a transaction. Also of one that is signed in its place. */
 export const PAYLOAD = `to_address text, data bytea, value numeric, gas gas, ${FEES}, access_list jsonb` as const;
 
-/** Who asks for it, and what stays on the row of the transaction. */
+/** Its caller, and other fields on the row of the transaction. */
 export const ASKED =
   "tx_id uuid, chain_id bigint, signer text, request_id text, owner text, valid_until timestamptz" as const;
 
-/** What is shown of the row of its payload. */
+/** Shown fields of the payload's row. */
 export const SHOWN = `${PAYLOAD}, metadata jsonb` as const;
 
-/** What stays on the row of its payload. */
+/** Fields of the payload's row. */
 export const SAID = `${SHOWN}, fingerprint bytea` as const;
 
 /** An intent as it waits in the intake table. */
 export const INTENT = `${ASKED}, ${SAID}, allow_no_code boolean` as const;
 
-/** Each of them a column, null where it is absent. */
+/** Each of them a column, null if it is absent. */
 type Columns<Of> = { readonly [Key in keyof Of]-?: Exclude<Of[Key], undefined> | null };
 
 export type FeeColumns = Columns<Pick<Payload, "type" | "gasPrice" | "maxFeePerGas" | "maxPriorityFeePerGas">>;
 export type PayloadColumns = Columns<Payload> & Pick<Payload, "data" | "value">;
 
-/** What a commit adds to an intent, with its nonce or as it begins to wait for approval. */
+/** Additions of a commit to an intent, with its nonce or as it begins to wait for approval. */
 interface Given {
   readonly nonce?: number;
   readonly acceptedAt?: string | null;

@@ -1,7 +1,7 @@
 /**
- * A copy of the data directory, a volume's snapshot above all, comes back as the very server it was: same system, same
- * timeline, same tables, and a WAL position that goes on from where it stood. Where no node ran to remember more, nothing in
- * the database shows that it was restored. So whoever restores says it (`fencepost migrate --after-restore`).
+ * A restored copy of the data directory, such as a volume's snapshot, is the very same server: same system, same
+ * timeline, same tables, and a WAL position that continues. If no node ran to remember more, nothing in the database
+ * shows that it was restored. So the operator says it (`fencepost migrate --after-restore`).
  */
 import type pg from "pg";
 import { BEGIN, PINNED_PATH } from "../session/opening.ts";

@@ -1,4 +1,7 @@
-/** What `fencepost doctor` wants to know of a database. Nothing is written, and nothing is concluded: that is the doctor's. */
+/**
+ * Facts about a database for `fencepost doctor`. Nothing is written, and nothing is concluded: that is the doctor's
+ * work.
+ */
 import pg from "pg";
 import type { Clock } from "../../../ports/clock.ts";
 import { speakingIn } from "../rows/schema-name.ts";
@@ -7,7 +10,7 @@ import { SERVED_CHAINS } from "./served-chains.ts";
 
 export interface RefusedDatabase {
   readonly kind: "refused";
-  /** Node's or PostgreSQL's own; empty where there is none. */
+  /** Node's or PostgreSQL's own; empty if there is none. */
   readonly code: string;
   readonly message: string;
 }
@@ -20,14 +23,14 @@ export interface OpenDatabase {
   readonly synchronousCommit: string;
   readonly fsync: boolean;
   readonly encoding: string;
-  /** A pooler stands between, whichever its mode. */
+  /** There is a pooler in between, in any mode. */
   readonly pooled: boolean;
   readonly maxConnections: number;
   readonly freeConnections: number;
   /** The database's clock minus this machine's. */
   readonly clockAheadMs: number;
   readonly schema: SchemaState;
-  /** May make the schema where it is missing. */
+  /** May create the schema if it is missing. */
   readonly mayCreate: boolean;
   /** Tables of the schema that this role may not both read and write. */
   readonly forbiddenTables: readonly string[];

@@ -47,8 +47,8 @@ export interface SchemaOptions {
 }
 
 /**
- * While a migration waits for a table's lock, every running node queues behind it, heartbeats included. So where another
- * transaction holds the table, a backup say, the wait is short, and all locks are released before the next try.
+ * While a migration waits for a table's lock, every running node queues behind it, heartbeats included. So if another
+ * transaction holds the table, such as a backup, the wait is short, and all locks are released before the next attempt.
  */
 const LIMIT_WAITS = "SET LOCAL lock_timeout TO '500ms'";
 /** Outside a transaction functions are named in full: nothing pins the search path there, and a pooler would keep a SET. */
@@ -57,8 +57,8 @@ const MOST_WAITS = 40;
 /** A lock that was not to be had in time, and a ring of waits that the server broke at our cost. */
 const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
 /**
- * Locked before the first file, in the order in which nodes lock: a lane first. A file that takes `transaction` before
- * `lane` would else hold what every writer needs, and wait for what every writer holds.
+ * Locked before the first file, in the lock order of nodes: a lane first. A file that takes `transaction` before `lane`
+ * would otherwise hold what every writer needs, and wait for what every writer holds.
  */
 const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"] as const;
 type OurTable = (typeof WRITERS_ORDER)[number] | "fencepost.migration" | "fencepost.node_instance";
@@ -104,13 +104,13 @@ export async function migrate(options: SchemaOptions): Promise<{ readonly applie
 export interface SchemaState {
   /** How many migrations the database has; 0: no schema yet. */
   readonly applied: number;
-  /** What `migrate` would apply. */
+  /** Migrations that `migrate` would apply. */
   readonly pending: readonly string[];
   /** Why it would not; null: it would. */
   readonly problem: string | null;
 }
 
-/** What `migrate` would do; nothing is done. */
+/** The effects of `migrate`; nothing is done. */
 export async function schemaState(options: SchemaOptions): Promise<SchemaState> {
   const migrations = options.migrations ?? (await shippedMigrations());
   return withClient(options, async (client) => {
@@ -247,7 +247,7 @@ function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlyS
   return new Set(names);
 }
 
-/** What this program does not know it can only work with as a whole release ahead: above everything of its own. */
+/** An unknown migration is accepted only as a whole release ahead: above all known ones. */
 function refuseNewer(migrations: readonly Migration[], pending: readonly Migration[], ledger: Ledger) {
   const known = new Set(migrations.map(({ name }) => name));
   const newest = migrations.at(-1)?.name ?? "";
@@ -303,8 +303,8 @@ async function analyse(client: pg.Client) {
 }
 
 /**
- * What a node needs to run, and nothing that changes a table. Tables of later migrations as well, where the same role
- * applies them. In one transaction: a role with half of the rights would start, and fail later.
+ * The rights that a node needs to run, and none that changes a table. Also on tables of later migrations, if the same
+ * role applies them. In one transaction: a role with half of the rights would start, and fail later.
  */
 async function grantTo(client: pg.Client, schema: string, role: string) {
   const { rowCount } = await client.query("SELECT FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) $1", [
@@ -341,7 +341,7 @@ export async function dropSchema(options: Pick<SchemaOptions, "databaseUrl" | "s
   });
 }
 
-/** Names stand in statements as they are: a word of SQL, `user` say, would be read as that word. */
+/** Names are used in statements unquoted: a keyword of SQL, such as `user`, would be read as that keyword. */
 async function refuseUnquotable(client: pg.Client, schema: string) {
   const asked = "SELECT pg_catalog.quote_ident($1) OPERATOR(pg_catalog.=) $1 AS plain";
   const { rows } = await client.query<{ plain: boolean }>(asked, [schema]);

@@ -9,7 +9,7 @@ import { type SchemaOptions, withClient } from "./migrate.ts";
 
 export interface StartingChain {
   readonly chainId: number;
-  /** By the operator; false: an endpoint said so. */
+  /** By the operator; false: by an endpoint. */
   readonly named: boolean;
 }
 

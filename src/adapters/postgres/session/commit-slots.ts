@@ -1,10 +1,10 @@
-/** What a transaction leaves behind where it is committed. */
+/** Evidence that a transaction leaves if it is committed. */
 export interface Mark {
   readonly slot: number;
   readonly marker: string;
 }
 
-/** Where a slot holds this, no transaction is to use it any more. */
+/** A slot with this value is closed: no transaction may use it any more. */
 export const CLOSED = "00000000-0000-0000-0000-000000000000";
 
 /**
@@ -55,7 +55,7 @@ export class CommitSlots {
     this.written.set(slot, { markers, acknowledged: { marker, atMs } });
   }
 
-  /** What was acknowledged in another history says nothing about the one that begins with this slot's commit. */
+  /** Markers of another history say nothing about the one that begins with this slot's commit. */
   forgetAllBut(slot: number): void {
     for (const other of [...this.written.keys()]) if (other !== slot) this.written.delete(other);
     this.doubts.clear();
@@ -84,7 +84,7 @@ export class CommitSlots {
     );
   }
 
-  /** True where every slot holds what was expected, or something that this process wrote there later. */
+  /** True if every slot holds the expected marker, or a later one of this process. */
   areKept(expected: ReadonlyMap<number, string>, found: readonly { slot: number; marker: string }[]): boolean {
     const there = new Map(found.map(({ slot, marker }) => [slot, marker]));
     return [...this.accepted(expected)].every(([slot, markers]) => markers.includes(there.get(slot) ?? ""));
@@ -99,5 +99,5 @@ interface Written {
 
 /** More than one look at the database can be overtaken by. */
 const REMEMBERED = 64;
-/** No transaction lives for as long: one that was acknowledged earlier stands before the newest in the log. */
+/** No transaction lives this long: one that was acknowledged earlier precedes the newest in the log. */
 const IN_DOUBT_MS = 60_000;

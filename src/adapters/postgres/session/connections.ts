@@ -54,7 +54,7 @@ const endings = new WeakMap<pg.ClientBase, Error>();
 /** How long a connection that was given back is kept at hand before the pool has it. */
 const AT_HAND_MS = 1_000;
 
-/** A timer that is so late tells of this process, not of the database. */
+/** A timer that is this late indicates a stall of this process, not of the database. */
 const NOT_SCHEDULED_MS = 250;
 
 /** Statements under way when the store closes may finish within this; then they reject. */
@@ -131,7 +131,7 @@ export class Connections {
     try {
       return await this.connectUntilCutOff();
     } catch (error) {
-      // The driver's timer runs before its sockets are read: where it came too late, the server may have answered in time.
+      // The driver's timer runs before its sockets are read: if it came too late, the server may have answered in time.
       const busy = clock.monotonicMs() - dueMs >= NOT_SCHEDULED_MS;
       const message = `no connection: ${error instanceof Error ? error.message : error}`;
       throw new StoreUnavailable(message, { cause: error, busy });
@@ -187,7 +187,7 @@ export class Connections {
     }
   }
 
-  /** True where a pooler stands between us and the server. */
+  /** True if there is a pooler between us and the server. */
   async arePooled(): Promise<boolean> {
     return this.use(async (session) => (await session.run(readBackend()))[0]?.pid !== session.processId);
   }
@@ -215,7 +215,7 @@ export async function ask<Row>(reading: Reading, command: Command<Row>): Promise
   return rows;
 }
 
-/** What leaves in one write, and why it cannot. */
+/** A pipelined write, and why it fails. */
 interface Gathering {
   readonly steps: Step[];
   unwritable: { readonly error: unknown } | null;
@@ -234,7 +234,7 @@ export class Session {
     this.options = options;
   }
 
-  /** False where the connection is gone or was left inside a transaction. */
+  /** False if the connection is gone or was left inside a transaction. */
   get reusable(): boolean {
     return !this.reachedDeadline && !this.confused && !this.isInTransaction;
   }
@@ -243,7 +243,7 @@ export class Session {
     return this.client.getTransactionStatus() !== "I";
   }
 
-  /** Why the connection is over, where it ended between two statements; null: not that we know of. */
+  /** Why the connection ended between two statements; null: it did not, as far as known. */
   get endedBy(): Error | null {
     return endings.get(this.client) ?? null;
   }
@@ -275,9 +275,10 @@ export class Session {
   /**
    * Everything that `write` sends leaves as one write.
    *
-   * A statement without a Sync behind it is answered later and cheaper; but until that comes, only `transaction_timeout`
-   * ends a transaction whose bytes have stopped coming. So before 17 each statement has its own. COMMIT always has: a
-   * session that holds the feed's counter and hears no more waits behind a Sync, where the shorter limits count.
+   * A statement without a Sync behind it is answered later and cheaper; but until that comes, only
+   * `transaction_timeout` ends a transaction whose bytes have stopped coming. So before 17 each statement has its own.
+   * COMMIT always has: a session that holds the feed's counter and receives no more waits behind a Sync, where the
+   * shorter limits count.
    */
   together<T>(write: () => T): T {
     const gathering: Gathering = { steps: [], unwritable: null };

@@ -1,7 +1,7 @@
 /**
- * One connection that is used for nothing but what belongs to a session: LISTEN, or a lock that lasts as long as it does.
- * A transaction pooler has no sessions to give, so the connection must lead to the server itself; where it does not, it is
- * given up for good. One that is lost is made again.
+ * One connection for session state only: LISTEN, or a lock that lasts as long as the session. A transaction pooler has
+ * no sessions, so the connection must lead to the server itself; if it does not, it is given up for good. A lost one is
+ * made again.
  */
 import pg from "pg";
 import { type BackoffRule, backoffMs } from "../../../domain/pace/when.ts";
@@ -21,7 +21,7 @@ export interface DirectSessionOptions extends Pick<Ports, "clock" | "entropy" | 
 type Needed = Omit<DirectSessionOptions, "telemetry">;
 
 export interface SessionUse {
-  /** As the server's list of sessions shows it. */
+  /** As in the server's list of sessions. */
   readonly name: string;
   readonly reconnect: BackoffRule;
   /** A session has begun. What it throws ends the session, and another is begun. */
@@ -52,14 +52,14 @@ export class DirectSession {
     this.running = this.run();
   }
 
-  /** Ends this session without a word, as it may hear none; another is begun. */
+  /** Ends this session silently, because the server may not receive anything; another is begun. */
   drop(): void {
     if (this.client !== null) wireOf(this.client).stream.destroy();
   }
 
   /**
-   * One that has begun takes its leave, so that the server has let go of what it held. One that is still beginning is cut
-   * off: the driver never settles a `connect` during which it was told to end.
+   * An open session says goodbye, so that the server releases its locks. One that is still opening is cut off: the
+   * driver never settles a `connect` that was told to end.
    */
   async close(): Promise<void> {
     this.closing.abort();
@@ -94,7 +94,7 @@ export class DirectSession {
       await lost;
       return "lost";
     } finally {
-      // Without a word: a server that hears none must not keep the next session from beginning, nor this one from closing.
+      // Silently: a server that does not respond must not block the next session, nor the end of this one.
       this.drop();
       this.client = null;
       this.begun = null;

@@ -46,18 +46,18 @@ export async function durably<const Commands extends readonly Command[], Result>
 
 type KnownWrite = Pick<WholeTransaction, "known"> & { readonly commandsFor: (marker: string) => readonly Command[] };
 
-/** What became known of a commit in one round trip. */
+/** Result of a commit in one round trip. */
 export interface CommittedAtOnce {
   /** The time of the transaction, which is that of its rows. */
   readonly at: Date;
-  /** Null where COMMIT got no answer and a look-up found the commit. */
+  /** Null if COMMIT got no answer and a look-up found the commit. */
   readonly opened: Opened | null;
 }
 
 /**
- * The same in one round trip, where the history is known and what would be looked up is foreseen: the commands carry what
- * they expect, and the server refuses where it is not so. Null: nothing is committed, and the way in two round trips finds
- * out why.
+ * The same in one round trip, if the history is known and the look-ups are foreseen: the commands carry their
+ * expectations, and the server refuses if they are wrong. Null: nothing is committed, and the way in two round trips
+ * finds out why.
  */
 export async function durablyAtOnce(
   runtime: DurableRuntime,
@@ -83,13 +83,14 @@ const PAUSE_MS = 50;
 const NOT_COMMITTED = "the connection ended before COMMIT";
 
 /**
- * Finds out what became of a COMMIT that got no answer. The transaction holds the lock of its marker's row, so the look-up
- * waits for it. If the marker is there, it is committed. If not, the slot is closed: a transaction whose bytes are still on
- * their way to the server, as one that left in a single write may be, then fails there. Without an answer in time the
+ * Finds out the outcome of a COMMIT without an answer. The transaction holds the lock of its marker's row, so the
+ * look-up waits for it. If the marker is there, it is committed. If not, the slot is closed: a transaction whose bytes
+ * are still on their way to the server, possible after a single write, then fails there. Without an answer in time the
  * outcome stays unknown.
  *
- * `failure` of a transaction: any other than a COMMIT without an answer is thrown on. Returns the time of the transaction
- * where it was committed; throws `StoreUnavailable` (busy) where it was not, `OutcomeUnknown` where no look-up was answered.
+ * `failure` of a transaction: any other than a COMMIT without an answer is rethrown. Returns the time of the
+ * transaction if it was committed; throws `StoreUnavailable` (busy) if it was not, `OutcomeUnknown` if no look-up was
+ * answered.
  */
 async function resolveCommit(runtime: DurableRuntime, failure: unknown) {
   if (!(failure instanceof CommitUnanswered)) throw failure;
@@ -149,7 +150,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark) {
   }, runtime.limits.transactionMs);
 }
 
-/** What another history holds says nothing about this one. */
+/** Another history says nothing about this one. */
 function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor) {
   try {
     history.verify(opened, floor);

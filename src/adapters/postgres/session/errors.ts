@@ -19,19 +19,19 @@ const BUSY = new Set(["57014", "55P03", "40P01", "40001", "25P03", "25P04"]);
 const REFUSED_CLASSES = new Set(["22", "23", "54", "FP"]);
 
 /**
- * Errors that end the connection, or come from a pooler that lost its server. Behind such an answer a pipelined COMMIT
- * may still have been carried out. Told by SQLSTATE, because `severity` is translated into the server's language.
+ * Errors that end the connection, or come from a pooler that lost its server. After such an answer a pipelined COMMIT
+ * may still have been carried out. By SQLSTATE, because `severity` is translated into the server's language.
  *
  * The idle limit (25P03) is not among them: the server raises it only while it waits for the next message of an open
  * transaction, before it reads that message (postgres.c, PostgresMain), so no COMMIT was read. `transaction_timeout`
- * (25P04) is: it may be raised behind a COMMIT where the role has one of its own.
+ * (25P04) is: it may be raised behind a COMMIT if the role has one of its own.
  */
 const CONNECTION_ENDED = /^(08|57P|25P04|58|XX|F0)/;
 
 /** A full disk, no memory, no place for another connection: nothing that a caller can do anything about, but people can. */
 const LACKING = "53";
 
-/** What the ports call it. */
+/** Its name in the ports. */
 export function asStoreError(error: unknown): Error {
   if (isStoreError(error)) return error;
   const code = sqlState(error);
@@ -49,7 +49,7 @@ export function asLostBeforeCommit(error: unknown): unknown {
   return new StoreUnavailable(error.message, { cause: error, busy: true });
 }
 
-/** True where the server itself said, on a connection that lives, that the transaction failed: then it is not committed. */
+/** True if the server itself reported, on a live connection, that the transaction failed: then it is not committed. */
 export function provesAbort(error: unknown): boolean {
   const code = sqlState(error);
   return code !== null && !CONNECTION_ENDED.test(code);

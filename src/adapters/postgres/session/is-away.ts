@@ -8,13 +8,13 @@ const NOT_REACHED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Starting up, shutting down or crashed (57P), without a place for one more (53300), a connection that broke (08), or a
- * transaction that the server ended because nothing was heard of it for too long (25P03). Not one that took too long (25P04):
- * a migration that a role's own limit ends would be tried for ever, and hold its locks each time.
+ * Starting up, shutting down or crashed (57P), out of connections (53300), a broken connection (08), or a transaction
+ * that the server ended because it was idle for too long (25P03). Not one that took too long (25P04): a migration that
+ * a role's own limit ends would be retried for ever, and hold its locks each time.
  */
 const NOT_NOW = /^(?:57P0[123]|53300|0800[0136]|25P03)$/;
 
-/** What the driver says without a code, and what PgBouncer says of a server behind it (as 08P01, like all its refusals). */
+/** The driver's errors without a code, and PgBouncer's about a server behind it (as 08P01, like all its refusals). */
 const WORDS = /\btimeout (?:expired|exceeded)\b|connection terminated|connect failed|server login has been failing/i;
 
 const DEEPEST = 5;
@@ -26,7 +26,8 @@ const DEEPEST = 5;
 export function isDatabaseAway(error: unknown, depth = 0): boolean {
   if (!(error instanceof Error) || depth > DEEPEST) return false;
   if (error instanceof AggregateError) return error.errors.every((each) => isDatabaseAway(each, depth + 1));
-  // The store says so: nothing is committed, or it cannot tell, and its limits are its own and not those of a role.
+  // The store's own error: nothing is committed, or it does not know, and its limits are its own and not those of a
+  // role.
   if (error instanceof OutcomeUnknown || (error instanceof StoreUnavailable && error.busy)) return true;
   const { code } = error as { readonly code?: unknown };
   if (typeof code === "string" && NOT_REACHED.has(code)) return true;

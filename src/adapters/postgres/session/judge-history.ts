@@ -11,9 +11,9 @@ import { type DatabaseIdentity, type ObservedHistory, sameIdentity } from "./kno
 
 export interface Evidence {
   readonly observed: ObservedHistory;
-  /** What the newest registration saw; null where there never was one. */
+  /** The history of the newest registration; null if there never was one. */
   readonly recorded: DatabaseHistoryRow | null;
-  /** What this process saw before; null where it has just started. */
+  /** The history that this process saw before; null if it has just started. */
   readonly memory: ObservedHistory | null;
   /** The last commits that were acknowledged to this process are there. */
   readonly commitsKept: boolean;

@@ -9,13 +9,13 @@ import { HistoryChanged } from "../../../ports/lane-store.ts";
 export interface DatabaseIdentity {
   readonly systemIdentifier: string;
   readonly timeline: string;
-  /** What is flushed, as a number of bytes: survives a crash, so it never goes back by itself. */
+  /** The flushed position, in bytes: survives a crash, so it never goes back by itself. */
   readonly walPosition: bigint;
 }
 
 export interface ObservedHistory extends DatabaseIdentity {
   readonly epoch: number;
-  /** What is acknowledged is on a standby's disk too. */
+  /** Acknowledged commits are on a standby's disk too. */
   readonly synchronous: boolean;
 }
 
@@ -36,23 +36,23 @@ export class KnownHistory {
     return { position: this.highest, generation: this.generation };
   }
 
-  /** The last that was seen before any change; null where this process has never written. */
+  /** The last state before any change; null if this process has never written. */
   get memory(): ObservedHistory | null {
     if (this.known === null || this.registered === null) return null;
     return { ...this.known, ...this.registered, walPosition: this.highest };
   }
 
-  /** What the server must find to let a write through; null where nothing may be written. */
+  /** The server's expected history for a write; null if nothing may be written. */
   get standing(): ObservedHistory | null {
     return this.changed === null ? this.memory : null;
   }
 
-  /** As `verify`, but never throws: the commit is durable, even if a change of history was noticed meanwhile. */
+  /** Like `verify`, but never throws: the commit is durable, even if a change of history was noticed meanwhile. */
   noteCommitted(observed: ObservedHistory, floor: Floor): void {
     if (this.changed === null && this.continues(observed, floor)) this.verify(observed, floor);
   }
 
-  /** What the store found when it was opened. */
+  /** The history when the store was opened. */
   begin(observed: DatabaseIdentity): void {
     this.known = observed;
     this.highest = observed.walPosition;
@@ -69,7 +69,7 @@ export class KnownHistory {
     this.changed = null;
   }
 
-  /** Throws where the history is another one than was known. */
+  /** Throws if the history is another one than the known one. */
   verify(observed: ObservedHistory, floor: Floor): void {
     if (this.changed === null && !this.continues(observed, floor)) this.changed = describe(observed);
     if (this.changed !== null) throw new HistoryChanged(this.changed);

@@ -1,4 +1,4 @@
-/** What every opening statement says: `openTransaction`, and `openKnown` for a transaction in one write. */
+/** Common parts of the opening statements: `openTransaction`, and `openKnown` for a transaction in one write. */
 
 /** Stated in full: a role's defaults may be another isolation level, under which a look-up behind a lock sees the past. */
 export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
@@ -9,7 +9,7 @@ export const BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
  */
 export const PINNED_PATH = "search_path TO pg_catalog, pg_temp";
 
-/** How statements are planned, whether a transaction reads or writes, and how dates are told. */
+/** Planner settings, read or write mode, and date format. */
 export const PLANNER = `
   set_config('plan_cache_mode', 'force_generic_plan', true),
   set_config('enable_seqscan', 'off', true),
@@ -32,7 +32,7 @@ export const LIMITS = `
   ${PLANNER},
   set_config('fencepost.counts', 'kept', true)`;
 
-/** Which database this is, as far as it can tell. */
+/** Identity of the database, as far as it can be read. */
 export const HISTORY = `
   (SELECT system_identifier::text FROM pg_control_system()) AS system_identifier,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,

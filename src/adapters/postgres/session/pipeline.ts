@@ -1,5 +1,5 @@
 /**
- * Statements with one Sync behind them: the server answers them all at once, and where one fails it does nothing of the
+ * Statements with one Sync behind them: the server answers them all at once, and if one fails it does none of the
  * others. The driver's own queries each end in a Sync, and cost a packet either way.
  */
 import pg from "pg";
@@ -10,7 +10,7 @@ interface Field {
   readonly parse: (value: string) => unknown;
 }
 
-/** What a connection knows of the statements that were named on it: their columns, null before it has been told. */
+/** A connection's knowledge of its named statements: their columns, null before the server has sent them. */
 type Known = Map<string, readonly Field[] | null>;
 
 export interface Wording {
@@ -30,7 +30,7 @@ export interface Step extends Wording {
 
 export interface Answer {
   readonly rows: readonly unknown[];
-  /** What the server says it did. */
+  /** The server's command tag. */
   readonly tag: string;
 }
 
@@ -51,7 +51,7 @@ export function stepOf(
   return { name, sql, values: values.map(toWire), ...waiting, fields: null, answer: null };
 }
 
-/** Columns are snake_case, the domain is camelCase: told apart here, once for each statement, and nowhere else. */
+/** Columns are snake_case, the domain is camelCase: converted here, once for each statement, and nowhere else. */
 export function domainName(column: string): string {
   return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

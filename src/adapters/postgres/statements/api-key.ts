@@ -17,8 +17,8 @@ export interface ApiKeyRow extends KeyTerms {
 }
 
 /**
- * A key's next secret. Where the key exists, its row is locked by an update that changes nothing; on other terms there is no
- * such row. Two at one moment want the same slot, as each saw it free: the second is told to ask again.
+ * A key's next secret. If the key exists, its row is locked by an update that changes nothing; with other terms there
+ * is no such row. Two concurrent requests want the same free slot: the second one must retry.
  */
 export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | "full" | "again" }>(
   "insert-api-secret",

@@ -9,8 +9,8 @@ const ATTEMPT = `${SIGNED}, is_foreign boolean, node_signed boolean, is_private 
   claimed boolean` as const;
 
 /**
- * Signed payloads, before any byte of them leaves. `first_sent_at` is set where the same commit claims the sending. $1 to
- * $15, a place for each; a column that none of them has anything in is null.
+ * Signed payloads, before any byte of them leaves. `first_sent_at` is set if the same commit claims the sending. $1 to
+ * $15, an array each; a column that is empty for all is null.
  */
 export const insertAttempts = taking(ATTEMPT)("insert-attempts")`
   INSERT INTO fencepost.attempt (
@@ -55,7 +55,7 @@ export const readRawTransactions = statement<{ readonly txId: string; readonly o
   FROM fencepost.attempt AS a
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.raw_transaction IS NOT NULL`;
 
-/** What callers wait for who asked for a transaction and want its hash. */
+/** First hashes of transactions, for callers that wait for them. */
 export const readFirstHashes = statement<FirstHash>("read-first-hashes")`
   SELECT t.tx_id, t.state, a.tx_hash
   FROM fencepost.transaction AS t
@@ -74,7 +74,7 @@ export const discloseAttempts = statement("disclose-attempts")`
 
 const IDENTIFIED = `${KEY}, tx_hash text` as const;
 
-/** What a node made of attempts that it signed itself. A hash that is known never changes. */
+/** Hashes of attempts that a node signed itself. A known hash never changes. */
 export const identifyAttempts = changing(IDENTIFIED, "identify-attempts", "identified attempts")`
   UPDATE fencepost.attempt AS a SET tx_hash = i.tx_hash FROM (${lists(IDENTIFIED)}) AS i
   WHERE a.tx_id = ANY ($1::uuid[]) AND a.tx_id = i.tx_id AND a.ordinal = i.ordinal

@@ -6,11 +6,11 @@ type CensusRow = Omit<Census, "states" | "watched"> &
   Census["states"] & { readonly liveConfirmed: number; readonly liveFailed: number };
 
 /**
- * What the whole database holds: the counts as kept on the lanes, so that a million settled rows cost nothing. The oldest that
- * waits is looked for on lanes alone that have something pending: the one of the lowest nonce there. What is open has the highest
- * nonces, but for those that are reserved or that nothing holds, of which there are a thousand at most: below them is what is
- * settled and still watched, tens of thousands on a busy lane of a slow chain. A lane is unowned where something of it is open and
- * nobody who is alive holds it.
+ * Totals of the whole database: the counts on the lanes, so that a million settled rows cost nothing. The oldest
+ * waiting row is looked for only on lanes that have something pending: the one of the lowest nonce there. Open rows
+ * have the highest nonces, except for reserved and free ones, of which there are a thousand at most: below them are
+ * settled rows that are still watched, tens of thousands on a busy lane of a slow chain. A lane is unowned if something
+ * of it is open and no live instance holds it.
  */
 export const readCensus = statement<CensusRow>("read-census")`
   SELECT waiting.created AS "CREATED", ${LANE_TOTALS},

@@ -51,7 +51,7 @@ export const listPastDatabases = statement<PastDatabase>("list-past-databases")`
   FROM fencepost.database_history AS h
   ORDER BY h.ordinal DESC LIMIT $1`;
 
-/** What an instance ($1) alone knows ($2), instead of what it said before. */
+/** Findings ($2) that only this instance ($1) can make; replaces its earlier ones. */
 export const writeReport = statement<{ readonly instanceId: string }>("write-report")`
   INSERT INTO fencepost.node_report AS r (instance_id, findings, at) VALUES ($1, $2::jsonb, clock_timestamp())
   ON CONFLICT (instance_id) DO UPDATE SET findings = excluded.findings, at = excluded.at

@@ -2,8 +2,8 @@ import { CLOSED } from "../session/commit-slots.ts";
 import { statement } from "./statement.ts";
 
 /**
- * The transaction's own marker in its slot: there after COMMIT, and only then. Its row is locked from here on. A slot that
- * was closed ends the transaction: it was told lost. $3 the marker; $4 the same where the answer to BEGIN is still
+ * The transaction's own marker in its slot: there after COMMIT, and only then. Its row is locked from here on. A closed
+ * slot ends the transaction: it was reported as lost. $3 the marker; $4 the same if the answer to BEGIN is still
  * outstanding, else null.
  */
 export const markCommit = statement("mark-commit")`
@@ -17,13 +17,13 @@ export const markCommit = statement("mark-commit")`
     END,
     written_at = excluded.written_at`;
 
-/** What a process's last commits left behind: one of its own, not of an earlier state of the database. */
+/** Markers of a process's last commits: its own, not of an earlier state of the database. */
 export const readOwnMarkers = statement<{ readonly slot: number; readonly marker: string }>("read-own-markers")`
   SELECT m.slot, m.marker FROM fencepost.commit_marker AS m WHERE m.store_id = $1`;
 
 /**
- * Waits for the transaction that uses the slot, also where that is its first and no row shows yet. Where it left its
- * marker ($3), that stays, with its time; else the slot is closed, and a transaction that is still on its way to the server
+ * Waits for the transaction that uses the slot, also if that is its first and no row shows yet. If it left its marker
+ * ($3), that stays, with its time; else the slot is closed, and a transaction that is still on its way to the server
  * ends there. The time of a closed slot is now: the purge of old markers must not remove it before the late transaction
  * arrives.
  */

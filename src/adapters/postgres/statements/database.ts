@@ -23,7 +23,7 @@ export interface DatabaseHistoryRow extends DatabaseIdentity {
   readonly loadedAnew: boolean;
 }
 
-/** The history a registration sees: a new row where it is another one, else the position it has come to. */
+/** The history that a registration sees: a new row if it is another one, else its newest position. */
 export const writeDatabaseHistory = statement("write-database-history")`
   INSERT INTO fencepost.database_history AS h (
     ordinal, system_identifier, timeline, wal_position, epoch, may_have_lost, seen_at, place
@@ -41,7 +41,7 @@ export const rememberPosition = statement("remember-position")`
   WHERE h.ordinal = (SELECT max(newest.ordinal) FROM fencepost.database_history AS newest)
     AND fencepost.require_open($1)`;
 
-/** What the schema has beyond the newest migration that the program knows ($1), and which older programs that works with. */
+/** Migrations beyond the newest one that the program knows ($1), and the older programs that they work with. */
 export const readNewerMigrations = statement<Applied>("read-newer-migrations")`
   SELECT m.name, m.works_with FROM fencepost.migration AS m WHERE m.name > $1 ORDER BY m.name`;
 

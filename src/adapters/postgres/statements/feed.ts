@@ -40,13 +40,15 @@ export const beginEpoch = statement("begin-epoch")`
   SET epoch = $1, last_seq = greatest(f.last_seq, $2), epoch_starts_after = greatest(f.last_seq, $2)
   WHERE f.only_row`;
 
-/** Where every lane stands as a new epoch begins. Written by the registration that begins it, before any node allocates. */
+/**
+ * Cursors of all lanes as a new epoch begins. Written by the registration that begins it, before any node allocates.
+ */
 export const recordEpochFloors = statement("record-epoch-floors")`
   INSERT INTO fencepost.epoch_floor (chain_id, signer, next_nonce)
   SELECT l.chain_id, l.signer, l.next_nonce FROM fencepost.lane AS l WHERE l.next_nonce IS NOT NULL
   ON CONFLICT (signer, chain_id) DO UPDATE SET next_nonce = excluded.next_nonce`;
 
-/** Where these lanes stood when the epoch began; nothing of those that it did not find. */
+/** Cursors of these lanes when the epoch began; no rows for lanes that did not exist. */
 export const readEpochFloors = statement<EpochFloorRow>("read-epoch-floors")`
   SELECT e.chain_id, e.signer, e.next_nonce AS floor FROM fencepost.epoch_floor AS e
   WHERE e.signer = ANY ($1::text[]) AND e.chain_id = ANY ($2::bigint[])`;

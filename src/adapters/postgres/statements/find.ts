@@ -4,8 +4,8 @@ import type { Flat } from "../rows/columns.ts";
 import { statement } from "./statement.ts";
 
 /**
- * What is typed into a search: each statement walks one index, from where the text would stand, and no further than a few rows.
- * OFFSET 0 keeps a look-up by key apart: joined freely, it would be a hash of the whole table, as loops are out of favour.
+ * Search by a typed text: each statement walks one index, from the text's place, and no further than a few rows. OFFSET
+ * 0 keeps a look-up by key apart: joined freely, it would be a hash of the whole table, because loops are disfavoured.
  */
 
 const TRANSACTION = "t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state";
@@ -49,10 +49,10 @@ export const searchSigners = statement<Lane>("search-signers")`
   WHERE l.signer >= $1 AND l.signer < $2
   ORDER BY l.signer, l.chain_id LIMIT $3`;
 
-/** Without a signer, a nonce stands on every lane: so many of them are looked at. */
+/** Without a signer, a nonce exists on every lane: this many of them are read. */
 const LANES_LOOKED_AT = 500;
 
-/** What holds nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
+/** Holders of nonce $3 on lanes of the signers from $1 on and below $2, at most $4. */
 export const searchNonce = search("search-nonce")`
   SELECT ${TRANSACTION}
   FROM (

@@ -8,9 +8,9 @@ const STEP = `tx_id uuid, ordinal integer, chain_id bigint, event text, from_sta
 const WRITTEN = `${STEP}, at timestamptz` as const;
 
 /**
- * Appends steps that do not stand on the row of their transaction (commit/ordinary-life.ts). The ordinal of each was
- * worked out behind the lane's lock: one that is a row already must be loud and end the commit. $1 to $14, a place for each
- * step; a column that no step has anything in is null.
+ * Appends steps that are not columns of their transaction (commit/ordinary-life.ts). The ordinal of each was computed
+ * behind the lane's lock: one that exists already must fail and end the commit. $1 to $14, an array of steps each; a
+ * column that is empty for all is null.
  */
 export const writeHistory = taking(WRITTEN)("write-history")`
   INSERT INTO fencepost.step (${names(STEP)}, first_at, last_at)
@@ -29,7 +29,7 @@ export const repeatHistory = changing(REPEAT, "repeat-history", "repeated steps"
   FROM (${lists(REPEAT)}) AS s
   WHERE h.tx_id = ANY ($1::uuid[]) AND h.tx_id = s.tx_id AND h.ordinal = s.ordinal`;
 
-/** What happened to a transaction, first to last. */
+/** History of a transaction, first to last. */
 export const readHistory = statement<HistoryRow>("read-history")`
   SELECT h.ordinal, h.event, h.from_state, h.state, h.sub_state, h.node_id, h.token, h.reason, h.actor, h.audit,
     h.count, h.first_at, h.last_at

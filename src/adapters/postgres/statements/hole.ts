@@ -25,7 +25,7 @@ export const readHoles = statement<HoleRow>("read-holes")`
   WHERE h.signer = ANY ($1::text[]) AND h.chain_id = ANY ($2::bigint[])
   ORDER BY h.signer, h.chain_id, h.nonce`;
 
-/** What it says of a reservation is null where none expired, and where a node of the release before wrote it. */
+/** Its fields of a reservation are null if none expired, or if a node of the release before wrote it. */
 export type HoleRow = Omit<Hole, "expired"> & Lane & { readonly owner: string | null; readonly ttlMs: number | null };
 
 /** Every hole of the signers from $1 to $2. */

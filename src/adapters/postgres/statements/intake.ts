@@ -21,13 +21,13 @@ interface AwaitsColumns {
   readonly awaits: string | null;
   readonly expiresAt: Date | null;
   readonly approved: boolean;
-  /** Its sender waits to hear what becomes of it. */
+  /** Its sender waits for the result. */
   readonly unanswered: boolean;
 }
 
 /**
- * There is something to do about it: nobody has to approve it, or somebody has, or nobody did in time, or its caller's time
- * is over. And nobody holds it back.
+ * It is due: it needs no approval, or was approved, or its approval expired, or its deadline passed. And it is not
+ * held.
  */
 function isDue(row: "i" | "w") {
   return `${row}.held_since IS NULL AND (${row}.awaits IS NULL OR ${row}.approved_at IS NOT NULL
@@ -35,8 +35,8 @@ function isDue(row: "i" | "w") {
 }
 
 /**
- * Whether anything waits for its lane's owner, of any lane. The condition on the signer holds for all; with it the planner
- * begins in the index of what waits, and does not walk the ids of intents past every alias.
+ * Whether anything waits for its lane's owner, of any lane. The condition on the signer is always true; with it the
+ * planner begins in the index of waiting rows, and does not walk the ids of intents past every alias.
  */
 export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
   SELECT
@@ -44,8 +44,8 @@ export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
     EXISTS (SELECT 1 FROM fencepost.left_request AS r WHERE r.answer IS NULL AND r.until > now()) AS requests`;
 
 /**
- * What waits in the intake table for these lanes, in call order: everything that is visible and not settled, never by a
- * cursor over ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
+ * Waiting intake rows of these lanes, in call order: everything that is visible and not settled, never by a cursor over
+ * ids: a lower id may become visible later. OFFSET 0 keeps the planner from walking the ids past every alias.
  */
 export const loadIntake = taking(LANE)<IntakeIntentRow>("load-intake")`
   SELECT i.intake_id, ${AWAITS}, coalesce(i.valid_until <= clock_timestamp(), false) AS lapsed, ${selected("i", INTENT)}
@@ -109,8 +109,9 @@ export type IntakeRecordRow = RecordRow &
   Omit<AwaitsColumns, "approved" | "unanswered"> & { readonly aliasOf: string | null; readonly intakeId: number };
 
 /**
- * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of lanes it did not
- * mean. None that may be declined without a trace: nobody may be told that it exists. OFFSET 0 keeps the planner from walking the ids of everything that waits, for the sake of their order.
+ * Intake rows that wait under one of these request ids, the earliest first; the caller drops those of other lanes. None
+ * that may be declined without a trace: its existence must not be revealed. OFFSET 0 keeps the planner from walking the
+ * ids of everything that waits, for the sake of their order.
  */
 export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-waiting-requests")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,
@@ -124,9 +125,9 @@ export const findWaitingRequests = statement<Flat<ExistingTransaction>>("find-wa
   ORDER BY i.intake_id`;
 
 /**
- * What waits for approval, or waited, and has no nonce yet, behind the lane's lock: by request id, and by its own id ($3). The caller
- * drops those of lanes it did not mean. OFFSET keeps what is asked at the end out of there: an older planner would walk an
- * index of what waits instead of looking the id up.
+ * Rows that wait for approval, or waited, and have no nonce yet, behind the lane's lock: by request id, and by their
+ * own id ($3). The caller drops those of other lanes. OFFSET keeps the last conditions out of there: an older planner
+ * would walk an index of waiting rows instead of looking up the id.
  */
 export const findAwaited = statement<Flat<ExistingTransaction>>("find-awaited")`
   SELECT i.tx_id, i.chain_id, i.signer, i.request_id, i.owner, NULL::bigint AS nonce, 'CREATED' AS state,

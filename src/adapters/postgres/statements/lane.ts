@@ -33,9 +33,9 @@ const LEFT = `${TERM}, next_nonce bigint, suspended_by text, reconciled_epoch in
  * that waited for a takeover finds its row changed: the join with the term is evaluated again on the row as it is now,
  * and the lane is not returned. The heartbeat is read, never locked.
  *
- * $1 to $4, a place for each term: chain, signer, instance, token. Chains and signers are named once more as lists, so
- * that lanes are found by key also where the planner is wrong about the size of the table. `expected`: what else must be
- * true of the lane `l` by what the term `f` says of it, in the columns behind those four.
+ * $1 to $4, an array each: chain, signer, instance, token. Chains and signers are named once more as lists, so that
+ * lanes are found by key also if the planner is wrong about the size of the table. `expected`: other conditions on the
+ * lane `l` from the term `f`, in the columns behind those four.
  */
 const held = (columns: string, expected = "") => `
    SELECT l.chain_id, l.signer, l.owner_instance, l.token, l.next_nonce, l.suspended_by, l.reconciled_epoch,
@@ -79,15 +79,15 @@ export interface LockedLaneRow extends Lane {
   readonly reconciledEpoch: number;
   /** Null: every transaction that the lane ever had is kept. */
   readonly departedBelow: number | null;
-  /** Of the policy document in force, for as long as the lane is locked (statements/policy.ts). */
+  /** Stamp of the policy document in force, as long as the lane is locked (statements/policy.ts). */
   readonly policyStamp: string;
   readonly nodeId: string;
 }
 
 /**
- * The lane of a term that still holds; nothing where it does not. Read, not locked: writes prove it again.
- * Where the kept count says that nothing waits to be signed, it is counted: on that word, rows would never be read again.
- * In order of nonces, so that the index of the lane's live rows is walked also by a plan from when the table was empty.
+ * The lane of a term that still holds; no row otherwise. Read, not locked: writes prove it again. If the kept count
+ * says that nothing waits to be signed, it is counted: trusting it, rows would never be read again. In order of nonces,
+ * so that the index of the lane's live rows is walked also by a plan from when the table was empty.
  */
 export const readLane = statement<LaneStateRow>("read-lane")`
   SELECT l.next_nonce AS cursor, l.suspended_by, l.policy_stamp,
@@ -113,9 +113,10 @@ export type LaneStateRow = Omit<LaneSnapshot, "tracking" | "watched" | "holes" |
   Pick<LockedLaneRow, "policyStamp">;
 
 /**
- * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with what is open on them: as kept beside and on the lane,
- * never counted. Of one chain ($5), of one node ($6), and only those that a person should look at ($7), where given. The oldest that waits is the one of the lowest nonce or of the lowest id, which differ only where a
- * transaction took a nonce that had become free.
+ * At most $4 lanes after ($1 signer, $2 chain), up to signer $3, with their open rows: as kept beside and on the lane,
+ * never counted. Of one chain ($5), of one node ($6), and only those that need a person ($7), if given. The oldest
+ * waiting row is the one of the lowest nonce or of the lowest id, which differ only if a transaction took a freed
+ * nonce.
  */
 export const listLanes = statement<LaneListRow>("list-lanes")`
   SELECT l.chain_id, l.signer, l.next_nonce AS cursor, l.suspended_by, l.token, l.acquired_at,
@@ -226,7 +227,7 @@ export type BoundNonceRow = Lane & { readonly nonce: number | null };
 
 const DECISION = `${LANE}, action text, actor text, reason text, node_id text, token bigint` as const;
 
-/** Who decided what about a lane, in the transaction that did it. */
+/** Decisions about a lane, in the transaction that carried them out. */
 export const insertLaneDecisions = taking(DECISION)("insert-lane-decisions")`
   INSERT INTO fencepost.lane_decision (${names(DECISION)}, at)
   SELECT ${names(DECISION)}, now() FROM (${lists(DECISION)}) AS d`;
@@ -239,7 +240,7 @@ export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisi
   ORDER BY d.decision_id DESC
   LIMIT $3`;
 
-/** Of a lane with more open ones, how many of them are mined is not looked at: all count. */
+/** On a lane with more open rows the mined ones are not counted separately: all count. */
 const LOOKED_AT = 500;
 
 /**

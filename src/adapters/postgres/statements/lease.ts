@@ -28,8 +28,8 @@ export const pickLanes = taking(LANE)<PickedRow>("pick-lanes")`
 export type PickedRow = Lane & { readonly token: number; readonly kept: boolean };
 
 /**
- * Takes lanes over that are free: never held, released, or of a dead instance. They were locked and judged by the
- * statements before this one; it judges again, and ends the transaction where it finds otherwise.
+ * Takes free lanes: never held, released, or of a dead instance. They were locked and judged by the statements before
+ * this one; it judges again, and ends the transaction if the result differs.
  */
 export const takeLanes = changing(LANE, "take-lanes", "lanes taken")`
   UPDATE fencepost.lane AS l
@@ -50,7 +50,7 @@ const LEASES = `SELECT l.chain_id, l.signer, l.token, l.acquired_at, o.instance_
    FROM fencepost.lane AS l
    LEFT JOIN fencepost.node_instance AS o ON o.instance_id = l.owner_instance AND NOT o.dead`;
 
-/** Who holds what. */
+/** Owners of lanes. */
 export const listLeases = statement<LeaseRow>("list-leases")`
   ${LEASES}
   ORDER BY l.chain_id, l.signer`;
@@ -69,7 +69,7 @@ export const lockLanesOfInstance = statement("lock-lanes-of-instance")`
   ORDER BY l.chain_id, l.signer
   FOR NO KEY UPDATE`;
 
-/** Frees a lane where the term is exactly this one. */
+/** Releases a lane if the term is exactly this one. */
 export const releaseLane = statement<{ readonly chainId: number }>("release-lane")`
   UPDATE fencepost.lane AS l
   SET owner_instance = NULL

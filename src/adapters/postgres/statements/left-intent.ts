@@ -17,8 +17,8 @@ export interface LeftRow {
 const DECLINED = "intake_id bigint, problem text";
 
 /**
- * Intents that nodes of the release before left in the intake table, refused while their senders wait: the row goes, and with it
- * the claim on the request id. Answers that nobody came to read are deleted on the way.
+ * Intents that nodes of the release before enqueued in the intake table, refused while their senders wait: the row is
+ * deleted, and with it the claim on the request id. Answers that were never read are deleted on the way.
  */
 export const declineIntents = taking(DECLINED)("decline-intents")`
   WITH gone AS (

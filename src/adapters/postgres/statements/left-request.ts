@@ -50,8 +50,8 @@ export const readLeftRequests = statement<LeftStanding>("read-left-requests")`
   WHERE r.left_id = ANY ($1::uuid[])`;
 
 /**
- * The intents are accepted if nobody has begun the request, which is named behind them. The DELETE waits for an owner that
- * begins it at this moment, and then finds it begun: of the two, one holds.
+ * The intents are accepted if the request, which is named behind them, was not begun. The DELETE waits for an owner
+ * that begins it at this moment, and then finds it begun: only one of the two succeeds.
  */
 export const withdrawRequest = taking(INTENT)<{ readonly leftId: string }>("withdraw-request")`
   WITH withdrawn AS (

@@ -9,8 +9,8 @@ export const lockRegistration = statement("lock-registration")`
   SELECT pg_advisory_xact_lock(hashtextextended('fencepost registration', 0))`;
 
 /**
- * Begins an instance; its node is back, where it had vanished. All times are the clock of the database at that moment, not of the transaction's start. $14: the
- * marker of the transaction where it leaves in one write, else null.
+ * Begins an instance, and ends the notice of its vanished node. All times are the database's clock at that moment, not
+ * at the transaction's start. $14: the marker of the transaction if it leaves in one write, else null.
  */
 export const insertInstance = statement("insert-instance")`
   WITH back AS (${END_VANISHED}
@@ -40,7 +40,7 @@ const RENEWAL = `UPDATE fencepost.node_instance AS n
 
 export const renewInstance = statement("renew-instance")`${RENEWAL} RETURNING n.counter`;
 
-/** The same in one write with COMMIT behind it: where nothing was renewed, the transaction ends. $3: its marker. */
+/** The same in one write with COMMIT behind it: if nothing was renewed, the transaction ends. $3: its marker. */
 export const renewKnownInstance = counted("renew-known-instance", "living instances", "1")`
   ${RENEWAL} AND fencepost.require_open($3)`;
 
@@ -62,7 +62,7 @@ export const listInstances = statement<InstanceRecord>("list-instances")`
   LEFT JOIN (${SESSION_LOCKS}) AS locked ON locked.key = n.session_lock
   ORDER BY n.started_at, n.instance_id`;
 
-/** Whether an instance may still take anything. */
+/** Whether an instance may still take lanes. */
 export const readInstance = statement<{ readonly alive: boolean }>("read-instance")`
   SELECT NOT n.dead AND n.expires_at > clock_timestamp() AS alive
   FROM fencepost.node_instance AS n
@@ -92,7 +92,7 @@ export interface SessionLockRow {
   readonly serverUpMs: number;
 }
 
-/** Tells of the lock $2 where the session $3 holds it as others see it, else of none. Either way a sign of life. */
+/** Publishes the lock $2 if the session $3 holds it as others see it, else none. Either way a sign of life. */
 export const tellLock = statement<{ readonly told: boolean }>("tell-lock")`
   UPDATE fencepost.node_instance AS n
   SET session_lock = (
@@ -103,7 +103,7 @@ export const tellLock = statement<{ readonly told: boolean }>("tell-lock")`
   RETURNING n.session_lock IS NOT NULL AS told`;
 
 /**
- * As `tellLock`, in one write with COMMIT behind it: where the instance is over, or the lock is not where others look,
+ * Like `tellLock`, in one write with COMMIT behind it: if the instance is over, or the lock is not visible to others,
  * the transaction ends. $4: its marker.
  */
 export const tellKnownLock = counted("tell-known-lock", "living instances with this lock", "1")`
@@ -116,8 +116,8 @@ export const tellKnownLock = counted("tell-known-lock", "living instances with t
     )`;
 
 /**
- * Instances that have recorded a session lock which is not held now. On a standby none: a direct URL may lead to one, where
- * the rows are those of the primary, and its locks do not show.
+ * Instances that have published a session lock which is not held now. On a standby none: a direct URL may lead to one,
+ * which has the primary's rows, but not its locks.
  */
 export const listMissingLocks = statement<{ readonly instanceId: string; readonly counter: number }>(
   "list-missing-locks",
@@ -127,10 +127,9 @@ export const listMissingLocks = statement<{ readonly instanceId: string; readonl
     AND NOT EXISTS (SELECT FROM (${SESSION_LOCKS}) AS held WHERE held.key = n.session_lock)`;
 
 /**
- * Ends an instance once and for all, by compare-and-set on its counter: a sign of life in between makes it fail. Leaves a
- * notice in the same statement, so that there is exactly one however many nodes try. $3: the
- * database's clock must agree, or its list of locks once more; unless the claimant has watched the counter stand still on
- * a clock of its own.
+ * Ends an instance for good, by compare-and-set on its counter: a sign of life in between makes it fail. Leaves a
+ * notice in the same statement, so that there is exactly one however many nodes try. $3: the database's clock must
+ * agree, or its list of locks once more; unless the claimant has watched the counter with a clock of its own.
  */
 export const declareDead = statement<{ readonly instanceId: string }>("declare-dead")`
   WITH gone AS (

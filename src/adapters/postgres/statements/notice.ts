@@ -19,7 +19,7 @@ const COLUMNS = `n.notice_id, n.kind, n.chain_id, n.signer, n.node_id, n.first_s
     n.evidence, n.over_at, n.acknowledged_at, n.acknowledged_by, n.acknowledged_why, n.acknowledged_key,
     '0x' || encode(n.acknowledged_words, 'hex') AS acknowledged_words`;
 
-/** At most $1 that nobody acknowledged, the oldest first. */
+/** At most $1 open notices, the oldest first. */
 export const listOpenNotices = statement<NoticeRow>("list-open-notices")`
   SELECT ${COLUMNS} FROM fencepost.notice AS n WHERE ${OPEN} ORDER BY n.first_seen_at, n.notice_id LIMIT $1`;
 
@@ -32,7 +32,7 @@ export const listNotices = statement<NoticeRow>("list-notices")`
 export const readNotice = statement<NoticeRow>("read-notice")`
   SELECT ${COLUMNS} FROM fencepost.notice AS n WHERE n.notice_id = $1`;
 
-/** The same, and nobody changes it before COMMIT. */
+/** The same, locked until COMMIT. */
 export const lockNotice = statement<NoticeRow>("lock-notice")`
   SELECT ${COLUMNS} FROM fencepost.notice AS n WHERE n.notice_id = $1 FOR NO KEY UPDATE`;
 

@@ -7,7 +7,7 @@ import { changing, counted, statement, taking } from "./statement.ts";
 export const takeFeedTurn = statement<{ readonly taken: boolean }>("take-feed-turn")`
   SELECT pg_try_advisory_xact_lock(hashtextextended('fencepost feed shortened', 0)) AS taken`;
 
-/** Where the feed begins. From there an index is walked, and not over all that has left and is not swept up yet. */
+/** Beginning of the feed. An index is walked from there, and not over deleted rows that are not vacuumed yet. */
 const FIRST = "c.seq > (SELECT f.truncated_through FROM fencepost.feed AS f WHERE f.only_row)";
 
 /** The lowest $1 completions of the feed. */
@@ -41,7 +41,7 @@ const HORIZON = `
     FROM (SELECT (SELECT c.at FROM fencepost.completion AS c WHERE ${FIRST} ORDER BY c.seq LIMIT 1) AS oldest_in_feed) AS f
   ) AS h`;
 
-/** What is over of a lane `k`, oldest ids first: by the index that lists of a signer use, of each outcome. */
+/** Final rows of a lane `k`, oldest ids first: by the index that lists of a signer use, of each outcome. */
 const oldOf = (most: string) => `
     SELECT low.* FROM fencepost.transaction AS low
     WHERE hashtextextended(low.outcome || low.signer, low.chain_id) >= hashtextextended(o.outcome || k.signer, k.chain_id)
@@ -63,8 +63,8 @@ export const findOldLanes = taking(LANE)<Lane>("find-old-lanes")`
   ) > 0`;
 
 /**
- * Lanes that nobody owns and whose signer no live instance has. A history in doubt keeps all of its rows: somebody may want to
- * look at them.
+ * Lanes without an owner whose signer no live instance has. A history in doubt keeps all of its rows, for an operator
+ * to see.
  */
 export const listAbandonedLanes = statement<Lane>("list-abandoned-lanes")`
   WITH live AS MATERIALIZED (

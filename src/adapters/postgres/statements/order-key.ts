@@ -7,8 +7,8 @@ const KEPT = "subject text, key text, signer text, chain_id bigint";
 const CARRIED_OUT = `${KEPT}, fingerprint bytea` as const;
 
 /**
- * Plain inserts: a key that is kept already must end the commit. Some of those that are older than anybody repeats an order
- * (docs/errors.md) are thrown away on the way; what another commit throws away at the same time is passed over.
+ * Plain inserts: a key that exists already must end the commit. Some keys that are older than any repeat
+ * (docs/errors.md) are deleted on the way; rows that another commit deletes at the same time are skipped.
  */
 export const insertOrderKeys = taking(CARRIED_OUT)("insert-order-keys")`
   WITH old AS (

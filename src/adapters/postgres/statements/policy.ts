@@ -6,20 +6,20 @@ import { changing, statement, taking } from "./statement.ts";
 
 const USE = "use_hour timestamptz, hour_value numeric, hour_cost numeric, day_value numeric, day_cost numeric";
 
-/** What signers have used of their limits; asked behind the lock of their lanes it stays true. $1 signers, $2 chains. */
+/** Use of signers' limits; read behind the lock of their lanes it stays true. $1 signers, $2 chains. */
 export const readLaneUse = statement<Lane & UseColumns>("read-lane-use")`
   SELECT l.chain_id, l.signer, ${names(USE)}
   FROM fencepost.lane AS l
   WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;
 
-/** Of every lane that was ever counted for. */
+/** Of every lane with charges. */
 export const listLaneUse = statement<Lane & UseColumns>("list-lane-use")`
   SELECT l.chain_id, l.signer, ${names(USE)}
   FROM fencepost.lane AS l
   WHERE l.use_hour IS NOT NULL AND l.signer > ''
   ORDER BY l.signer, l.chain_id`;
 
-/** Of the keys $1, and of those that the transactions $2 belong to, on the chains $3: as it stood when it was asked for. */
+/** Of the keys $1, and of those that own the transactions $2, on the chains $3: as of the read. */
 export const readKeyUse = statement<KeyUseRow>("read-key-use")`
   SELECT k.owner, k.chain_id, ${names(USE)}
   FROM fencepost.key_use AS k
@@ -37,12 +37,12 @@ export const ensureKeyUse = taking(KEY)("ensure-key-use")`
   ORDER BY k.owner, k.chain_id
   ON CONFLICT (owner, chain_id) DO NOTHING`;
 
-/** How a window stands once the hour of what is charged (`w`) has begun, where that is later than its own (`u`). */
+/** A window after the hour of the charge (`w`) has begun, if that is later than its own (`u`). */
 const begun = (window: "hour" | "day", amount: "value" | "cost") =>
   `CASE WHEN date_trunc('${window}', w.hour, 'UTC') > date_trunc('${window}', u.use_hour, 'UTC') THEN 0
       ELSE u.${window}_${amount} END AS ${window}_${amount}`;
 
-/** What is charged, and what is taken back (or counted again) from windows that still run. */
+/** The charge, and refunds (or their reversal) of windows that still run. */
 const summed = (window: "hour" | "day", amount: "value" | "cost") =>
   `b.${window}_${amount} + w.${amount} + coalesce((
       SELECT sum(c.${amount}) FROM jsonb_to_recordset(w.corrections) AS c(hour timestamptz, value numeric, cost numeric)
@@ -162,7 +162,7 @@ export const stampLanes = statement("stamp-lanes")`
 const CHARGE =
   "tx_id uuid, chain_id bigint, ordinal integer, moves numeric, counted_in timestamptz, value numeric, cost numeric, settles boolean";
 
-/** What was counted, in order. $1 to $8, a place for each. */
+/** Charges, in order. $1 to $8, an array each. */
 export const insertCharges = taking(CHARGE)("insert-charges")`
   INSERT INTO fencepost.charge (${names(CHARGE)}) ${lists(CHARGE)}`;
 

@@ -24,9 +24,10 @@ export const insertPoolChoices = taking(CHOICE)("insert-pool-choices")`
     fencepost.require_open($6)`;
 
 /**
- * What pools gave these requests: the transaction, or what waits for approval. $1 the chain, $2 the pool and $3 the id of
- * each. OFFSET 0 keeps it at one look-up for each. What waits is found by its request id, and its own id is compared beside
- * that: planned while the table was empty, a condition on the id may walk another index from end to end.
+ * Pools' choices for these requests: the transaction, or the intent that waits for approval. $1 the chain, $2 the pool
+ * and $3 the id of each. OFFSET 0 keeps it at one look-up for each. Waiting intents are found by their request id, and
+ * their own id is compared beside that: planned while the table was empty, a condition on the id may walk another index
+ * from end to end.
  */
 export const findPooled = taking(ASKED)<PooledRow>("find-pooled")`
   SELECT c.pool, c.tx_id, c.chain_id, c.signer, c.request_id, owned.owner, owned.nonce, owned.state, owned.fingerprint

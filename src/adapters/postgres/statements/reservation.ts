@@ -28,9 +28,9 @@ const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.
    FROM fencepost.reservation AS r`;
 
 /**
- * The reservations that a commit is about, by their own id or by the caller's, of every lane: the reader drops those of
- * lanes that it did not ask about. Whether one is past is judged by the database's clock as it stands behind the lane's lock: `now()` would be
- * the moment the transaction began to wait.
+ * Reservations of a commit, by their own id or by the caller's, of every lane: the reader drops those of other lanes.
+ * Whether one is past is judged by the database's clock behind the lane's lock: `now()` would be the moment at which
+ * the transaction began to wait.
  */
 export const findReservations = statement<ReservationRow>("find-reservations")`
   ${RESERVATIONS}

@@ -3,8 +3,8 @@ import { HISTORY, LIMITS, PLACE, PLANNER } from "../session/opening.ts";
 import { statement } from "./statement.ts";
 
 /**
- * First in every reading transaction: a limit that lives in the server, and the planner as in `openTransaction`. No
- * bitmaps, so that a page is read from its index in order and not sorted out of everything there is.
+ * First in every reading transaction: a time limit in the server, and the planner settings of `openTransaction`. No
+ * bitmaps, so that a page is read from its index in order and not sorted out of all rows.
  */
 export const openRead = statement("open-read")`
   SELECT
@@ -36,9 +36,9 @@ export const openTransaction = statement<Opened>("open-transaction")`SELECT ${LI
 export type Opened = ObservedHistory & { readonly now: Date };
 
 /**
- * As `openTransaction`, for a transaction that leaves in one write: whether the history is the one known cannot be
- * asked in between, so the server ends the transaction where it is another. $6 is the transaction's marker, by which its
- * other statements know that it is open; $7 to $10 system, timeline, epoch and the least WAL position.
+ * Like `openTransaction`, for a transaction in one write: the history cannot be compared in between, so the server ends
+ * the transaction if it is another one. $6 is the transaction's marker, by which its other statements know that it is
+ * open; $7 to $10 system, timeline, epoch and the least WAL position.
  */
 export const openKnown = statement<Opened>("open-known")`
   SELECT ${LIMITS},
@@ -60,10 +60,9 @@ export const limitWaits = statement("limit-waits")`
   SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`;
 
 /**
- * Ends the transaction unless the history is the one that this process goes on in: what judge-history.ts finds out in two
- * round trips, for the one case in which nothing is to be decided. $1 system, $2 timeline, $3 epoch; $4 the highest of the
- * feed that was told; $5 this store, $6 its slots and $7, for each, the markers of which one must be there, joined by
- * commas; $8 the newest migration known.
+ * Ends the transaction unless the history is the known one: judge-history.ts in two round trips, for the one case
+ * without a decision. $1 system, $2 timeline, $3 epoch; $4 the highest known position of the feed; $5 this store, $6
+ * its slots and $7, for each, the markers of which one must be there, joined by commas; $8 the newest migration known.
  */
 export const proveContinuity = statement("prove-continuity")`
   SELECT fencepost.require_rows(
@@ -101,7 +100,7 @@ export const notify = statement("notify")`SELECT pg_notify('fencepost', $1)`;
 export const readBackend = statement<{ readonly pid: number }>("read-backend")`
   SELECT pg_catalog.pg_backend_pid() AS pid`;
 
-/** What a server must be before anything is entrusted to it. Works on a standby too, to say that it is one. */
+/** Requirements on a server before anything is entrusted to it. Works on a standby too, to report that it is one. */
 export const inspectServer = statement<ServerRow>("inspect-server")`
   SELECT
     gen_random_uuid() AS store_id,

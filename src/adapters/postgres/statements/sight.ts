@@ -100,7 +100,7 @@ export const countTroubles = statement<{ readonly at: Date; readonly more: numbe
     ) - $1::bigint)
     + greatest(0, (${COUNT_OPEN}) - $1::bigint) AS more`;
 
-/** Sums of what is kept on the lanes' rows: of these signers ($1) and chains ($2), or of all where null. */
+/** Sums of the counts on the lanes' rows: of these signers ($1) and chains ($2), or of all if null. */
 export const sumLanes = statement<Omit<Totals, "states"> & Totals["states"]>("sum-lanes")`
   SELECT clock_timestamp() AS at, count(*) AS lanes, ${LANE_TOTALS},
     (
@@ -111,13 +111,13 @@ export const sumLanes = statement<Omit<Totals, "states"> & Totals["states"]>("su
   FROM fencepost.lane AS l
   WHERE ($1::text[] IS NULL OR l.signer = ANY ($1::text[])) AND ($2::bigint[] IS NULL OR l.chain_id = ANY ($2::bigint[]))`;
 
-/** So many of the newest rows are enough to tell a rate by. */
+/** This many of the newest rows are enough for a rate. */
 const NEWEST = 2_000;
-/** So many of the newest outcomes, to tell how long they took. */
+/** This many of the newest outcomes, for their durations. */
 const TIMED = 200;
 const PAST = "interval '5 minutes'";
 
-/** A rate per minute over the last five, or over less where the newest rows are of less. */
+/** A rate per minute over the last five, or over less if the newest rows cover less. */
 const perMinute = (times: string) => `(
     SELECT CASE WHEN count(*) < ${NEWEST} THEN count(*) / 5.0
       ELSE count(*) * 60.0 / greatest(1, extract(epoch FROM clock_timestamp() - min(recent.at))) END
@@ -140,7 +140,7 @@ export const readPulse = statement<Pulse>("read-pulse")`
     WHERE c.settled
   ) AS seconds_to_finality`;
 
-/** Of those that are followed, so many of the oldest are looked at. */
+/** Number of the oldest followed rows that are read. */
 const LOOKED_AT = 1_000;
 
 /**
@@ -186,7 +186,7 @@ export const readNonceEnds = statement<Pick<LaneNonces, "cursor" | "departedBelo
   ) AS first_open
   FROM fencepost.lane AS l WHERE l.signer = $2 AND l.chain_id = $1`;
 
-/** What holds the nonces from $3 to $4 of the lane ($1 chain, $2 signer). */
+/** Holders of the nonces from $3 to $4 of the lane ($1 chain, $2 signer). */
 export const listNonces = statement<LaneNonces["transactions"][number]>("list-nonces")`
   SELECT t.nonce, t.tx_id, t.state, t.sub_state, t.held_since IS NOT NULL AS held
   FROM fencepost.transaction AS t

@@ -26,8 +26,8 @@ export interface SpentRow {
 }
 
 /**
- * In a commit of one round trip, behind what may wait for a row that is leaving: ends the transaction where one of these
- * belonged to a transaction that is kept no more. $1 to $3 as above; $4 the transaction's marker.
+ * In a commit of one round trip, behind statements that may wait for a row that is being removed: ends the transaction
+ * if one of these belonged to a removed transaction. $1 to $3 as above; $4 the transaction's marker.
  */
 export const proveUnspent = taking(ASKED)("prove-unspent")`
   SELECT fencepost.require_still((SELECT count(*) ${FOUND}), 0, 'request ids of transactions that are kept no more'),

@@ -11,8 +11,8 @@ export const preferOrder = statement("prefer-order")`
   SELECT set_config('enable_sort', 'off', true), set_config('enable_incremental_sort', 'off', true)`;
 
 /**
- * A page over all transactions by id, which is by time of creation. $1 the order, $2 where the page before ended, $3
- * how many. Only the half whose order was asked for is executed.
+ * A page over all transactions by id, which is by time of creation. $1 the order, $2 the end of the page before, $3 how
+ * many. Only the half with the requested order is executed.
  */
 export const pageTransactions = page("page-transactions")`
   ${scopes.byId("fencepost.transaction")}`;

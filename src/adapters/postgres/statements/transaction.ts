@@ -99,8 +99,8 @@ export const vacateNonces = counted("vacate-nonces", "vacated nonces")`
 const TIMES = "t.valid_until, t.held_since, t.expired_at";
 
 /**
- * The transactions that a commit is about, as they stand behind the lane's lock: no other node can move them. $2: those of
- * them whose payload may be compared with another, $3: those whose block matters, a row of another table for each.
+ * The transactions of a commit, as they are behind the lane's lock: no other node can move them. $2: those whose
+ * payload may be compared with another, $3: those whose block matters, a row of another table for each.
  */
 export const readTransactions = statement<CurrentRow>("read-transactions")`
   SELECT t.tx_id, t.chain_id, t.signer, t.request_id, t.nonce, t.state, t.sub_state, t.live,
@@ -116,12 +116,12 @@ export const readTransactions = statement<CurrentRow>("read-transactions")`
   WHERE t.tx_id = ANY ($1::uuid[])`;
 
 export interface CurrentRow extends Lane, Omit<LedgerTransaction, "minedIn" | "fingerprint" | "attempts" | "details"> {
-  /** Under whose term the steps were written that stand on the row. Null: none stands there. */
+  /** Term of the steps that are columns of the row. Null: there are none. */
   readonly allocatedBy: string | null;
   readonly allocatedUnder: number | null;
-  /** Null where it was not asked for. */
+  /** Null if it was not requested. */
   readonly fingerprint: Hex | null;
-  /** Null where it has no receipt, or was not asked for. */
+  /** Null if it has no receipt, or was not requested. */
   readonly minedIn: number | null;
 }
 
@@ -138,10 +138,10 @@ export type RecordRow = Flat<Omit<TransactionRecord, "payload" | "gas" | "attemp
   PayloadColumns &
   TimeColumns & { readonly gasLimit: bigint | null };
 
-/** Null: nobody said so. */
+/** Null: not set. */
 export type TimeColumns = Pick<LedgerTransaction, "validUntil" | "heldSince" | "expiredAt">;
 
-/** A page of what waits to be signed, in nonce order. The page is found first, then its payloads by key. */
+/** A page of unsigned transactions, in nonce order. The page is found first, then its payloads by key. */
 export const readAllocated = statement<AllocatedRow>("read-allocated")`
   WITH page AS MATERIALIZED (
     SELECT t.tx_id, t.nonce, t.request_id, t.created_at, t.pinned, ${TIMES}
@@ -168,7 +168,7 @@ export interface AllocatedRow
 const TRACKED = `t.tx_id, t.nonce, t.state, t.sub_state, t.submit_attempts, t.created_at, t.request_id, t.last_submitted_at,
     t.accepted_ordinal, t.last_error, ${TIMES}`;
 
-/** What a lane's owner follows: signed and not settled, in nonce order. */
+/** Transactions that a lane's owner follows: signed and not settled, in nonce order. */
 export const readTracked = statement<TrackedRow>("read-tracked")`
   SELECT ${TRACKED},
     CASE WHEN t.state = 'STUCK' OR t.sub_state = 'UNKNOWN_SUBMIT_RESULT' THEN (
@@ -184,13 +184,12 @@ export type TrackedRow = Omit<
 > &
   TimeColumns & { readonly lostSightAt: Date | null };
 
-/** What may not move (domain/ledger/may-move.ts), of alias t and among what is live. */
+/** Live rows of alias t that may not move (domain/ledger/may-move.ts). */
 const FIXED = "(t.state <> 'ALLOCATED' OR t.attempt_count > 0 OR t.pinned)";
 
 /**
- * What its caller wants mined by a certain time and is not, the earliest first: nobody holds it back, and nothing was done
- * about it yet. Only such rows are in the index that this walks. Whether each may give its nonce up is judged once more
- * behind the lane's lock.
+ * Transactions with a deadline that are not mined, the earliest first: not held, and not handled yet. Only such rows
+ * are in the index that this walks. Whether each may give up its nonce is judged once more behind the lane's lock.
  */
 export const readExpiring = statement<ExpiringRecord>("read-expiring")`
   SELECT e.tx_id, e.nonce, e.request_id, e.created_at, e.state, e.valid_until,
@@ -208,7 +207,10 @@ export const readExpiring = statement<ExpiringRecord>("read-expiring")`
   ORDER BY e.valid_until, e.nonce
   LIMIT $3`;
 
-/** Of one API key: what has a nonce and no outcome yet. Asked once for each key, lane and term; so it has no index of its own. */
+/**
+ * Rows of one API key with a nonce and without an outcome. Read once for each key, lane and term; so it has no index of
+ * its own.
+ */
 export const readOpenOf = statement<OpenTransaction>("read-open-of")`
   SELECT t.tx_id, coalesce(t.sub_state = 'MINED', false) AS is_mined
   FROM fencepost.transaction AS t
@@ -270,7 +272,10 @@ export const findHeldNonces = statement<HeldNonceRow>("find-held-nonces")`
   FROM fencepost.transaction AS t
   WHERE t.signer = ANY ($1::text[]) AND t.chain_id = ANY ($2::bigint[]) AND t.nonce = ANY ($3::bigint[])`;
 
-/** What of these lanes may not move to another nonce, lane by lane: PostgreSQL 15 walked another index for lists of them. */
+/**
+ * Rows of these lanes that may not move to another nonce, lane by lane: PostgreSQL 15 walked another index for lists of
+ * them.
+ */
 export const findFixedNonces = statement<HeldNonceRow>("find-fixed-nonces")`
   SELECT c.chain_id, s.signer, fixed.nonce, fixed.tx_id
   FROM unnest($1::text[]) AS s(signer)
@@ -289,7 +294,7 @@ const WATCHED = `${LANE}, through_block bigint` as const;
 
 /**
  * Settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order, so they
- * are the lowest of what is live: a page of that is looked at, and no more, however much is pending behind it.
+ * are the lowest live ones: a page of them is read, and no more, however much is pending behind it.
  */
 export const findUnwatchable = taking(WATCHED)<UnwatchableRow>("find-unwatchable")`
   SELECT settled.*

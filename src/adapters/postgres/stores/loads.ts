@@ -44,7 +44,7 @@ function laneLoads(reading: Reading, policy: PolicyBook | null): LaneLoads {
       );
       if (state === undefined) return null;
       const { policyStamp, ...known } = state;
-      // Whoever signs for the lane re-checks it by the document that its last owner allocated by, or a newer one.
+      // The signing process re-checks the lane by the document that its last owner allocated by, or a newer one.
       await policy?.follow(policyStamp);
       return {
         ...known,

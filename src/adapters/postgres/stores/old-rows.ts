@@ -21,7 +21,7 @@ import { forgetSpent } from "../statements/spent-request.ts";
 import type { Command } from "../statements/statement.ts";
 import { writeRows } from "./leases.ts";
 
-/** Whoever waits for a lane's lock holds up those that come behind: what is busy is left for later. */
+/** A wait for a lane's lock delays those behind it: busy lanes are left for later. */
 const LANE_WAIT_MS = 100;
 
 export function oldRowsIn(reading: Reading, runtime: DurableRuntime): RetentionStore {
@@ -70,7 +70,7 @@ function removeOld(
   });
 }
 
-/** In the order of the locks: lanes, transactions and what hangs on them, pools. */
+/** In lock order: lanes, transactions and their rows, pools. */
 function removal(rows: readonly old.OldTransactionRow[]): readonly Command[] {
   const ids = rows.map(({ txId }) => txId).sort();
   const marks = [...grouped(rows, laneKey).values()].map((all) => {

@@ -181,7 +181,7 @@ function policyReads(reading: Reading, policy: PolicyBook | null): Pick<QuerySto
   };
 }
 
-/** What these ids name: transactions, waiting intake rows, and which ids are other names. */
+/** The rows of these ids: transactions, waiting intake rows, and ids that are other names. */
 async function recordsOf(reading: Reading, ids: readonly string[]) {
   const [rows, intake, attempts, receipts] = await reading.read(
     readRecords(ids),
@@ -238,9 +238,9 @@ function laneRecord({ headOfLine: head, ...row }: LaneListRow, holes: readonly H
 const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 
 /**
- * Ids of the page, in the order asked for: a keyset page over transaction ids. Each shape of filter has a statement of its
- * own, with the index that answers it: what is over by outcome, what is live, and what waits in the intake table, of all or
- * some chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
+ * Ids of the page, in the requested order: a keyset page over transaction ids. Each shape of filter has a statement of
+ * its own, with the index that answers it: final rows by outcome, live rows, and waiting intake rows, of all or some
+ * chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
   const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));
@@ -267,7 +267,7 @@ function partsOf({ order, after, limit, ...filter }: ListFilter): readonly Comma
   return [pages.pageTransactions(order, after, limit), intake];
 }
 
-/** True where `findPage` has looked at the leading filter alone. */
+/** True if `findPage` has applied the leading filter only. */
 function isNarrow(filter: ListFilter) {
   return filter.txHash !== undefined || filter.requestId !== undefined;
 }

@@ -18,7 +18,7 @@ import * as instances from "../statements/node-instance.ts";
 import { limitWaits, type Opened, proveContinuity } from "../statements/session.ts";
 import type { Command } from "../statements/statement.ts";
 
-/** What a process brings with it into a new instance. */
+/** State that a process brings into a new instance. */
 interface Luggage extends Pick<Evidence, "seen"> {
   /** The newest migration it knows. */
   readonly newestMigration: string;
@@ -82,7 +82,7 @@ async function judgeAndRegister(
 ): Promise<Registered> {
   const { instanceId } = registration;
   const { history, slots } = runtime;
-  // What was known before the database is asked: other transactions of this process may learn more meanwhile.
+  // State before the database is read: other transactions of this process may learn more meanwhile.
   const { memory } = history;
   const slot = slots.takeFresh();
   const expected = slots.expected();

@@ -2,9 +2,9 @@
  * How lanes are taken: new ones, released ones, those of the dead. Each is judged and taken under the lock that every
  * write of it holds to COMMIT, so a takeover waits for the last write before it, and only for that.
  *
- * Transactions that share a row lock (FOR SHARE) are let in past one that waits to have it alone, and sixteen of them can
- * keep a takeover waiting for a minute. A takeover that has waited too long therefore queues for the lock of the table,
- * which is granted in order. All writes of all lanes then wait behind it: so this is done only for lanes without an owner,
+ * Transactions that share a row lock (FOR SHARE) pass one that waits for it exclusively, and sixteen of them can keep a
+ * takeover waiting for a minute. A takeover that has waited too long therefore queues for the lock of the table, which
+ * is granted in order. All writes of all lanes then wait behind it: so this is done only for lanes without an owner,
  * for a moment, and seldom.
  */
 import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
@@ -29,7 +29,7 @@ interface Claimed {
   readonly passedOver: readonly Lane[];
 }
 
-/** For one lane, and longer where a stalled owner may hold it longer: leaves time for a second try. */
+/** For one lane, and longer if a stalled owner may hold it longer: leaves time for a second attempt. */
 const WAIT_MS = 350;
 const OUTLAST_MS = 20;
 /** A claim that passes lanes over looks again so often: most who lock a free lane are about to take it. */

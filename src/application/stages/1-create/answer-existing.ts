@@ -139,7 +139,7 @@ export class RequestIds {
     this.clock = clock;
   }
 
-  /** Whether a query about this lane is under way or about to be. */
+  /** Whether a query about this lane is in progress or about to begin. */
   isAsking(lane: Lane): boolean {
     return this.asking.has(laneKey(lane));
   }
@@ -167,7 +167,7 @@ export class RequestIds {
     return question;
   }
 
-  /** Of two rounds under way the later may be answered first; creates of one lane go on in the order they came. */
+  /** Of two rounds in progress the later may be answered first; creates of one lane go on in the order they came. */
   private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined) {
     await before?.catch(() => undefined);
     return (await found).get(key) ?? NOTHING;
@@ -250,7 +250,7 @@ interface Share<I> {
 
 export const NO_SHARE = { refused: [], leave: () => undefined };
 
-/** In order, each key up to its part. Refuses those beyond it. */
+/** In order, each key up to its share. Refuses those beyond it. */
 export async function enterShares<I extends Item & Entering>(
   { store, admission }: SharePorts,
   lane: OwnedLane,

@@ -107,7 +107,7 @@ export async function traced<R>(
   }
 }
 
-/** A context that the caller gave stays: it knows where its work belongs. A request that is no object is refused later. */
+/** A context from the caller stays: it knows where its work belongs. A request that is no object is refused later. */
 function withTrace(request: CreateRequest, traceparent: string) {
   const { metadata = null } = Object(request) as Pick<CreateRequest, "metadata">;
   if (typeof request !== "object" || !isPlain(metadata) || traceparentIn(metadata) !== null) return request;
@@ -143,7 +143,7 @@ export function withNamedRevert(codec: Pick<Codec, "decodeError">, request: Crea
   return new FencepostError(result.code, `the call would revert: ${message}`, named);
 }
 
-/** The ABI stands beside the name of a function or of a deployment, or in the place of the function. */
+/** The ABI is beside the name of a function or of a deployment, or in the place of the function. */
 function abiOf(payload: unknown): readonly unknown[] | null {
   const { abi, function: callee } = (payload ?? {}) as { readonly abi?: unknown; readonly function?: unknown };
   const given = abi ?? callee;

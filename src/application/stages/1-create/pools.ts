@@ -50,7 +50,7 @@ interface AskedId extends AskedOfPool {
   readonly lanes: readonly Lane[];
 }
 
-/** So many members are tried for a request that one refuses, because it cannot pay or has no room. */
+/** Number of members that are tried for a request that one refuses, because it cannot pay or has no room. */
 const MOST_TRIES = 3;
 /** Request ids of one read. */
 const IDS_AT_ONCE = 500;
@@ -159,8 +159,8 @@ export class PoolChoice {
 }
 
 /**
- * Transactions of requests to pools, on whichever lane. An id that the pool has wins over one that its lanes have. The check
- * that binds is stage 2's, in the transaction that gives the nonce.
+ * Transactions of requests to pools, on any lane. An id that the pool has wins over one that its lanes have. Stage 2's
+ * check is binding, in the transaction that gives the nonce.
  */
 async function readEarlier(store: PoolPorts["store"], asked: readonly AskedId[]) {
   const ofLanes = asked.flatMap(({ lanes, requestId }) => lanes.map((lane) => ({ lane, requestIds: [requestId] })));
@@ -230,7 +230,7 @@ function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
   return new FencepostError("SUBMISSION_REJECTED", detail, dependsOnPending ? { ...reason, dependsOnPending } : reason);
 }
 
-/** What this node has chosen, and the database does not show. */
+/** Choices of this node that the database does not show yet. */
 interface Chosen {
   /** Not answered yet. */
   open: number;
@@ -280,7 +280,7 @@ class PoolMembers {
     await this.reading;
   }
 
-  /** As they stand at this very moment: no choice comes between. `balances`: asked anew. */
+  /** The members at this very moment: no choice comes between. `balances`: requested anew. */
   facts(lanes: readonly Lane[], balances: ReadonlyMap<Address, bigint> | null = null): readonly MemberFacts[] {
     return lanes.map((lane) => {
       const { open = 0, recent = 0, last = 0 } = this.chosen.get(laneKey(lane)) ?? {};
@@ -294,7 +294,7 @@ class PoolMembers {
     });
   }
 
-  /** Of all that the chain answers for; those that it does not are unknown. */
+  /** Of all that the chain answers for; the others are unknown. */
   async freshBalances(lanes: readonly Lane[]): Promise<ReadonlyMap<Address, bigint>> {
     const asked = lanes.map(async ({ chainId, signer }) => {
       const balance = await this.ports.chains
@@ -311,7 +311,7 @@ class PoolMembers {
     this.chosen.set(laneKey(lane), { open: open + 1, recent: recent + 1, last: ++this.choices });
   }
 
-  /** What was chosen is answered. */
+  /** The chosen create has its answer. */
   answered(lane: Lane): void {
     const chosen = this.chosen.get(laneKey(lane));
     if (chosen !== undefined) chosen.open--;
@@ -331,7 +331,7 @@ class PoolMembers {
     }
   }
 
-  /** Waits a moment for those that are not known at all; a chain that does not answer by then keeps nobody waiting. */
+  /** Waits a moment for balances that are not known at all; a chain that does not answer by then delays nobody. */
   private async askBalances(lanes: readonly Lane[]) {
     const { clock, chains } = this.ports;
     const nowMs = clock.monotonicMs();

@@ -1,12 +1,12 @@
 /**
- * Stage 1, second half: everything that can be known before a nonce is spent.
+ * Stage 1, second half: all checks that are possible before a nonce is spent.
  *
  * Reads: the chain (estimate or simulation, price, balance). Writes: nothing. Invariant: a deterministic failure is
- * answered 422 and consumes nothing; what the chain could not say decides nothing (I7).
+ * answered 422 and consumes nothing; a missing answer of the chain decides nothing (I7).
  *
- * A revert or a lack of funds is deterministic only when nothing un-mined of the lane stands before the transaction.
- * Behind pending ones it is accepted where the caller brought gas, and refused with `dependsOnPending` where not.
- * A crash here leaves nothing behind.
+ * A revert or a lack of funds is deterministic only if nothing un-mined of the lane precedes the transaction. Behind
+ * pending ones it is accepted if the caller brought gas, and refused with `dependsOnPending` otherwise. A crash here
+ * leaves nothing behind.
  */
 
 import { defined } from "../../../domain/defined.ts";
@@ -28,20 +28,23 @@ const REASONS: Readonly<Record<Refusal["outcome"], RejectionReason>> = {
   gasOverBlock: "GAS_OVER_BLOCK",
 };
 
-/** What the lane says about this moment. */
+/** The lane's facts of this moment. */
 export interface Standing {
-  /** Something un-mined stands before this transaction. */
+  /** Something un-mined precedes this transaction. */
   readonly behindPending: boolean;
   /** The lane has a cursor, so that a chain that is away need not stop it. */
   readonly laneKnown: boolean;
 }
 
-/** Whether this transaction costs the chain a question of its own: an estimate, or a simulation where nothing stands before it. */
+/**
+ * Whether this transaction needs a request of its own to the chain: an estimate, or a simulation if nothing precedes
+ * it.
+ */
 export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing, "behindPending">): boolean {
   return payload.gas === undefined || !behindPending;
 }
 
-/** Nothing about it has to be asked of the chain, wherever it stands in its lane but at the head. */
+/** Nothing about it needs the chain, at any place of its lane but the head. */
 export function isComplete({ payload }: Intent): boolean {
   return payload.gas !== undefined && isFullyPriced(payload);
 }
@@ -56,7 +59,7 @@ export function prepareUnasked(
   const shown = shownTo(context);
   refuseUnasked(context, intent, shown);
   if (payload.gas === undefined || !behindPending || !isFullyPriced(payload)) return null;
-  // Of a chain that is silent the head is of the past, and so is its base fee.
+  // A silent chain's head, and its base fee, are outdated.
   if (context.reachable) refuseHopelessFee(shown, payload);
   return withGas(intent, payload.gas, namedCap(payload));
 }
@@ -85,8 +88,8 @@ export async function prepareAsking(
 }
 
 /**
- * Whether an endpoint would have this transaction refused, by all that it says itself: for whichever reason, and with
- * nothing standing before it. Another endpoint's price, block or balance has no part in it.
+ * Whether this endpoint's own answers would have the transaction refused: for any reason, with nothing before it.
+ * Another endpoint's price, block or balance has no part in it.
  */
 export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Prospect): boolean {
   const { head, market, simulation } = prospect;
@@ -164,7 +167,7 @@ interface Priced {
   readonly shown: Shown;
 }
 
-/** Of base fees that one endpoint alone claims, the lowest: no caller is refused by a lie. */
+/** The lowest of the base fees that one endpoint alone claims: no caller is refused by a lie. */
 function shownTo({ follower: { head }, leastBaseFee, gasLimits }: ChainContext): Shown {
   return { number: head?.number ?? null, baseFeePerGas: leastBaseFee, mostGas: gasLimits.most };
 }
@@ -239,7 +242,10 @@ export function refuseImpossibleGas(
   if (detail !== null) throw refusal({ outcome: "gasOverBlock", detail }, false);
 }
 
-/** Of a transaction that its caller signed: what no chain would run, and what no block would take at this price. */
+/**
+ * Checks of a transaction that its caller signed: what no chain would run, and what no block would include at this
+ * price.
+ */
 export function refuseImpossible(context: ChainContext, payload: Payload): void {
   refuseImpossibleGas(context, payload);
   if (context.reachable) refuseHopelessFee(shownTo(context), payload);

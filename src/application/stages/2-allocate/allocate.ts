@@ -42,7 +42,7 @@ import type { OwnedLane } from "../../lane/owned-lane.ts";
 import { TermOver } from "../../lane/term.ts";
 import { happened } from "../../lane/tracked.ts";
 
-/** One fate per item, in order. Throws `TermOver` where the lane was lost while they waited: nothing was consumed. */
+/** One result per item, in order. Throws `TermOver` if the lane was lost while they waited: nothing was consumed. */
 export async function allocate(
   ports: LaneWriterPorts & LimitPorts,
   context: ChainContext,
@@ -57,7 +57,7 @@ export async function allocate(
   await ports.failpoint("allocate.committed");
   const records = recordsOf(outcome.items, items, ports.limits?.policies ?? null);
   const recycled = recycle(ports, lane, outcome.items);
-  // Committed under our term: told also where the lane was handed over meanwhile. The next owner finds the rows.
+  // Committed under our term: answered also if the lane was handed over meanwhile. The next owner finds the rows.
   if (records.length > 0) {
     report(ports, lane, records, items);
     lane.term.begin(() => {
@@ -93,7 +93,7 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly Alloca
   return new Set(recycled);
 }
 
-/** Of those that were created. */
+/** Of the created ones. */
 function recordsOf(fates: readonly AllocateFate[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
   fates.forEach((fate, index) => {
@@ -142,17 +142,22 @@ interface Drift {
   readonly cursor: number;
   readonly chainCount: number;
   readonly proved: boolean;
-  /** Who counted so many first, and where. */
+  /** The endpoint that first counted this many, and its block. */
   readonly by: CountFact;
 }
 
 const PROOF_INTERVALS = 3;
 /** An answer takes its time, however short the poll interval is: a node with a thousand lanes asks for many at once. */
 const ANSWERED_WITHIN_MS = 1_000;
-/** What is looked for in the pool at once: a count is anybody's claim, and no pool keeps so many of one sender. */
+/**
+ * Most transactions that are looked for in the pool at once: a count may be a lie, and no pool keeps so many of one
+ * sender.
+ */
 const POOLED_AT_ONCE = 1_000;
 
-/** The proven count while it is above the cursor, else null. Throws UNAVAILABLE where a new lane's count cannot be had. */
+/**
+ * The proven count while it is above the cursor, else null. Throws UNAVAILABLE if a new lane's count cannot be read.
+ */
 export async function nonceFloor(
   ports: NonceFloorPorts,
   context: ChainContext,
@@ -214,7 +219,7 @@ async function askAndProve(work: Proof, after: number) {
   }
 }
 
-/** What somebody else has asked since serves too, unless the cache was cleared: then nothing that is known counts. */
+/** A newer answer to another request serves too, unless the cache was cleared: then no known count is valid. */
 function askMined({ context: { counts, settings }, lane }: Proof) {
   const atMostMs = lane.pace.counts.comparedAtMs === null ? 0 : settings.nonceStateTimeoutMs;
   return counts.mined(lane.lane.signer, { atMostMs });
@@ -233,7 +238,7 @@ async function proveMined(work: Proof, first: CountFact) {
 /** An endpoint that counts too few would do as much harm here as one that counts too many: what it leaves out was used. */
 async function firstCount(work: Proof) {
   for (;;) {
-    // At any height: a signer that somebody uses just now shows in the count that is proved next, or in a later look.
+    // At any height: a signer in use by another program shows in the count that is proved next, or in a later one.
     const answers = await everywhere(work, 0);
     const highest = highestCount(answers);
     if (highest === 0 && countNotExceeded(answers) !== 0) {
@@ -281,10 +286,10 @@ function notProved() {
 }
 
 /**
- * For keys that other systems use too: what waits in the pool beyond our cursor is stepped over, once every one of those
- * transactions has been found there and none is ours. What cannot be found is reported, and not believed. Pools differ,
- * and an endpoint that makes transactions up would leave a hole for good: no more are believed than more than half of the
- * endpoints count. What is not believed costs at most a nonce that somebody else is faster to use.
+ * For keys that other systems use too: pending transactions beyond our cursor are stepped over, once every one of them
+ * has been found in the pool and none is ours. One that cannot be found is reported, and not believed. Pools differ,
+ * and an endpoint that invents transactions would leave a permanent hole: at most as many are believed as more than
+ * half of the endpoints count. A wrong doubt costs at most a nonce that another program uses faster.
  */
 async function provePending(work: Proof, mined: number) {
   const { context, lane } = work;
@@ -309,7 +314,7 @@ async function provePending(work: Proof, mined: number) {
 function reportDrift({ ports: { telemetry }, lane: owned }: Proof, { cursor, chainCount, proved, by }: Drift) {
   const { lane, cursor: given } = owned;
   telemetry.emit({ type: "nonce.drift", lane, cursor, chainCount, proved });
-  // What others have in the pool when a lane begins is reported, without an alert.
+  // Pending transactions of others when a lane begins are reported, without an alert.
   if (given === null) return;
   const outcome = proved ? "aligned" : `${by.endpoint} says so at block ${by.atBlock}; waiting for proof`;
   const message = `the chain counts ${chainCount} transactions of ${lane.signer}, we gave out ${cursor}; ${outcome}`;

@@ -128,9 +128,9 @@ async function signAll(
 }
 
 /**
- * The signer has signed another payload for one of these nonces. That is so where the commit failed and the price has changed
- * since, or where the nonce was another transaction's that gave it up. The database says whether it is: what still waits
- * there has nothing committed at its nonce. Else memory is wrong, and is read again.
+ * The signer has signed another payload for one of these nonces: the commit failed and the price has changed since, or
+ * the nonce belonged to another transaction that gave it up. The database decides: an unsigned row there has nothing
+ * committed at its nonce. Else memory is wrong, and is reloaded.
  */
 async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
   const [first] = batch as readonly [AllocatedRecord];
@@ -142,7 +142,7 @@ async function declareAgain(ports: LanePorts, lane: OwnedLane, batch: readonly A
 
 /** Null: the market cannot be asked. They stay ALLOCATED; the next head kicks this stage again. */
 async function priceAll(context: ChainContext, lane: OwnedLane, batch: readonly AllocatedRecord[]) {
-  // What its caller priced costs the same on any market.
+  // A price from the caller is the same on any market.
   const unpriced = batch.find(({ payload }) => !isFullyPriced(payload)) ?? (batch[0] as AllocatedRecord);
   const market = await lane.term.during(unlessSilent(context.marketFor(unpriced.payload), null));
   return market && batch.map((record) => priceOne(context, lane, record, market));
@@ -177,7 +177,7 @@ function planSigned(
   return plan(signed(record, attempt, now), "sign", { attempt, claim: { ordinal: attempt.ordinal } });
 }
 
-/** All of them, signed. Throws `SignerAway`, also without asking where it is too early for that; or `SigningRefused`. */
+/** All of them, signed. Throws `SignerAway`, also without a request if it is too early for one; or `SigningRefused`. */
 export async function askSigner(
   ports: LanePorts,
   lane: OwnedLane,
@@ -190,7 +190,7 @@ export async function askSigner(
     noteBack(ports, lane);
     return signed;
   } catch (error) {
-    // Refused before the key was asked: that does not tell whether it would sign now.
+    // Refused before the key was used: that does not show whether it would sign now.
     if (error instanceof TermOver || error instanceof SigningRefused) throw error;
     throw noteAway(ports, lane, error);
   }

@@ -142,7 +142,7 @@ async function fetchBytes({ store }: LanePorts, transactions: readonly Tracked[]
   for (const [index, tx] of missing.entries()) happened(tx, bytesRead, found[index] ?? null);
 }
 
-/** What waits behind a payload that is out of sight looks again after this. */
+/** Transactions behind a payload that is out of sight check again after this time. */
 const BEHIND_MS = 1_000;
 
 function isNodeSigned(tx: Tracked) {
@@ -182,7 +182,7 @@ async function sendThroughNode(work: LaneWork, tx: Tracked) {
   if (isStarted(result)) await conclude(work, tx, result);
 }
 
-/** Claimed in an earlier term, and never named: whether the node heard of it is not known here. */
+/** Claimed in an earlier term, and without a hash: it is unknown here whether the node got it. */
 function mayHaveBeenSent(tx: Tracked) {
   return toSend(tx)?.txHash === null && !tx.pace.claimed && tx.pace.answer === null;
 }

@@ -83,7 +83,7 @@ export function toSend({ attempts, pace }: Tracked): Attempt | undefined {
   return attempts.find(({ ordinal }) => ordinal === pace.sendOrdinal);
 }
 
-/** What was signed for more cannot be had: what a node has taken before is kept alive instead. */
+/** The higher price cannot be had: the attempt that a node accepted before is kept alive instead. */
 function fallBack(tx: Tracked) {
   const known = sendableAttempts(tx.attempts).find(({ ordinal }) => ordinal === tx.acceptedOrdinal);
   if (known !== undefined) happened(tx, turnedTo, known.ordinal);
@@ -148,7 +148,7 @@ function learn(answered: Answered) {
   if (result.answer === "nonceTooHigh") learnNoFuture(answered);
 }
 
-/** What stands before it is not at the node, whatever was said when it was sent: it goes first, then this one again. */
+/** Its predecessor is not at the node, whatever the answer to its send was: it goes first, then this one again. */
 function learnNoFuture({ ports, lane, tx }: Answered) {
   happened(lane, futureRefused, { nowMs: ports.clock.monotonicMs(), random: ports.entropy.random() });
   for (const lower of lane.unmined.values()) {

@@ -147,7 +147,7 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt) {
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
 function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction) {
   hashes.delete(sent.txHash);
-  // An endpoint lied about it; nobody who is to be told named it.
+  // An endpoint lied about it; it belongs to nobody who could be alerted.
   if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
@@ -225,7 +225,7 @@ function countIsDue(context: ChainContext, lane: OwnedLane, nowMs: number) {
   return isSame;
 }
 
-/** Passed by the count as far as anybody has heard, and already looked for by its own hashes. */
+/** The known count has passed it, and its own hashes were looked for already. */
 function suspectsOf(lane: OwnedLane) {
   let passed = lane.pace.counts.reported;
   for (const nonce of lane.mined.keys()) passed = Math.max(passed, nonce);

@@ -32,12 +32,12 @@ import { happened } from "../../lane/tracked.ts";
 import { saysTheSame } from "../5-receipt/receipt.ts";
 import { type Correction, complete } from "../7-complete/complete.ts";
 
-/** What one pass decides by: heights and tags read once, hashes by height from the window, receipts that were settled. */
+/** Input of one pass: heights and tags read once, hashes by height from the window, settled receipts. */
 export interface FinalityPass {
   readonly context: ChainContext;
   readonly view: FinalityView;
   readonly verdicts: Verdicts;
-  /** The highest block whose outcomes need no more watching; −1 where there is none. */
+  /** The highest block whose outcomes need no more watching; −1 if there is none. */
   readonly watchEnds: number;
 }
 
@@ -55,7 +55,7 @@ export async function openPass(context: ChainContext, lanes: readonly OwnedLane[
   return { context, view, verdicts, watchEnds };
 }
 
-/** What ends a watch must not be a height that one endpoint alone claims: a reorg below it would never be reported. */
+/** A watch must not end by a height that one endpoint alone claims: a reorg below it would never be reported. */
 async function endOfWatch({ chain, settings }: ChainContext, view: FinalityView, lanes: readonly OwnedLane[]) {
   const claimed = watchedThrough(settings.confirmations, view);
   if (!lanes.some((lane) => hasWatched(lane, claimed))) return -1;
@@ -92,9 +92,9 @@ function forgetDisputes({ disputes }: ChainContext, lanes: readonly OwnedLane[])
 }
 
 /**
- * A tag is a block of one chain, and its height says nothing about another: where the window is still on a branch that
- * the tagged block is not part of, nothing is final until the follower has caught up. Below the window, hashes are asked
- * of the chain itself, after the tag. Null: nothing is final by it now.
+ * A tag is a block of one chain, and its height says nothing about another: if the window is still on a branch without
+ * the tagged block, nothing is final until the follower has caught up. Below the window, hashes are requested from the
+ * chain itself, after the tag. Null: nothing is final by it now.
  */
 async function taggedHeight(context: ChainContext, tag: "safe" | "finalized") {
   try {
@@ -122,7 +122,7 @@ export async function withdrawOrphaned(ports: LanePorts, context: ChainContext, 
   if (gone.length > 0) await reviseWatched(ports, lane, gone);
 }
 
-/** An outcome that was reported is taken back on no one endpoint's word: where two are up, two show another block. */
+/** A reported outcome is not withdrawn by one endpoint alone: if two are up, both must show another block. */
 async function goneForAll(context: ChainContext, differing: readonly (readonly [Hash, number])[]) {
   const gone: Hash[] = [];
   for (const [hash, number] of differing) {
@@ -180,7 +180,7 @@ function blockNumberOf(tx: Tracked) {
   return tx.receipt?.blockNumber ?? -1;
 }
 
-/** Unknown is not different: a height that the chain could not tell us about withdraws nothing. */
+/** Unknown is not different: a height without an answer from the chain withdraws nothing. */
 function differs(canonical: Hash | undefined, stored: Hash | undefined) {
   return canonical !== undefined && canonical !== stored;
 }
@@ -267,7 +267,7 @@ function lowestMined(lanes: readonly OwnedLane[]) {
   return lowest;
 }
 
-/** By the hash of what was mined. What has none is decided in no way. */
+/** By the hash of the mined payload. A transaction without one is not decided. */
 type Verdicts = ReadonlyMap<Hash, ReceiptVerdict>;
 
 interface MinedOn {
@@ -279,7 +279,7 @@ interface MinedOn {
 /** Blocks asked about at once: after a long absence there are many, and each may be proved whole. */
 const BLOCKS_AT_ONCE = 4;
 
-/** What the endpoints say together of everything that is about to be decided. */
+/** The endpoints' combined answers about everything that is about to be decided. */
 async function settleReceipts(context: ChainContext, mined: readonly MinedOn[]) {
   const verdicts = new Map<Hash, ReceiptVerdict>();
   const blocks = blocksOf(mined).filter(({ block }) => context.disputes.mayAsk(block.hash));
@@ -334,8 +334,8 @@ async function settleBlock(
 }
 
 /**
- * Of transactions that a chain node signed: whether what was mined is another program's, by the contents that are settled.
- * One endpoint said so when it was found, and that one may have lied in either direction.
+ * Transactions that a chain node signed: whether the mined one is another program's, by its settled content. One
+ * endpoint said so when it was found, and it may have lied in either direction.
  */
 async function foreignByContents({ store }: LanePorts, candidates: readonly Tracked[], verdicts: Verdicts) {
   const shown = candidates.flatMap((tx) => {
@@ -354,7 +354,7 @@ async function foreignByContents({ store }: LanePorts, candidates: readonly Trac
   return new Map(foreign);
 }
 
-/** What follows from the verdicts for transactions of one lane. */
+/** Consequences of the verdicts for transactions of one lane. */
 function applyVerdicts(
   { ports, lane }: Pick<LaneWork, "ports" | "lane">,
   candidates: readonly Tracked[],
@@ -376,8 +376,8 @@ function applyVerdicts(
 }
 
 /**
- * But for its place in the block, by which nothing is decided, and which nodes count each in their own way. Not every node
- * tells the price that was paid: who told none, or told another one than is known now, has not lied about the outcome.
+ * Except for its place in the block, which decides nothing, and which nodes count in different ways. Not every node
+ * reports the paid price: an endpoint that reported none, or another one, has not lied about the outcome.
  */
 function difference(stored: Receipt | null, agreed: Receipt) {
   const isTrue =

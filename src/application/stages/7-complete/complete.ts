@@ -1,10 +1,10 @@
 /**
- * Stage 7: the outcome and its place in the feed become durable together, in one fenced transaction whose last statement
- * is the feed's counter.
+ * Stage 7: the outcome and its place in the feed become durable together, in one fenced transaction whose last
+ * statement is the feed's counter.
  *
- * Reads: nothing more. Writes: final state, history, completion, and the receipt where another one is stored. Invariant I8: a completion once per entry into a final
- * state, commit order = sequence order. A crash before the commit leaves TRACKING/MINED, decided again by the next owner;
- * after it, everything is said.
+ * Reads: nothing more. Writes: final state, history, completion, and the receipt if another one is stored. Invariant
+ * I8: a completion once per entry into a final state, commit order = sequence order. A crash before the commit leaves
+ * TRACKING/MINED, decided again by the next owner; after it, everything is written.
  */
 
 import { NOTHING_PAID, type Paid } from "../../../domain/policy/charges.ts";
@@ -17,7 +17,7 @@ import type { OwnedLane, Tracked } from "../../lane/owned-lane.ts";
 import { quietly } from "../../lane/term.ts";
 
 export interface Correction {
-  /** What it is decided by. */
+  /** The evidence for the decision. */
   readonly receipt: Receipt;
   /** "false": the receipt that is stored would have decided something else. */
   readonly stored: keyof typeof REASONS;
@@ -28,7 +28,7 @@ const REASONS = {
   imprecise: "the price that was paid is what could be settled of it",
 } as const;
 
-/** What the endpoints settled that is not what was noted when the transaction was found to be mined. */
+/** Settled values that differ from those recorded when the transaction was found to be mined. */
 export interface Findings {
   /** Another receipt than the database holds. */
   readonly corrected: ReadonlyMap<Tracked, Correction>;
@@ -37,8 +37,8 @@ export interface Findings {
 }
 
 /**
- * What is settled, with what was found out about it. The pass goes on: whatever comes next
- * is written behind this, in the lane's order, and a failure reloads the lane.
+ * Settled transactions, with their evidence. The pass goes on: later writes follow this one, in the lane's order, and a
+ * failure reloads the lane.
  */
 export function complete(
   ports: LanePorts,
@@ -74,7 +74,7 @@ function minedOf({ attempts }: Tracked, receipt: Receipt | null, isForeign: bool
 
 type MinedAttempt = Attempt & { readonly isForeign: boolean };
 
-/** What policies count from here on, instead of the worst case. */
+/** The amount that policies count from here on, instead of the worst case. */
 function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {
   if (mined === null || mined.isForeign || receipt === null) return NOTHING_PAID;
   const { gasUsed, effectiveGasPrice, besideGas = 0n, besideGasUnsure } = receipt;
@@ -83,7 +83,7 @@ function paidFor(mined: MinedAttempt | null, receipt: Receipt | null): Paid {
   return besideGasUnsure === true ? { ...paid, unsure: true } : paid;
 }
 
-/** What became of the cancel that its `validUntil` asked for. */
+/** Result of the cancel after its `validUntil`. */
 function expiryNote({ expired, validUntil }: Tracked, outcome: TransitionEvent) {
   if (!expired) return null;
   const over = `its validUntil, ${validUntil?.toISOString()}, was over`;

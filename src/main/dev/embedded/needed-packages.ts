@@ -92,7 +92,7 @@ function namesOf(parts: readonly Part[]): readonly string[] {
 }
 
 export interface Asking extends Needs {
-  /** Null: nobody can answer. */
+  /** Null: unknown. */
   readonly ask: ((question: string) => Promise<string>) | null;
   readonly say: (line: string) => void;
   readonly directory: string;

@@ -130,7 +130,7 @@ function supervise(prepared: Prepared, { server, port }: Started, unlock: () => 
     /** URL of the superuser, with its password, on the database `postgres`. */
     url: `postgres://${SUPERUSER}:${cluster.password}@${LOOPBACK}:${port}/postgres`,
     port,
-    /** As reported by the server, such as "18.4". */
+    /** The server's own version, such as "18.4". */
     version: binaries.version,
     /** Directory of the data: under root not always below `directory`. */
     home: place.home,

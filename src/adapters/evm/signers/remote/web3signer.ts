@@ -8,7 +8,7 @@
  */
 import type { Address, Hex } from "../../../../domain/lane.ts";
 import type { UnsignedTransaction } from "../../../../domain/transaction/transaction.ts";
-import { type SignedTransaction, SignerAway } from "../../../../ports/signer.ts";
+import { SignerAway } from "../../../../ports/signer.ts";
 import { amountsInHex, decodeTransaction, parsePayload, TYPES } from "../../codec/decode-transaction.ts";
 import { openHttp } from "../../rpc/http.ts";
 import { RpcUnreachable } from "../../rpc/rpc-errors.ts";

@@ -10,7 +10,7 @@ import type { Place } from "./place.ts";
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
-  /** As reported by the server, such as "18.4". */
+  /** The server's own version, such as "18.4". */
   readonly version: string;
   readonly major: number;
 }
