@@ -106,11 +106,10 @@ function operationOf(route: Route, lift: Lift) {
   };
 }
 
-/** Every route of the API refuses what it cannot read, and a body that is too long for it. Some routes beside the API take nothing that could be wrong. */
+/** Every route refuses a URL that it cannot decode; routes of the API also refuse a body that is too large. */
 function errorsOf({ path, body, open, errors = [] }: Route): readonly ErrorCode[] {
-  const ofBodies: readonly ErrorCode[] = body === undefined ? [] : ["PAYLOAD_TOO_LARGE"];
-  const always: readonly ErrorCode[] = path.startsWith("/api/") ? ["INVALID_REQUEST", ...ofBodies] : [];
-  return [...always, ...errors, ...(open ? [] : COMMON_ERRORS)];
+  const ofBodies: readonly ErrorCode[] = path.startsWith("/api/") && body !== undefined ? ["PAYLOAD_TOO_LARGE"] : [];
+  return ["INVALID_REQUEST", ...ofBodies, ...errors, ...(open ? [] : COMMON_ERRORS)];
 }
 
 function parametersOf({ path, query, headers = {} }: Pick<Route, "path" | "query" | "headers">, lift: Lift) {
