@@ -22,7 +22,7 @@ const idsOf = (asked: Asked | undefined) => itemsIn(asked?.body ?? null).map(({ 
 
 describe("sendMany", () => {
   const intents = (count: number) => Array.from({ length: count }, () => intent);
-  const results = (body: Readonly<Record<string, unknown>> | null, fate: (at: number) => object = () => ({})) =>
+  const results = (body: Readonly<Record<string, unknown>> | null, result: (at: number) => object = () => ({})) =>
     Response.json({
       results: itemsIn(body).map(({ requestId }, at) => {
         return {
@@ -33,7 +33,7 @@ describe("sendMany", () => {
           nonce: at,
           state: "ALLOCATED",
           requestId,
-          ...fate(at),
+          ...result(at),
         };
       }),
     });

@@ -121,8 +121,8 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       const heir = await heirOf(fence);
       const repeated = { ...anIntent(fence.lane, { requestId: "known" }), fingerprint: known.fingerprint };
       expect(await allocate(store, heir, [anIntent(fence.lane), repeated], 7)).toMatchObject([
-        { fate: "held" },
-        { fate: "duplicate", existing: { txId: known.txId }, samePayload: true },
+        { result: "held" },
+        { result: "duplicate", existing: { txId: known.txId }, samePayload: true },
       ]);
       const claims = [
         step(known.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } }),
@@ -148,8 +148,8 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
         { kind: "bind", fence: heir, nonce: 1, intent, attempt: anAttempt(), reason: "handed in", reservation },
       ]);
       expect(outcomes).toMatchObject([
-        { status: "reserved", fate: { fate: "noCursor" } },
-        { status: "bound", fate: "held" },
+        { status: "reserved", result: { result: "noCursor" } },
+        { status: "bound", result: "held" },
       ]);
       expect(await store.transaction(intent.txId)).toBeNull();
     });
@@ -159,13 +159,13 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       await allocate(store, fence, [anIntent(fence.lane)]);
       const heir = await heirOf(fence);
       expect(await reconcile(heir, 4)).toEqual({ status: "reconciled", cursor: 4, suspendedBy: "HISTORY" });
-      expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
+      expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ result: "held" }]);
       await suspend(heir, false);
       expect(nonces(await allocate(store, heir, [anIntent(fence.lane)]))).toEqual([4]);
 
       const again = await heirOf(heir);
       await suspend(again, false);
-      expect(await allocate(store, again, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
+      expect(await allocate(store, again, [anIntent(fence.lane)])).toEqual([{ result: "held" }]);
       expect(await reconcile(again, 4)).toEqual({ status: "reconciled", cursor: 5, suspendedBy: null });
       expect(nonces(await allocate(store, again, [anIntent(fence.lane)]))).toEqual([5]);
     });
@@ -180,14 +180,14 @@ export function epochsContract(name: string, create: () => Promise<StoreSubject>
       await suspend(heir, true);
       expect(await store.loadLane(heir)).toMatchObject({ suspendedBy: "HISTORY", reconciled: true });
       expect(await store.lanes(fence.lane.signer)).toMatchObject([{ suspendedBy: "HISTORY" }]);
-      expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
+      expect(await allocate(store, heir, [anIntent(fence.lane)])).toEqual([{ result: "held" }]);
     });
 
     it("hold up lanes that the database has not heard of: they may be the ones that were lost", async () => {
       await holdLane(store);
       await subject.changeHistory();
       const [unused, used] = [await holdLane(store, aLane()), await holdLane(store, aLane())];
-      expect(await allocate(store, unused, [anIntent(unused.lane)])).toEqual([{ fate: "held" }]);
+      expect(await allocate(store, unused, [anIntent(unused.lane)])).toEqual([{ result: "held" }]);
       expect(await reconcile(unused, 0)).toEqual({ status: "reconciled", cursor: 0, suspendedBy: null });
       expect(await reconcile(used, 3)).toEqual({ status: "reconciled", cursor: 3, suspendedBy: "HISTORY" });
       await suspend(used, false);

@@ -110,7 +110,7 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
     });
 
     it("brings one answer for each create, in order, whichever kind", async () => {
-      const fates = [
+      const results = [
         anAnswer(aForwarded(1), { nonce: null, state: "CREATED", requestId: "r-1" }),
         new FencepostError("REQUEST_ID_REUSED", "the id belongs to another payload", { txId: aForwarded(9).txId }),
         anAnswer(aForwarded(8), { outcome: "existing", state: "CONFIRMED" }),
@@ -123,15 +123,15 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
         }),
         new FencepostError("UNAVAILABLE", "nobody knows", { txId: aForwarded(7).txId, outcome: "unknown" }),
       ];
-      const { url } = await subject.startNode(async () => fates);
+      const { url } = await subject.startNode(async () => results);
       const answers = await subject.peers.create(
         url,
-        fates.map((_, index) => aForwarded(index)),
+        results.map((_, index) => aForwarded(index)),
         ONCE,
       );
-      expect(answers.map(plain)).toEqual(fates.map(plain));
-      for (const [index, fate] of fates.entries()) {
-        expect(answers[index] instanceof FencepostError).toBe(fate instanceof FencepostError);
+      expect(answers.map(plain)).toEqual(results.map(plain));
+      for (const [index, result] of results.entries()) {
+        expect(answers[index] instanceof FencepostError).toBe(result instanceof FencepostError);
       }
     });
 
@@ -220,6 +220,8 @@ export function peersContract(name: string, create: () => Promise<PeersSubject>)
 }
 
 /** Errors by what a caller sees of them. */
-function plain(fate: ForwardedAnswer | LaneAnswer | FencepostError): unknown {
-  return fate instanceof FencepostError ? { code: fate.code, detail: fate.message, extras: fate.extras } : fate;
+function plain(result: ForwardedAnswer | LaneAnswer | FencepostError): unknown {
+  return result instanceof FencepostError
+    ? { code: result.code, detail: result.message, extras: result.extras }
+    : result;
 }

@@ -55,8 +55,8 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       const refused = anIntent(lane);
       await subject.intake(refused);
       const [row] = await store.loadIntake([lane], 1);
-      const fates = [{ intakeId: row?.intakeId ?? 0, fate: "refused", event: "refuse", reason: "no" } as const];
-      await commitOne(store, { kind: "settleIntake", fence, fates });
+      const results = [{ intakeId: row?.intakeId ?? 0, result: "refused", event: "refuse", reason: "no" } as const];
+      await commitOne(store, { kind: "settleIntake", fence, results });
       await subject.intake(waiting);
       return {
         fence,
@@ -121,7 +121,7 @@ export function queryStoreContract(name: string, create: () => Promise<StoreSubj
       await subject.intake(named);
       const rows = await store.loadIntake([fence.lane], 100);
       const intakeId = rows.find(({ intent }) => intent.txId === named.txId)?.intakeId as number;
-      await commitOne(store, { kind: "settleIntake", fence, fates: [{ intakeId, fate: "alias", of: signed }] });
+      await commitOne(store, { kind: "settleIntake", fence, results: [{ intakeId, result: "alias", of: signed }] });
       expect(await store.firstHashes([named.txId])).toEqual([
         { txId: named.txId, state: "TRACKING", txHash: attempts[0].txHash },
       ]);

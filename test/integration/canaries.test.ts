@@ -70,8 +70,8 @@ const REMOTE = privateKeyToAddress(generatePrivateKey());
 /** Names its account, and refuses to sign with everything that it was asked with. */
 function answerAsSigner(body: string, said: string): string {
   const { id, method } = JSON.parse(body) as { readonly id: number; readonly method: string };
-  const fate = method === "eth_accounts" ? { result: [REMOTE] } : { error: { code: -32_000, message: said } };
-  return JSON.stringify({ jsonrpc: "2.0", id, ...fate });
+  const result = method === "eth_accounts" ? { result: [REMOTE] } : { error: { code: -32_000, message: said } };
+  return JSON.stringify({ jsonrpc: "2.0", id, ...result });
 }
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -13,10 +13,10 @@ export function changesOf(write: LaneWrite, outcome: WriteOutcome): readonly Cha
     return [{ kind: "cursor", cursor }, { kind: "suspension", suspendedBy }, { kind: "reconciliation" }];
   }
   if (outcome.status === "allocated" && write.kind === "allocate") {
-    return outcome.items.flatMap((fate, index) => {
+    return outcome.items.flatMap((result, index) => {
       const intent = write.items[index]?.intent;
-      if (fate.fate !== "created" || intent === undefined) return [];
-      return [{ kind: "allocated", intent, nonce: fate.nonce, intake: null, at: fate.createdAt }];
+      if (result.result !== "created" || intent === undefined) return [];
+      return [{ kind: "allocated", intent, nonce: result.nonce, intake: null, at: result.createdAt }];
     });
   }
   return outcome.status === "aligned" ? [{ kind: "cursor", cursor: outcome.cursor }] : [];

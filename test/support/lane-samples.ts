@@ -4,7 +4,13 @@ import type { Address, Fence, Hash, Lane } from "../../src/domain/lane.ts";
 import { fingerprint } from "../../src/domain/transaction/fingerprint.ts";
 import type { Payload, PreparedIntent, Receipt, SignedAttempt } from "../../src/domain/transaction/transaction.ts";
 import { type State, type Status, type TransitionEvent, transition } from "../../src/domain/transaction/transitions.ts";
-import type { AllocateFate, LaneStore, MoveFate, TransitionItem, WriteOutcome } from "../../src/ports/lane-store.ts";
+import type {
+  AllocateResult,
+  LaneStore,
+  MoveResult,
+  TransitionItem,
+  WriteOutcome,
+} from "../../src/ports/lane-store.ts";
 import type { InstanceRegistration, LeaseStore } from "../../src/ports/lease-store.ts";
 
 /** Everything a store test needs to say what it is about and nothing more. Names are unique within a process. */
@@ -157,22 +163,22 @@ export async function allocate(
   fence: Fence,
   intents: readonly PreparedIntent[],
   floor: number | null = 0,
-): Promise<readonly AllocateFate[]> {
+): Promise<readonly AllocateResult[]> {
   const items = intents.map((intent) => ({ intent }));
   const outcome = await commitOne(store, { kind: "allocate", fence, floor, items });
   if (outcome.status !== "allocated") throw new Error(`the allocation ended as ${outcome.status}`);
   return outcome.items;
 }
 
-export function nonces(fates: readonly AllocateFate[]): readonly (number | null)[] {
-  return fates.map((fate) => (fate.fate === "created" ? fate.nonce : null));
+export function nonces(results: readonly AllocateResult[]): readonly (number | null)[] {
+  return results.map((result) => (result.result === "created" ? result.nonce : null));
 }
 
 export async function apply(
   store: Pick<LaneStore, "commit">,
   fence: Fence,
   items: readonly TransitionItem[],
-): Promise<readonly MoveFate[]> {
+): Promise<readonly MoveResult[]> {
   const outcome = await commitOne(store, { kind: "transition", fence, items });
   if (outcome.status !== "applied") throw new Error(`the transition ended as ${outcome.status}`);
   return outcome.items;

@@ -18,10 +18,10 @@ export async function startPeerServer(
   const sockets = new Set<Socket>();
   let losing = false;
   const create: Receive = async (creates, repeat) => {
-    const fates = await receive(creates, repeat);
+    const results = await receive(creates, repeat);
     if (losing) for (const socket of sockets) socket.destroy();
     losing = false;
-    return fates;
+    return results;
   };
   const { app } = createHttpApp(httpOptions({}, { apiKeys: [], peer: { admit, create, act, kill } }));
   app.server.on("connection", (socket) => {

@@ -103,7 +103,7 @@ export type StageBench = ReturnType<typeof createStageBench>;
 /** Answers of a database that accepts everything; nonces start at 100. */
 export function applied(write: LaneWrite): WriteOutcome {
   if (write.kind === "allocate") {
-    const items = write.items.map((_, n) => ({ fate: "created" as const, nonce: 100 + n, createdAt: new Date(0) }));
+    const items = write.items.map((_, n) => ({ result: "created" as const, nonce: 100 + n, createdAt: new Date(0) }));
     return { status: "allocated", items, cursor: 100 + write.items.length };
   }
   if (write.kind === "transition") return { status: "applied", items: write.items.map(() => "applied" as const) };

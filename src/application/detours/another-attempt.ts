@@ -35,7 +35,7 @@ import { isPrivate, routed } from "../../domain/transaction/attempts.ts";
 import { feeCap } from "../../domain/transaction/fees.ts";
 import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import type { Payload, PreparedIntent } from "../../domain/transaction/transaction.ts";
-import type { Decision, OutcomeOf, SettleFate, Spending, Unfenced } from "../../ports/lane-store.ts";
+import type { Decision, OutcomeOf, SettleResult, Spending, Unfenced } from "../../ports/lane-store.ts";
 import { type DeclaredPayload, type SignedTransaction, SigningRefused } from "../../ports/signer.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import { confirmEstimate, simulateWithin } from "../chain/gas-needed.ts";
@@ -73,14 +73,14 @@ export interface AnotherPayload {
  * But for "committed", nothing was written: the transaction moved on meanwhile, because it is being sent or was mined, or
  * a policy does not allow it.
  */
-type AnotherAttemptFate = "committed" | "busy" | "mined" | Forbidden;
+type AnotherAttemptResult = "committed" | "busy" | "mined" | Forbidden;
 
 export async function signAnother(
   ports: LanePorts,
   lane: OwnedLane,
   tx: Tracked,
   payload: AnotherPayload,
-): Promise<AnotherAttemptFate> {
+): Promise<AnotherAttemptResult> {
   // Without the second half, a payload that was cancelled meanwhile could be signed again behind its cancel.
   const { about, blobCost, unsigned } = payload;
   const spends = spendingOf(unsigned, about, blobCost);
@@ -191,7 +191,7 @@ interface Placing extends LaneWork {
 }
 
 /** "conflict": the nonce is no hole any more. Throws FORBIDDEN if the signer's policy does not allow what it costs. */
-export async function placeHolder({ ports, context, lane, hole, ...placing }: Placing): Promise<SettleFate> {
+export async function placeHolder({ ports, context, lane, hole, ...placing }: Placing): Promise<SettleResult> {
   const { signer, chainId } = lane.lane;
   const { nonce, why, reservationId } = hole;
   const payload = nothing(signer);
@@ -216,14 +216,14 @@ export async function placeHolder({ ports, context, lane, hole, ...placing }: Pl
   const ending = isReserved
     ? { reservation: defined({ reservationId, becomes: "EXPIRED" as const, mostPerHour }) }
     : {};
-  const { fate, forbidden } = await bind(ports, lane, { nonce, reason, decision, ...ending, intent, attempt });
+  const { result, forbidden } = await bind(ports, lane, { nonce, reason, decision, ...ending, intent, attempt });
   if (forbidden !== undefined) throw forbiddenBy(forbidden);
-  if (fate !== "settled") return fate;
+  if (result !== "settled") return result;
   const tx = lane.find(txId);
   if (reached !== null && tx !== null) holdAtCeiling(ports, lane, tx, reached);
   const message = `a placeholder takes nonce ${nonce} of ${signer}: ${hole.detail}`;
   ports.telemetry.emit({ type: "alert", severity: "WARNING", code: "HOLE_FILLED", message, lane: lane.lane, txId });
-  return fate;
+  return result;
 }
 
 /** A signer's refusal closes no nonce, like a policy's. */
@@ -236,7 +236,7 @@ export type Binding = Omit<Unfenced<"bind">, "kind">;
 
 export async function bind(ports: LaneWriterPorts, lane: OwnedLane, binding: Binding): Promise<OutcomeOf<"bind">> {
   const outcome = await lane.term.write({ kind: "bind", ...binding });
-  if (outcome.fate !== "settled") return outcome;
+  if (outcome.result !== "settled") return outcome;
   await ports.failpoint("bind.committed");
   const { createdAt, requestId } = outcome;
   const { nonce, intent } = binding;

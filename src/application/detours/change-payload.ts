@@ -63,7 +63,7 @@ interface PayloadChange {
 }
 
 /** "movedOn": it is being sent. Look at it anew; it may even be done. */
-type ChangeFate = "done" | "movedOn";
+type ChangeResult = "done" | "movedOn";
 
 interface TrackedWork extends LaneWork {
   readonly tx: Tracked;
@@ -71,7 +71,7 @@ interface TrackedWork extends LaneWork {
 }
 
 /** For a transaction that has been signed. Throws CONFLICT if it was mined meanwhile. */
-export async function changeTracked(work: TrackedWork): Promise<ChangeFate> {
+export async function changeTracked(work: TrackedWork): Promise<ChangeResult> {
   const { ports, context, lane, tx, change } = work;
   refuseMined(tx);
   if (tx.pace.inHand) return "movedOn";
@@ -82,10 +82,10 @@ export async function changeTracked(work: TrackedWork): Promise<ChangeFate> {
   const { thenStuck = false } = change;
   const privately = context.chain.privateEndpoints.length > 0;
   const another = { ...payload, over, about: judgedAs(change), privately, thenStuck, ...decided(change) } as const;
-  const fate = await signing(signAnother(ports, lane, tx, another));
-  if (typeof fate !== "string") throw forbiddenBy(fate);
-  if (fate === "mined") refuseMined(tx);
-  return fate === "committed" ? "done" : "movedOn";
+  const result = await signing(signAnother(ports, lane, tx, another));
+  if (typeof result !== "string") throw forbiddenBy(result);
+  if (result === "mined") refuseMined(tx);
+  return result === "committed" ? "done" : "movedOn";
 }
 
 interface QueuedWork extends LaneWork {
@@ -94,7 +94,7 @@ interface QueuedWork extends LaneWork {
 }
 
 /** For a transaction that waits to be signed: nothing is signed until the change is durable and the lane is read again. */
-export async function changeQueued(work: QueuedWork): Promise<ChangeFate> {
+export async function changeQueued(work: QueuedWork): Promise<ChangeResult> {
   const { ports, lane, record, change } = work;
   const { txId } = record;
   if (change.kind === "reprice") throw conflict(txId, "is not signed yet: it is priced when its turn comes");
@@ -299,14 +299,14 @@ interface Resolution extends LaneWork {
 }
 
 /** "repeated": the decision was carried out before. "movedOn": look at the transaction anew. */
-export type ResolutionFate = "applied" | "repeated" | "movedOn";
+export type ResolutionResult = "applied" | "repeated" | "movedOn";
 
 /** If the term ended, look at it anew: what was committed as it ended is found then. */
 export async function orMovedOn<T>(work: Promise<T> | null): Promise<T | "movedOn"> {
   return work === null ? "movedOn" : unlessOver(work, () => "movedOn" as const);
 }
 
-export async function resolveStuck(resolution: Resolution): Promise<ResolutionFate> {
+export async function resolveStuck(resolution: Resolution): Promise<ResolutionResult> {
   const { ports, lane, tx, verdict } = resolution;
   if (tx !== null) refuseMined(tx);
   if (verdict.action === "NOOP") return decideOnly(resolution);

@@ -119,8 +119,8 @@ async function cancelOne(work: LaneWork, txId: string) {
   const { ports, lane } = work;
   const tx = lane.find(txId);
   try {
-    const fate = await (tx === null ? cancelQueued(work, txId) : cancelSent(work, tx));
-    return fate === "done" ? null : BUSY_MS;
+    const result = await (tx === null ? cancelQueued(work, txId) : cancelSent(work, tx));
+    return result === "done" ? null : BUSY_MS;
   } catch (error) {
     if (!(error instanceof FencepostError)) throw error;
     if (error.code === "UNAVAILABLE") return SILENT_MS;

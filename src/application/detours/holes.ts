@@ -106,10 +106,10 @@ async function tendOpen(work: LaneWork) {
 async function tendBlocking(work: LaneWork, hole: Hole) {
   const { settings } = work.context;
   if (hole.expired !== undefined && settings.expiredReservations === "placeholder" && isLocal(work)) {
-    const fate = await repairExpired(work, hole, hole.expired);
-    if (fate === "searching") explainHead(work, hole);
+    const result = await repairExpired(work, hole, hole.expired);
+    if (result === "searching") explainHead(work, hole);
     const limit = `${settings.maxReservationRepairs} such nonces were filled in this hour, which is the limit`;
-    if (fate === "limited") await stickHead(work, hole, `; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)`);
+    if (result === "limited") await stickHead(work, hole, `; ${limit} (FENCEPOST_MAX_RESERVATION_REPAIRS)`);
   } else if (heals(work)) {
     const decision = { actor: "policy", audit: { policy: "heal", action: "PLACEHOLDER", hole: hole.why } };
     const reason = `a placeholder for nonce ${hole.nonce}: ${hole.detail}`;

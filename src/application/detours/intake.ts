@@ -15,7 +15,7 @@ import { laneKey } from "../../domain/lane.ts";
 import { expired, isSpent, lapsed } from "../../domain/ledger/index.ts";
 import { problemFrom } from "../../domain/text/refusal.ts";
 import { unlessSilent } from "../../ports/chain.ts";
-import type { AllocateFate, IntakeFate, IntakeRow, NewTransaction } from "../../ports/lane-store.ts";
+import type { AllocateResult, IntakeResult, IntakeRow, NewTransaction } from "../../ports/lane-store.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { LaneWork, WorkPorts } from "../chain/work-ports.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
@@ -139,12 +139,12 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
   const context = ports.chains.get(lane.lane.chainId) as ChainContext;
   const work = { ports, context, lane };
   const prepared: NewTransaction[] = [];
-  const fates: IntakeFate[] = [];
+  const results: IntakeResult[] = [];
   let waits = false;
   for (const row of answeredFirst(rows)) {
-    const over = overFate(row);
+    const over = overResult(row);
     if (over !== null) {
-      fates.push(over);
+      results.push(over);
       continue;
     }
     // It was refused with nothing before it: those that are sent meanwhile come after it.
@@ -157,15 +157,15 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
       if (result === "dependsOnPending" && row.approved === true) continue;
       break;
     }
-    if ("fate" in result) fates.push(result);
+    if ("result" in result) results.push(result);
     else prepared.push(result);
   }
   if (prepared.length > 0) {
     const outcome = await allocate(ports, context, lane, prepared);
-    fates.push(...outcome.flatMap((fate, index) => duplicateFate(fate, prepared[index] as NewTransaction)));
+    results.push(...outcome.flatMap((became, index) => duplicateResult(became, prepared[index] as NewTransaction)));
   }
-  if (fates.length > 0) {
-    await lane.term.write({ kind: "settleIntake", fates });
+  if (results.length > 0) {
+    await lane.term.write({ kind: "settleIntake", results });
     ports.feedGrew();
   }
   return !waits;
@@ -187,13 +187,13 @@ function answeredFirst(rows: readonly IntakeRow[]) {
 }
 
 /** Its approval expired, or its deadline passed. It ends before the chain is asked about it. */
-function overFate({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow) {
+function overResult({ intakeId, intent, expired: unapproved, lapsed: isOver }: IntakeRow) {
   const waiting = { intakeId, requestId: intent.requestId };
   if (unapproved !== undefined) return expired(waiting, unapproved);
   return isOver === true && intent.validUntil !== undefined ? lapsed(waiting, intent.validUntil) : null;
 }
 
-type PreparedRow = NewTransaction | IntakeFate | "unavailable" | "dependsOnPending" | "unconfirmed";
+type PreparedRow = NewTransaction | IntakeResult | "unavailable" | "dependsOnPending" | "unconfirmed";
 
 async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean): Promise<PreparedRow> {
   const { context, lane } = work;
@@ -208,7 +208,7 @@ async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean
     const depends = error.extras.dependsOnPending === true;
     // A waiting sender gets that answer, and decides itself; a caller that was answered "accepted" does not.
     if (depends && row.unanswered !== true) return "dependsOnPending";
-    const existing = await existingFate(work, row);
+    const existing = await existingResult(work, row);
     if (existing !== null) return existing;
     // One endpoint's word is enough for a sender that waits: nothing was accepted yet.
     if (row.unanswered === true) return { ...refusal(intakeId, error), ifUnanswered: true };
@@ -216,35 +216,36 @@ async function prepareRow(work: LaneWork, row: IntakeRow, behindPending: boolean
   }
 }
 
-function refusal(intakeId: number, error: FencepostError): Extract<IntakeFate, { fate: "refused" }> {
+function refusal(intakeId: number, error: FencepostError): Extract<IntakeResult, { result: "refused" }> {
   const { rule } = error.extras;
   const reason = rule === undefined ? error.message : `${error.message} (${rule})`;
-  return { intakeId, fate: "refused", event: "refuse", reason, problem: problemFrom(error) };
+  return { intakeId, result: "refused", event: "refuse", reason, problem: problemFrom(error) };
 }
 
 /** Before any refusal the request id is looked up once more: an existing transaction wins. */
-async function existingFate({ ports }: LaneWork, { intakeId, intent }: IntakeRow) {
+async function existingResult({ ports }: LaneWork, { intakeId, intent }: IntakeRow) {
   if (intent.requestId === null) return null;
   const found = await ports.store.findByRequestIds([{ lane: intent.lane, requestIds: [intent.requestId] }]);
   const other = found.find((each) => isSpent(each) || (each.txId !== intent.txId && each.state !== "CREATED"));
-  return other === undefined ? null : fateBeside(intakeId, answerOwned(other, intent));
+  return other === undefined ? null : resultBeside(intakeId, answerOwned(other, intent));
 }
 
-function duplicateFate(fate: AllocateFate, { intakeId, intent }: NewTransaction) {
+function duplicateResult(result: AllocateResult, { intakeId, intent }: NewTransaction) {
   if (intakeId === undefined) return [];
-  if (fate.fate === "duplicate") return [fateBeside(intakeId, answerWith(fate.existing, intent, fate.samePayload))];
-  if (fate.fate === "spent") return [fateBeside(intakeId, spentRequestId(intent.requestId))];
+  if (result.result === "duplicate")
+    return [resultBeside(intakeId, answerWith(result.existing, intent, result.samePayload))];
+  if (result.result === "spent") return [resultBeside(intakeId, spentRequestId(intent.requestId))];
   // Its time was over a moment after it was read.
-  if (fate.fate === "expired" && intent.validUntil !== undefined)
+  if (result.result === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
-  if (fate.fate === "forbidden") return [refusal(intakeId, forbiddenBy(fate))];
-  if (fate.fate !== "refused") return [];
+  if (result.result === "forbidden") return [refusal(intakeId, forbiddenBy(result))];
+  if (result.result !== "refused") return [];
   return [{ ...refusal(intakeId, unstorable()), reason: `the database cannot store ${intent.txId}` }];
 }
 
 /** `answer`: as a create with the same request id is answered. */
-function fateBeside(intakeId: number, answer: Result): IntakeFate {
-  if (!(answer instanceof FencepostError)) return { intakeId, fate: "alias", of: answer.txId };
+function resultBeside(intakeId: number, answer: Result): IntakeResult {
+  if (!(answer instanceof FencepostError)) return { intakeId, result: "alias", of: answer.txId };
   return { ...refusal(intakeId, answer), event: "refuseReusedRequestId" };
 }
 

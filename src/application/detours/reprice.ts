@@ -127,12 +127,12 @@ async function signAt(work: Work, fees: Fees) {
   const { lane, tx } = work;
   const payload = await lane.term.during(payloadAt(work, fees));
   if (payload === null) return keptBy(work, "CANNOT_RESIGN", "its payload cannot be signed again here");
-  const fate = tx.receipt === null ? await signOrNot(work, payload) : "mined";
-  if (fate instanceof SigningRefused)
-    return keptBy(work, "CANNOT_RESIGN", `the signer refused another price: ${fate.message}`);
-  if (typeof fate !== "string") return keptBy(work, "POLICY_LIMIT_REACHED", `${fate.detail} (${fate.rule})`);
+  const result = tx.receipt === null ? await signOrNot(work, payload) : "mined";
+  if (result instanceof SigningRefused)
+    return keptBy(work, "CANNOT_RESIGN", `the signer refused another price: ${result.message}`);
+  if (typeof result !== "string") return keptBy(work, "POLICY_LIMIT_REACHED", `${result.detail} (${result.rule})`);
   tx.facts.delete("POLICY_LIMIT_REACHED");
-  return fate === "committed" ? "signed" : "kept";
+  return result === "committed" ? "signed" : "kept";
 }
 
 /** A signer that is away, or refuses, is no reason to read the lane again: the newest attempt is sent as it is. */
@@ -202,9 +202,9 @@ async function lowerOne(work: Work) {
   happened(tx, gasJudged, rejections);
   if (unsigned === null) return;
   const reason = `the chain takes no more than ${context.gasLimits.cap} gas in one transaction`;
-  const fate = await signOrNot(work, { kind: "reprice", unsigned, over, about: "cost", reason });
+  const result = await signOrNot(work, { kind: "reprice", unsigned, over, about: "cost", reason });
   // A signer that is away decides nothing about gas: judged again once it is back.
-  if (fate === "away") happened(tx, gasJudged, null);
+  if (result === "away") happened(tx, gasJudged, null);
 }
 
 /** Null: the caller named the gas, what it needs does not fit, or a ceiling was lowered below its price since. */

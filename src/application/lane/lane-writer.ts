@@ -79,7 +79,7 @@ function commitSome(ports: LaneWriterPorts, lane: OwnedLane, planned: readonly P
       planned.forEach((move, index) => {
         if (items[index] === "applied") reportPlanned(ports, lane, move);
       });
-      const at = items.findIndex((fate) => fate !== "applied");
+      const at = items.findIndex((result) => result !== "applied");
       const conflict = planned[at]?.item;
       if (conflict === undefined) return;
       const { txId, from, event } = conflict;

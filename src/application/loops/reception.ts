@@ -152,10 +152,10 @@ export class Wakefulness {
 
 /** The same API, whose refusals name a pause of this process if that is their cause. */
 export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
-  const tell = (fate: unknown): unknown => {
-    if (!(fate instanceof DatabaseSilent || fate instanceof LeaseLapsed)) return fate;
+  const tell = (result: unknown): unknown => {
+    if (!(result instanceof DatabaseSilent || result instanceof LeaseLapsed)) return result;
     const pausedMs = wakefulness.pausedMs();
-    return pausedMs === 0 ? fate : fate.afterPause(pausedMs);
+    return pausedMs === 0 ? result : result.afterPause(pausedMs);
   };
   const telling = wrapped(api, (call) => async (...asked) => {
     try {
@@ -167,7 +167,7 @@ export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, 
   const each = <Asked extends readonly unknown[]>(
     make: (...asked: Asked) => ReturnType<FencepostApi["createBatch"]>,
   ) => {
-    return async (...asked: Asked) => (await make(...asked)).map((fate) => tell(fate) as Created | FencepostError);
+    return async (...asked: Asked) => (await make(...asked)).map((result) => tell(result) as Created | FencepostError);
   };
   return { ...telling, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };
 }

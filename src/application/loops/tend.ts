@@ -71,9 +71,9 @@ async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane
   const executable = isRepriced ? await lane.term.during(unlessSilent(executableOf(context, lane), NONE)) : NONE;
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;
-    const fate = executable.has(tx.nonce) ? await repriceIfBelow({ ports, context, lane, tx }) : "kept";
+    const result = executable.has(tx.nonce) ? await repriceIfBelow({ ports, context, lane, tx }) : "kept";
     // Judged: the same bytes are due at once, under a claim of their own.
-    if (fate !== "signed" && !tx.pace.inHand) happened(tx, judged);
+    if (result !== "signed" && !tx.pace.inHand) happened(tx, judged);
   }
   lane.broadcasting?.kick();
 }

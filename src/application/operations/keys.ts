@@ -24,11 +24,11 @@ export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
     async addKey(request: unknown, actor: string) {
       const terms = parseTerms(codec, request);
       const { secret, digest } = secrets.make();
-      const fate = await store.addApiSecret(terms, digest, actor);
+      const result = await store.addApiSecret(terms, digest, actor);
       // The secret is shown this once.
-      if (fate === "added") return { ...terms, secret, secretId: digest.slice(0, ID_CHARACTERS) };
+      if (result === "added") return { ...terms, secret, secretId: digest.slice(0, ID_CHARACTERS) };
       const why =
-        fate === "full"
+        result === "full"
           ? "has two secrets already: revoke one of them first"
           : "exists with other scopes, limits or quotas: revoke it first";
       throw new FencepostError("CONFLICT", `the API key ${terms.name} ${why}`);

@@ -21,7 +21,7 @@ import { feeCap } from "../../domain/transaction/fees.ts";
 import { fingerprint } from "../../domain/transaction/fingerprint.ts";
 import type { Reservation } from "../../domain/transaction/reservations.ts";
 import type { Payload, PreparedIntent, SignedAttempt } from "../../domain/transaction/transaction.ts";
-import { BatchRefused, OutcomeUnknown, type ReserveFate, type Unfenced } from "../../ports/lane-store.ts";
+import { BatchRefused, OutcomeUnknown, type ReserveResult, type Unfenced } from "../../ports/lane-store.ts";
 import type { Created, Reserved, ReserveRequest, SignedRequest } from "../api.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
@@ -102,8 +102,8 @@ type Named = Pick<Reservation, "reservationId">;
 const releaseNonce: Operation<ReservationPorts, Named, Reservation, void, Reservation> = {
   laneOf: (ports, { reservationId }) => findReservation(ports, reservationId),
   async perform(ports, lane, { reservationId }) {
-    const { fate, hole } = await written(lane, lane.term.write({ kind: "release", reservationId }));
-    if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+    const { result, hole } = await written(lane, lane.term.write({ kind: "release", reservationId }));
+    if (result !== "settled") throw overAlready(await findReservation(ports, reservationId));
     if (hole === null) return;
     await ports.failpoint("release.committed");
     report(ports, lane, { reservationId, nonce: hole.nonce, state: "RELEASED" });
@@ -133,18 +133,18 @@ async function reserveOn(
   context: ChainContext,
   lane: OwnedLane,
   wanted: Wanted,
-): Promise<ReserveFate> {
+): Promise<ReserveResult> {
   const floor = await lane.term.during(nonceFloor(ports, context, lane));
   const fill = lane.freeNonces();
   const filling = fill.length === 0 ? {} : { fill };
-  const { fate } = await written(lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
+  const { result } = await written(lane, lane.term.write({ kind: "reserve", floor, ...filling, ...wanted }));
   await ports.failpoint("reserve.committed");
-  if (fate.fate !== "created") return fate;
-  lane.nonces.keptFor(fate.reservation.nonce, wanted.ttlMs);
-  report(ports, lane, fate.reservation);
-  if (fate.recycled) ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
+  if (result.result !== "created") return result;
+  lane.nonces.keptFor(result.reservation.nonce, wanted.ttlMs);
+  report(ports, lane, result.reservation);
+  if (result.recycled) ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: 1 });
   notePile(context, lane);
-  return fate;
+  return result;
 }
 
 function report(
@@ -179,18 +179,19 @@ function storeFailure(lane: OwnedLane, error: unknown): Error {
   return outcomeUnknown(detail, { cause: error });
 }
 
-function given(fate: ReserveFate, { requestId, owner }: Wanted, { maxReservations }: ChainSettings): Given {
-  if (fate.fate === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
-  if (fate.fate === "tooMany") {
+function given(result: ReserveResult, { requestId, owner }: Wanted, { maxReservations }: ChainSettings): Given {
+  if (result.result === "noCursor") throw unavailable("this signer's nonce is not known yet; nothing was reserved");
+  if (result.result === "tooMany") {
     const detail = `this key keeps ${maxReservations} nonces of this signer from others already: use or release one first`;
     const extras = { rule: "maxReservations", limit: maxReservations, retryAfterSeconds: 1 };
     throw new FencepostError("QUOTA_EXCEEDED", detail, extras);
   }
-  if (fate.fate === "spent") throw spentRequestId(requestId);
-  const found = fate.fate === "requestTaken" ? fate : fate.reservation;
+  if (result.result === "spent") throw spentRequestId(requestId);
+  const found = result.result === "requestTaken" ? result : result.reservation;
   if (isAnothers(found.owner, owner)) throw anothersRequestId(requestId);
-  if (fate.fate !== "requestTaken") return { outcome: fate.fate, reservationId: fate.reservation.reservationId };
-  const { txId } = fate;
+  if (result.result !== "requestTaken")
+    return { outcome: result.result, reservationId: result.reservation.reservationId };
+  const { txId } = result;
   throw new FencepostError("REQUEST_ID_REUSED", `the request id belongs to transaction ${txId}`, { txId });
 }
 
@@ -260,8 +261,8 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
   // Its request id may have been taken since: then the transaction has none.
-  const { fate, requestId } = await bindOn(ports, owned, binding);
-  if (fate !== "settled") throw overAlready(await findReservation(ports, reservationId));
+  const { result, requestId } = await bindOn(ports, owned, binding);
+  if (result !== "settled") throw overAlready(await findReservation(ports, reservationId));
   report(ports, owned, { reservationId, nonce, state: becomes });
   return { outcome: "created", txId: intent.txId, lane, requestId, nonce, state: "TRACKING" };
 }
@@ -274,7 +275,7 @@ export async function bindOn(ports: ReservationPorts, lane: OwnedLane, binding: 
     throw new FencepostError("CONFLICT", `${binding.attempt.txHash} belongs to another transaction`, { cause });
   });
   if (bound.forbidden !== undefined) throw forbiddenBy(bound.forbidden);
-  if (bound.fate === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
+  if (bound.result === "held") throw unavailable("this signer waits to be compared with the chain; nothing was done");
   return bound;
 }
 
@@ -350,9 +351,9 @@ export const submitSigned: Operation<
     const floor = await owned.term.during(nonceFloor(ports, context, owned));
     const reason = "signed by the caller, for a nonce that it chose";
     const { nonce } = handedIn.unsigned;
-    const { fate, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
+    const { result, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
     // It may have been bound meanwhile, by a repeat of the same bytes.
-    if (fate !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
+    if (result !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
     return { outcome: "created", txId: submission.intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
   },
   answer: (_, { handedIn }, created) => ({ ...created, txHash: handedIn.txHash }),

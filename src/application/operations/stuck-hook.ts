@@ -16,7 +16,7 @@ import type {
 import type { AlertSeverity, StuckResultLabel } from "../../ports/telemetry.ts";
 import type { ChainContext } from "../chain/chain-context.ts";
 import type { CallPorts } from "../chain/work-ports.ts";
-import { orMovedOn, type ResolutionFate, resolveStuck } from "../detours/change-payload.ts";
+import { orMovedOn, type ResolutionResult, resolveStuck } from "../detours/change-payload.ts";
 import type { OwnedLane } from "../lane/owned-lane.ts";
 import { TermOver } from "../lane/term.ts";
 import type { Tracked } from "../lane/tracked.ts";
@@ -93,7 +93,7 @@ export class HookRunner {
   }
 
   /** Throws what a caller can act on; counts what became of it. */
-  async consult(consultation: Consultation): Promise<ResolutionFate> {
+  async consult(consultation: Consultation): Promise<ResolutionResult> {
     const { lane, record, tx } = consultation;
     const { txId } = record;
     if (!this.isConfigured) {
@@ -110,9 +110,11 @@ export class HookRunner {
       const ruling = await this.decide(consultation);
       // It was decided on what the hook was shown: another payload since then is another question.
       const isAsShown = tx === null || tx.attempts.length === record.attempts.length;
-      const fate = isAsShown ? await orMovedOn(lane.term.begin(() => this.carryOut(consultation, ruling))) : "movedOn";
-      this.report(lane, record, { action: ruling.verdict.action, result: fate, reason: ruling.reason });
-      return fate;
+      const became = isAsShown
+        ? await orMovedOn(lane.term.begin(() => this.carryOut(consultation, ruling)))
+        : "movedOn";
+      this.report(lane, record, { action: ruling.verdict.action, result: became, reason: ruling.reason });
+      return became;
     } finally {
       this.underWay.delete(txId);
     }
@@ -152,7 +154,7 @@ export class HookRunner {
     return defined({ verdict, reason, decision, severity });
   }
 
-  private async carryOut(consultation: Consultation, ruling: Ruling): Promise<ResolutionFate> {
+  private async carryOut(consultation: Consultation, ruling: Ruling): Promise<ResolutionResult> {
     const { lane, context, tx, record } = consultation;
     const { action } = ruling.verdict;
     const { severity, reason } = ruling;

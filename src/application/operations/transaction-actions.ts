@@ -39,14 +39,14 @@ interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> 
   readonly instruction: Instruction;
 }
 
-type Fate = "done" | "movedOn";
+type Result = "done" | "movedOn";
 
 /** A send in hand, a lane read again: over in less than this many looks. */
 const MOST_LOOKS = 40;
 const LOOK_AGAIN_MS = 50;
 
 const ACTIONS: Readonly<
-  Record<Exclude<TransactionAction, "approve" | "reject">, (ports: ActionPorts, task: Task) => Promise<Fate>>
+  Record<Exclude<TransactionAction, "approve" | "reject">, (ports: ActionPorts, task: Task) => Promise<Result>>
 > = {
   suspend: holdTransaction,
   resume: holdTransaction,
@@ -117,8 +117,8 @@ async function perform(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
 async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   const { order } = asked.instruction.decision;
   try {
-    const fate = await attempt(ports, lane, asked);
-    return fate === "done" && order !== undefined ? await keepUnwritten(ports, lane, asked) : fate;
+    const result = await attempt(ports, lane, asked);
+    return result === "done" && order !== undefined ? await keepUnwritten(ports, lane, asked) : result;
   } catch (error) {
     if (order === undefined || !(error instanceof FencepostError) || error.code !== "CONFLICT") throw error;
     if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
@@ -126,7 +126,7 @@ async function attemptOnce(ports: ActionPorts, lane: OwnedLane, asked: Asked) {
   }
 }
 
-async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
+async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Result> {
   const { txId, instruction } = asked;
   const { action } = instruction;
   // Read again: what was true before the lane was ours, or before another look, may not be any more.
@@ -154,7 +154,7 @@ async function isCarriedOut(ports: ActionPorts, { txId, lane, instruction }: Ask
 }
 
 /** The request was already in effect, and nothing was written: the action's key is kept all the same. */
-async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Fate> {
+async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promise<Result> {
   const { txId, instruction } = asked;
   const { order } = instruction.decision;
   if (await lane.term.during(wasCarriedOut(ports, lane.lane, order))) return "done";
@@ -169,7 +169,7 @@ async function keepUnwritten(ports: ActionPorts, lane: OwnedLane, asked: Asked):
   return "done";
 }
 
-async function changePayload(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Fate> {
+async function changePayload(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Result> {
   const { reason, decision, fees, payload, allowNoCode } = instruction;
   const kind = instruction.action as "reprice" | "cancel" | "replace";
   const change = defined({ kind, reason, decision, fees, allowNoCode, payload });
@@ -180,7 +180,7 @@ async function changePayload(ports: ActionPorts, { lane, context, record, tx, in
 }
 
 /** Sends the stored bytes now. What was STUCK is tracked like any other again. */
-async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: Task): Promise<Fate> {
+async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: Task): Promise<Result> {
   if (tx === null) throw conflict(record.txId, "is not signed yet: there is nothing to send again");
   refuseMined(tx);
   if (tx.pace.sendOrdinal === null) throw conflict(record.txId, "was not signed here: there are no bytes to send");
@@ -202,18 +202,18 @@ async function resubmit(ports: ActionPorts, { lane, tx, record, instruction }: T
 }
 
 /** Applies the verdict that was given, or asks the hook for one now. */
-async function resolve(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Fate> {
+async function resolve(ports: ActionPorts, { lane, context, record, tx, instruction }: Task): Promise<Result> {
   const { reason, decision, verdict } = instruction;
   if (verdict === undefined) {
-    const fate = await ports.hook.consult({ lane, context, record, tx, trigger: "operator", by: instruction });
-    return fate === "movedOn" ? "movedOn" : "done";
+    const result = await ports.hook.consult({ lane, context, record, tx, trigger: "operator", by: instruction });
+    return result === "movedOn" ? "movedOn" : "done";
   }
   // An operator who says that nothing is to be done has seen to it: STUCK is over.
   const isSeenTo = verdict.action === "NOOP" && verdict.afterwards === undefined;
   const settledVerdict = isSeenTo ? { ...verdict, afterwards: "track" as const } : verdict;
-  const fate = await resolveStuck({ ports, context, lane, record, tx, verdict: settledVerdict, reason, decision });
-  if (fate !== "movedOn") ports.hook.report(lane, record, { action: verdict.action, result: fate, reason });
-  return fate === "movedOn" ? "movedOn" : "done";
+  const result = await resolveStuck({ ports, context, lane, record, tx, verdict: settledVerdict, reason, decision });
+  if (result !== "movedOn") ports.hook.report(lane, record, { action: verdict.action, result: result, reason });
+  return result === "movedOn" ? "movedOn" : "done";
 }
 
 /** A final transaction is not acted on; the refusal says what became of it. */
@@ -273,7 +273,7 @@ export async function settleApproval(
   const told = event === "approve" ? reason : `${DECIDED[event]} by ${decision.actor}: ${reason}`;
   await lane.term.write({
     kind: "settleIntake",
-    fates: [{ intakeId, requestId, fate: "decided", event, reason: told, decision }],
+    results: [{ intakeId, requestId, result: "decided", event, reason: told, decision }],
   });
   if (event === "approve") ports.intakeDue();
   else ports.feedGrew();
@@ -364,7 +364,7 @@ export async function holdIntent(
   const event = action === "suspend" ? "hold" : "unhold";
   await lane.term.write({
     kind: "settleIntake",
-    fates: [{ intakeId, requestId, fate: "decided", event, reason, decision }],
+    results: [{ intakeId, requestId, result: "decided", event, reason, decision }],
   });
   if (event === "unhold") ports.intakeDue();
   return "decided";

@@ -1,7 +1,7 @@
 import { type Fence, type LaneKey, laneKey, shardOf } from "../../domain/lane.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
-  type AllocateFate,
+  type AllocateResult,
   type AllocateWrite,
   type Committed,
   type HistoryChanged,
@@ -84,7 +84,7 @@ function weightOf(write: LaneWrite) {
     case "transition":
       return write.items.length;
     case "settleIntake":
-      return write.fates.length;
+      return write.results.length;
     case "unwatch":
       return ENDED_AT_ONCE;
     default:
@@ -102,7 +102,7 @@ export function isWorthACommit({ sort, weight }: Entry): boolean {
 /** Writes that end at the feed's counter row. */
 function hasCompletion(write: LaneWrite) {
   if (write.kind === "transition") return write.items.some((item) => item.completion !== undefined);
-  return write.kind === "settleIntake" && write.fates.some((fate) => fate.fate !== "alias");
+  return write.kind === "settleIntake" && write.results.some((result) => result.result !== "alias");
 }
 
 /** Allocations of one lane become one: single creates then cost what a batch costs. The others keep their places. */
@@ -163,9 +163,9 @@ function deal(outcome: WriteOutcome, parts: readonly Entry[]) {
 export function splitEntry(entry: Entry): readonly Entry[] {
   const { write } = entry;
   if (write.kind !== "allocate" && (write.kind !== "transition" || write.items.length < 2)) return [entry];
-  const results = new Array<PieceFate>(write.items.length);
+  const results = new Array<PieceResult>(write.items.length);
   let open = write.items.length;
-  const settle = (index: number, result: PieceFate) => {
+  const settle = (index: number, result: PieceResult) => {
     results[index] = result;
     if (--open === 0) reassemble(entry, results);
   };
@@ -178,9 +178,9 @@ export function splitEntry(entry: Entry): readonly Entry[] {
   }));
 }
 
-type PieceFate = WriteOutcome | { readonly error: unknown };
+type PieceResult = WriteOutcome | { readonly error: unknown };
 
-function reassemble(entry: Entry, results: readonly PieceFate[]) {
+function reassemble(entry: Entry, results: readonly PieceResult[]) {
   const failure = results.find((result) => "error" in result && entry.write.kind !== "allocate");
   const fenced = results.find((result) => "status" in result && result.status === "fenced");
   if (failure !== undefined && "error" in failure) entry.reject(failure.error);
@@ -192,19 +192,19 @@ function reassemble(entry: Entry, results: readonly PieceFate[]) {
 }
 
 /** A nonce was given, or it waits for approval: the answer must not be "fenced", which means that nothing was written. */
-function hasCreated(result: PieceFate) {
-  const isStored = ({ fate }: AllocateFate) => fate === "created" || fate === "awaiting";
+function hasCreated(result: PieceResult) {
+  const isStored = ({ result: outcome }: AllocateResult) => outcome === "created" || outcome === "awaiting";
   return "status" in result && result.status === "allocated" && result.items.some(isStored);
 }
 
-function appliedItems(result: PieceFate) {
+function appliedItems(result: PieceResult) {
   return "status" in result && result.status === "applied" ? result.items : [];
 }
 
-function reassembleAllocation(results: readonly PieceFate[]): WriteOutcome {
+function reassembleAllocation(results: readonly PieceResult[]): WriteOutcome {
   let cursor = 0;
   const items = results.map((result) => {
-    if ("error" in result) return { fate: "refused", detail: String(result.error) } as const;
+    if ("error" in result) return { result: "refused", detail: String(result.error) } as const;
     if (result.status !== "allocated") throw new Error(`an allocation ended as ${result.status}`);
     cursor = Math.max(cursor, result.cursor);
     return result.items[0] as (typeof result.items)[number];

@@ -380,8 +380,8 @@ export class Committer {
       for (const { write } of mergeAllocations([...batch, ...doomed])) this.events.onGivenUp(write.fence, write.kind);
     }
     this.ports.telemetry.emit({ type: "writer.failed", items: batch.length + doomed.length, reason: String(error) });
-    const fate = partlyCommitted ? new OutcomeUnknown("part of the batch was committed", { cause: error }) : error;
-    for (const entry of batch) entry.reject(fate);
+    const result = partlyCommitted ? new OutcomeUnknown("part of the batch was committed", { cause: error }) : error;
+    for (const entry of batch) entry.reject(result);
     for (const entry of doomed) entry.reject(new StoreUnavailable("a write before this one failed", { cause: error }));
   }
 }

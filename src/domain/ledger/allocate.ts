@@ -17,7 +17,7 @@ import {
 } from "./ledger.ts";
 import { BatchRefused } from "./part.ts";
 import type {
-  AllocateFate,
+  AllocateResult,
   AllocateWrite,
   LedgerOutcome,
   NewTransaction,
@@ -27,37 +27,37 @@ import type {
 
 export function allocate(draft: Draft, write: AllocateWrite): LedgerOutcome {
   const giver = new Giver(draft.ledger, write);
-  const items = write.items.map((item) => fateOf(draft, giver, item));
+  const items = write.items.map((item) => resultOf(draft, giver, item));
   return { status: "allocated", items, cursor: draft.ledger.cursor ?? 0 };
 }
 
-function fateOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateFate {
+function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateResult {
   const { intent } = item;
   const existing = findExisting(draft.ledger, item);
-  if (isSpent(existing)) return { fate: "spent" };
+  if (isSpent(existing)) return { result: "spent" };
   if (existing !== null) {
-    return { fate: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
+    return { result: "duplicate", existing, samePayload: existing.fingerprint === intent.fingerprint };
   }
-  if (isHeld(draft.ledger)) return { fate: "held" };
-  if (givesNoNonce(draft.ledger)) return { fate: "held", unreadable: true };
+  if (isHeld(draft.ledger)) return { result: "held" };
+  if (givesNoNonce(draft.ledger)) return { result: "held", unreadable: true };
   const intake = waiting(draft.ledger, item);
-  if (intake?.held === true) return { fate: "held" };
-  if (isOver(intent.validUntil, draft.at)) return { fate: "expired" };
+  if (intake?.held === true) return { result: "held" };
+  if (isOver(intent.validUntil, draft.at)) return { result: "expired" };
   const approval = intake?.approval ?? null;
   if (intake !== null && approval?.approved === false) return awaiting(approval.rule, intake.acceptedAt);
   const { exactNonce } = intent;
   const judged = judgeFirst(draft, intent, { approved: approval !== null });
   // No nonce is kept for what waits for approval, so one that was named would be another by then.
   const verdict = exactNonce === undefined ? judged : unapproved(judged);
-  if ("forbidden" in verdict) return { fate: "forbidden", ...verdict.forbidden };
+  if ("forbidden" in verdict) return { result: "forbidden", ...verdict.forbidden };
   if ("awaited" in verdict) return keepWaiting(draft, intent, intake, verdict.awaited);
   const given = exactNonce === undefined ? giver.next(draft) : giver.exactly(draft, exactNonce);
-  if (given === null) return { fate: "noCursor" };
-  if ("next" in given) return { fate: "otherNonce", next: given.next };
+  if (given === null) return { result: "noCursor" };
+  if ("next" in given) return { result: "otherNonce", next: given.next };
   const { nonce, recycled } = given;
   draft.record({ kind: "allocated", intent, nonce, intake, at: draft.at });
   for (const charge of verdict.charges) draft.record(charge);
-  return { fate: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
+  return { result: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
 }
 
 /** By the database's clock, behind the lane's lock: an expired intent gets no nonce. */
@@ -70,15 +70,15 @@ function keepWaiting(
   intent: PreparedIntent,
   intake: WaitingIntent | null,
   { rule, detail, expiresAfterMs }: Awaited,
-): AllocateFate {
+): AllocateResult {
   const { at } = draft;
   const approval = { rule, expiresAt: new Date(at.getTime() + expiresAfterMs), approved: false };
   draft.record({ kind: "awaits", intent, intake, approval, detail, at });
   return awaiting(rule, intake?.acceptedAt ?? at);
 }
 
-function awaiting(rule: string, createdAt: Date): AllocateFate {
-  return { fate: "awaiting", rule, createdAt };
+function awaiting(rule: string, createdAt: Date): AllocateResult {
+  return { result: "awaiting", rule, createdAt };
 }
 
 /** By request id; an intent that may have been allocated before also by its own id. */

@@ -8,7 +8,7 @@ import { givesNoNonce } from "./ledger.ts";
 import { move } from "./move.ts";
 import { loaded } from "./part.ts";
 import { settle, usable } from "./reserve.ts";
-import type { BindWrite, NonceOutcome, SettleFate, TransitionItem } from "./writes.ts";
+import type { BindWrite, NonceOutcome, SettleResult, TransitionItem } from "./writes.ts";
 
 export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const { intent } = write;
@@ -16,19 +16,19 @@ export function bind(draft: Draft, write: BindWrite): NonceOutcome {
   const requestId = isTaken ? null : intent.requestId;
   const verdict = judgeBound(draft, write);
   const at = { createdAt: draft.at, requestId };
-  if (draft.isCarriedOut(write.decision?.order)) return { status: "bound", fate: "conflict", ...at };
-  if ("forbidden" in verdict) return { status: "bound", fate: "forbidden", ...at, forbidden: verdict.forbidden };
-  const fate = givesNoNonce(draft.ledger) ? "held" : takeNonce(draft, write);
+  if (draft.isCarriedOut(write.decision?.order)) return { status: "bound", result: "conflict", ...at };
+  if ("forbidden" in verdict) return { status: "bound", result: "forbidden", ...at, forbidden: verdict.forbidden };
+  const result = givesNoNonce(draft.ledger) ? "held" : takeNonce(draft, write);
   const { chosen } = write;
-  if (fate === "conflict" && chosen !== undefined) {
-    return { status: "bound", fate, ...at, next: nextNonce(draft.ledger, chosen.floor) };
+  if (result === "conflict" && chosen !== undefined) {
+    return { status: "bound", result, ...at, next: nextNonce(draft.ledger, chosen.floor) };
   }
-  if (fate === "settled") insertSigned(draft, write, { requestId, charges: verdict.charges });
-  return { status: "bound", fate, ...at };
+  if (result === "settled") insertSigned(draft, write, { requestId, charges: verdict.charges });
+  return { status: "bound", result, ...at };
 }
 
 /** The nonce is the reservation's, which its caller may still use; or a hole. */
-function takeNonce(draft: Draft, write: BindWrite): SettleFate {
+function takeNonce(draft: Draft, write: BindWrite): SettleResult {
   const { reservation, nonce, intent, chosen } = write;
   if (chosen !== undefined) return takeChosen(draft, write, chosen.floor);
   if (reservation === undefined || reservation.becomes === "EXPIRED") return fillHole(draft, write);
@@ -40,7 +40,7 @@ function takeNonce(draft: Draft, write: BindWrite): SettleFate {
 }
 
 /** Whose reservation it is, or whether it is the next nonce still, is asked here, behind the lane's lock. */
-function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | null): SettleFate {
+function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | null): SettleResult {
   const { reserved, reservations } = draft.ledger;
   const reservationId = reserved.get(nonce);
   if (reservationId === null) return nonce === nextNonce(draft.ledger, floor) ? "settled" : "conflict";
@@ -50,7 +50,7 @@ function takeChosen(draft: Draft, { nonce, intent }: BindWrite, floor: number | 
   return "settled";
 }
 
-function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWrite): SettleFate {
+function fillHole(draft: Draft, { reservation, nonce, intent: { txId } }: BindWrite): SettleResult {
   const { ledger, at } = draft;
   if (ledger.holes.get(nonce) === null) return "conflict";
   const mostPerHour = reservation?.becomes === "EXPIRED" ? reservation.mostPerHour : undefined;

@@ -6,9 +6,9 @@ import type { Reservation } from "../transaction/reservations.ts";
 import type { PreparedIntent } from "../transaction/transaction.ts";
 import type { Approval, WaitingIntent, Watched } from "./ledger.ts";
 import type {
-  ApprovalFate,
+  ApprovalResult,
   IntakeEvent,
-  IntakeFate,
+  IntakeResult,
   LaneDecision,
   NewCompletion,
   OrderKey,
@@ -34,9 +34,9 @@ export type Change =
   | Declined
   | Awaits
   /** It was approved: it gets its nonce like any other intent of the intake table. */
-  | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
-  /** An operator holds it, or releases it (`fate.event`). */
-  | { readonly kind: "held"; readonly intake: WaitingIntent; readonly fate: ApprovalFate; readonly at: Date }
+  | { readonly kind: "approved"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
+  /** An operator holds it, or releases it (`result.event`). */
+  | { readonly kind: "held"; readonly intake: WaitingIntent; readonly result: ApprovalResult; readonly at: Date }
   | { readonly kind: "aliased"; readonly intakeId: number; readonly of: string }
   /** Settled as `state` says, mined in `block`: past its watch. */
   | ({ readonly kind: "unwatched"; readonly block: number } & Watched)
@@ -102,12 +102,12 @@ export interface Awaits {
 export interface Refused {
   readonly kind: "refused";
   readonly intake: WaitingIntent;
-  readonly fate: Extract<IntakeFate, { readonly fate: "refused" }> | EndedFate;
+  readonly result: Extract<IntakeResult, { readonly result: "refused" }> | EndedResult;
   readonly at: Date;
 }
 
 /** The decision about an intent, if that ends it. */
-export type EndedFate = ApprovalFate<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
+export type EndedResult = ApprovalResult<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
 
 /**
  * An intent of the intake table ends as if it had never been requested: its sender gets the reason, and nobody else

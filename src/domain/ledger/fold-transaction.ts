@@ -63,9 +63,9 @@ function unsent(createdAt: Date, lastError: string | null): TransactionDetails {
   return { createdAt, receipt: null, submitAttempts: 0, lastSubmittedAt: null, lostSightAt: null, lastError };
 }
 
-export function refusedTransaction({ intake, fate }: Refused): LedgerTransaction {
-  const details = unsent(intake.acceptedAt, fate.reason);
-  return begunTransaction(intake, fate.event, { steps: stepsOf(intake) + 1, details });
+export function refusedTransaction({ intake, result }: Refused): LedgerTransaction {
+  const details = unsent(intake.acceptedAt, result.reason);
+  return begunTransaction(intake, result.event, { steps: stepsOf(intake) + 1, details });
 }
 
 export function awaitingTransaction({ intent, intake, approval, at }: Awaits): LedgerTransaction {

@@ -110,9 +110,9 @@ function foldApproved(ledger: OwnLedger, intake: WaitingIntent) {
   ledger.transactions = ledger.transactions.set(txId, tx);
 }
 
-function foldHeld(ledger: OwnLedger, { intake, fate }: Extract<Change, { kind: "held" }>) {
+function foldHeld(ledger: OwnLedger, { intake, result }: Extract<Change, { kind: "held" }>) {
   const { held: _, ...rest } = { ...intake, holds: (intake.holds ?? 0) + 1 };
-  ledger.intake = ledger.intake.set(intake.intakeId, fate.event === "hold" ? { ...rest, held: true } : rest);
+  ledger.intake = ledger.intake.set(intake.intakeId, result.event === "hold" ? { ...rest, held: true } : rest);
 }
 
 function foldMoved(ledger: OwnLedger, change: Moved) {
@@ -171,7 +171,7 @@ function foldRefused(ledger: OwnLedger, change: Refused) {
   const tx = refusedTransaction(change);
   forgetWaiting(ledger, change.intake);
   const isFree = tx.requestId !== null && ledger.requests.atHand(tx.requestId) === null;
-  foldBegun(ledger, tx, isFree && change.fate.event !== "refuseReusedRequestId");
+  foldBegun(ledger, tx, isFree && change.result.event !== "refuseReusedRequestId");
 }
 
 function foldUnwatched(ledger: OwnLedger, { txId, nonce, block }: Extract<Change, { kind: "unwatched" }>) {

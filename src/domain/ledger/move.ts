@@ -8,13 +8,13 @@ import { judgeStep } from "./guard.ts";
 import { isHeld, type Ledger, type LedgerTransaction } from "./ledger.ts";
 import { mayGiveUp, mayMove } from "./may-move.ts";
 import { BatchRefused, loaded } from "./part.ts";
-import type { MoveFate, TransitionItem } from "./writes.ts";
+import type { MoveResult, TransitionItem } from "./writes.ts";
 
 /**
  * `conflict`: it is not in the state that the step was planned from, or may not be taken now. `forbidden`: by a policy.
  * Nothing was done.
  */
-export function move(draft: Draft, item: TransitionItem): MoveFate {
+export function move(draft: Draft, item: TransitionItem): MoveResult {
   const tx = draft.ledger.transactions.get(item.txId);
   if (tx === null || !tx.live || !fits(tx, item)) return "conflict";
   if (!mayBeTaken(draft, tx, item)) return "conflict";

@@ -4,28 +4,28 @@ import type { Reservation } from "../transaction/reservations.ts";
 import { Giver } from "./allocate.ts";
 import type { Draft } from "./draft.ts";
 import { givesNoNonce, isSpent, reservationAt } from "./ledger.ts";
-import type { NonceOutcome, ReleaseWrite, ReserveFate, ReserveWrite } from "./writes.ts";
+import type { NonceOutcome, ReleaseWrite, ReserveResult, ReserveWrite } from "./writes.ts";
 
 export function reserve(draft: Draft, write: ReserveWrite): NonceOutcome {
-  const fate = known(draft, write.requestId) ?? keep(draft, write);
-  return { status: "reserved", fate, cursor: draft.ledger.cursor ?? 0 };
+  const result = known(draft, write.requestId) ?? keep(draft, write);
+  return { status: "reserved", result, cursor: draft.ledger.cursor ?? 0 };
 }
 
 /** The existing owner of the caller's request id. */
-function known({ ledger, past }: Draft, requestId: string | null): ReserveFate | null {
+function known({ ledger, past }: Draft, requestId: string | null): ReserveResult | null {
   if (requestId === null) return null;
   const reservationId = ledger.reservedAs.get(requestId);
   const reservation = reservationId === null ? null : ledger.reservations.get(reservationId);
-  if (reservation !== null) return { fate: "existing", reservation: reservationAt(reservation, past) };
+  if (reservation !== null) return { result: "existing", reservation: reservationAt(reservation, past) };
   const taken = ledger.requests.get(requestId);
-  if (isSpent(taken)) return { fate: "spent" };
-  return taken === null ? null : { fate: "requestTaken", txId: taken.txId, owner: taken.owner };
+  if (isSpent(taken)) return { result: "spent" };
+  return taken === null ? null : { result: "requestTaken", txId: taken.txId, owner: taken.owner };
 }
 
-function keep(draft: Draft, write: ReserveWrite): ReserveFate {
-  if (keptFromOthers(draft, write.owner) >= write.most) return { fate: "tooMany" };
+function keep(draft: Draft, write: ReserveWrite): ReserveResult {
+  if (keptFromOthers(draft, write.owner) >= write.most) return { result: "tooMany" };
   const given = givesNoNonce(draft.ledger) ? null : new Giver(draft.ledger, write).next(draft);
-  if (given === null) return { fate: "noCursor" };
+  if (given === null) return { result: "noCursor" };
   const { reservationId, requestId, owner, ttlMs } = write;
   const expiresAt = new Date(draft.at.getTime() + ttlMs);
   const reservation: Reservation = {
@@ -33,7 +33,7 @@ function keep(draft: Draft, write: ReserveWrite): ReserveFate {
     ...{ state: "RESERVED", expiresAt, ttlMs, txId: null },
   };
   draft.record({ kind: "reserved", reservation });
-  return { fate: "created", reservation, recycled: given.recycled };
+  return { result: "created", reservation, recycled: given.recycled };
 }
 
 /** Expired ones too: until something takes its nonce, that blocks everything above as well. */
@@ -46,8 +46,8 @@ function keptFromOthers({ ledger: { reserved, reservations, holes } }: Draft, ow
 export function release(draft: Draft, { reservationId }: ReleaseWrite): NonceOutcome {
   const reservation = draft.ledger.reservations.get(reservationId);
   const isOpen = reservation !== null && reservationAt(reservation, draft.past).state === "RESERVED";
-  if (!isOpen) return { status: "released", fate: "conflict", hole: null };
-  return { status: "released", fate: "settled", hole: end(draft, reservation, "released") };
+  if (!isOpen) return { status: "released", result: "conflict", hole: null };
+  return { status: "released", result: "settled", hole: end(draft, reservation, "released") };
 }
 
 /** Ascending by nonce. */

@@ -157,14 +157,14 @@ export interface UnwatchWrite extends Fenced<"unwatch"> {
 
 /** Intake rows that get no nonce: refused (FAILED_FINAL with a completion), or an alias of a request that already exists; and what was decided about those that wait for approval. */
 export interface SettleIntakeWrite extends Fenced<"settleIntake"> {
-  readonly fates: readonly IntakeFate[];
+  readonly results: readonly IntakeResult[];
 }
 
-export type IntakeFate =
-  | { readonly intakeId: number; readonly fate: "alias"; readonly of: string }
+export type IntakeResult =
+  | { readonly intakeId: number; readonly result: "alias"; readonly of: string }
   | {
       readonly intakeId: number;
-      readonly fate: "refused";
+      readonly result: "refused";
       readonly event: "refuse" | "refuseReusedRequestId";
       readonly reason: string;
       /** The answer for its sender, if one waits: then nothing is kept of it, and its request id stays free. */
@@ -172,17 +172,17 @@ export type IntakeFate =
       /** Only a waiting sender would get it: else it goes on waiting. */
       readonly ifUnanswered?: true;
     }
-  | ApprovalFate;
+  | ApprovalResult;
 
 /**
  * For an intent that waits for approval, is held, or is past its `validUntil`; skipped if it is none of these any more.
  * Past its time it expires, whatever was decided, unless it is held.
  */
-export interface ApprovalFate<Event extends IntakeEvent = IntakeEvent> {
+export interface ApprovalResult<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
   /** Of the intent: another transaction may have it by now. */
   readonly requestId: string | null;
-  readonly fate: "decided";
+  readonly result: "decided";
   readonly event: Event;
   readonly reason: string;
   /** Null: it expired without a decision. */
@@ -194,40 +194,40 @@ export type IntakeEvent = "approve" | "reject" | "expire" | "callOff" | "hold" |
 
 /** Result of a judged write. */
 export type LedgerOutcome =
-  | { readonly status: "allocated"; readonly items: readonly AllocateFate[]; readonly cursor: number }
-  | { readonly status: "applied"; readonly items: readonly MoveFate[] }
+  | { readonly status: "allocated"; readonly items: readonly AllocateResult[]; readonly cursor: number }
+  | { readonly status: "applied"; readonly items: readonly MoveResult[] }
   | { readonly status: "aligned"; readonly cursor: number }
   | { readonly status: "reconciled"; readonly cursor: number; readonly suspendedBy: SuspendedBy | null }
   | { readonly status: "done" }
   | NonceOutcome;
 
 /** "conflict": it was in another state. "forbidden": by a policy. Nothing was done then. */
-export type MoveFate = "applied" | "conflict" | "forbidden";
+export type MoveResult = "applied" | "conflict" | "forbidden";
 
-export type AllocateFate =
+export type AllocateResult =
   /** `recycled`: the nonce was a hole. */
-  | { readonly fate: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
+  | { readonly result: "created"; readonly nonce: number; readonly createdAt: Date; readonly recycled?: true }
   /** The request id exists: the row it names. `samePayload` distinguishes a repeat from a reuse. */
-  | { readonly fate: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
+  | { readonly result: "duplicate"; readonly existing: ExistingTransaction; readonly samePayload: boolean }
   /** The request id belonged to a transaction that is kept no more: nothing consumed. */
-  | { readonly fate: "spent" }
+  | { readonly result: "spent" }
   /** The caller named another nonce than the next one, which is this: nothing consumed. */
-  | { readonly fate: "otherNonce"; readonly next: number }
+  | { readonly result: "otherNonce"; readonly next: number }
   /** The lane has no cursor and no floor was given: nothing consumed. */
-  | { readonly fate: "noCursor" }
+  | { readonly result: "noCursor" }
   /**
    * The lane is not reconciled since the database's history changed, or waits for an operator; `unreadable`: this version
    * cannot read the policy document in force. Nothing consumed.
    */
-  | { readonly fate: "held"; readonly unreadable?: true }
+  | { readonly result: "held"; readonly unreadable?: true }
   /** Its `validUntil` is over: nothing consumed. */
-  | { readonly fate: "expired" }
+  | { readonly result: "expired" }
   /** A policy does not allow it: nothing consumed. */
-  | ({ readonly fate: "forbidden" } & Forbidden)
+  | ({ readonly result: "forbidden" } & Forbidden)
   /** A policy has it wait for approval, durably and without a nonce. */
-  | { readonly fate: "awaiting"; readonly rule: string; readonly createdAt: Date }
+  | { readonly result: "awaiting"; readonly rule: string; readonly createdAt: Date }
   /** The database cannot hold this item; found by bisecting, never answered by the store itself. */
-  | { readonly fate: "refused"; readonly detail: string };
+  | { readonly result: "refused"; readonly detail: string };
 
 /** Members of every write: its kind, and the proof that the lane belongs to its writer. */
 export interface Fenced<Kind extends string> {
@@ -322,13 +322,13 @@ export interface FindSkippedWrite extends Fenced<"findSkipped"> {
 }
 
 export type NonceOutcome =
-  | { readonly status: "reserved"; readonly fate: ReserveFate; readonly cursor: number }
-  | { readonly status: "released"; readonly fate: SettleFate; readonly hole: Hole | null }
+  | { readonly status: "reserved"; readonly result: ReserveResult; readonly cursor: number }
+  | { readonly status: "released"; readonly result: SettleResult; readonly hole: Hole | null }
   | { readonly status: "expired"; readonly holes: readonly Hole[] }
   | { readonly status: "skipped"; readonly holes: readonly Hole[] }
   | {
       readonly status: "bound";
-      readonly fate: SettleFate;
+      readonly result: SettleResult;
       readonly createdAt: Date;
       readonly requestId: string | null;
       /** If the result is "forbidden". */
@@ -337,20 +337,20 @@ export type NonceOutcome =
       readonly next?: number | null;
     };
 
-export type ReserveFate =
-  | { readonly fate: "created"; readonly reservation: Reservation; readonly recycled: boolean }
-  | { readonly fate: "existing"; readonly reservation: Reservation }
+export type ReserveResult =
+  | { readonly result: "created"; readonly reservation: Reservation; readonly recycled: boolean }
+  | { readonly result: "existing"; readonly reservation: Reservation }
   /** The request id belongs to a transaction. */
-  | { readonly fate: "requestTaken"; readonly txId: string; readonly owner: string | null }
+  | { readonly result: "requestTaken"; readonly txId: string; readonly owner: string | null }
   /** The request id belonged to a transaction that is kept no more. */
-  | { readonly fate: "spent" }
+  | { readonly result: "spent" }
   /** The key keeps as many nonces of the lane from others as it may. */
-  | { readonly fate: "tooMany" }
-  | { readonly fate: "noCursor" };
+  | { readonly result: "tooMany" }
+  | { readonly result: "noCursor" };
 
 /**
  * "conflict": it was settled before, or the nonce is no hole any more. "limited": the lane repaired as many expired
  * reservations in this hour as it may. "held": the lane has not been compared with the chain since the database's history
  * changed. "forbidden": by a policy. Nothing was done in any of them.
  */
-export type SettleFate = "settled" | "conflict" | "limited" | "held" | "forbidden";
+export type SettleResult = "settled" | "conflict" | "limited" | "held" | "forbidden";

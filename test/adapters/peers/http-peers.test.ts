@@ -98,8 +98,8 @@ describe("a request to another node", () => {
     });
     closers.push(() => node.stop());
     const big = [aForwarded(1), aForwarded(2, { metadata: "x".repeat(16 * 1024 * 1024) }), aForwarded(3)];
-    const fates = await connect().create(node.url, big, ONCE);
-    expect(fates.map((fate) => (fate instanceof FencepostError ? fate.code : fate.txId))).toEqual([
+    const outcomes = await connect().create(node.url, big, ONCE);
+    expect(outcomes.map((result) => (result instanceof FencepostError ? result.code : result.txId))).toEqual([
       aForwarded(1).txId,
       "PAYLOAD_TOO_LARGE",
       aForwarded(3).txId,
@@ -115,8 +115,8 @@ describe("a request to another node", () => {
     });
     closers.push(() => node.stop());
     const many = Array.from({ length: 2_500 }, (_, n) => aForwarded(n));
-    const fates = await connect().create(node.url, many, ONCE);
-    expect(fates.map((fate) => (fate as ForwardedAnswer).txId)).toEqual(many.map(({ txId }) => txId));
+    const outcomes = await connect().create(node.url, many, ONCE);
+    expect(outcomes.map((result) => (result as ForwardedAnswer).txId)).toEqual(many.map(({ txId }) => txId));
     expect(heard.flat()).toEqual(many.map(({ txId }) => txId));
     expect(Math.max(...heard.map(({ length }) => length))).toBeLessThanOrEqual(1_000);
   });
@@ -227,9 +227,9 @@ describe("an answer that proves that nothing was done:", () => {
     [413, "PAYLOAD_TOO_LARGE"],
   ])("%i %s is the answer to every create", async (status, code) => {
     peer.behave({ kind: "answer", status, body: problem(code, { path: "creates.0.txId" }) });
-    const fates = await connect().create(peer.url, TWO, ONCE);
-    expect(fates.map((fate) => fate instanceof FencepostError && fate.code)).toEqual([code, code]);
-    expect((fates[0] as FencepostError).extras).toEqual({ path: "creates.0.txId" });
+    const outcomes = await connect().create(peer.url, TWO, ONCE);
+    expect(outcomes.map((result) => result instanceof FencepostError && result.code)).toEqual([code, code]);
+    expect((outcomes[0] as FencepostError).extras).toEqual({ path: "creates.0.txId" });
   });
 
   it("a refused connection", async () => {
@@ -328,23 +328,23 @@ describe("an answer after which the outcome is unknown:", () => {
 
 describe("problems of single creates", () => {
   const only = async (item: object) => {
-    const [fate] = await answering(200, results(item));
-    expect(fate).toBeInstanceOf(FencepostError);
-    return fate as FencepostError;
+    const [result] = await answering(200, results(item));
+    expect(result).toBeInstanceOf(FencepostError);
+    return result as FencepostError;
   };
 
   it("become errors again, with the catalogue's members", async () => {
-    const fate = await only(problem("NOT_LEADER", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }));
-    expect(fate).toMatchObject({ code: "NOT_LEADER", message: "why", status: 409 });
-    expect(fate.extras).toEqual({ ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 });
+    const result = await only(problem("NOT_LEADER", { ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 }));
+    expect(result).toMatchObject({ code: "NOT_LEADER", message: "why", status: 409 });
+    expect(result.extras).toEqual({ ownerUrl: "http://node-c:3000", retryAfterSeconds: 1 });
   });
 
   it.each([["TOO_TIRED"], ["toString"], ["__proto__"], [""]])(
     "with the unknown code %j are UNAVAILABLE",
     async (code) => {
-      const fate = await only(problem(code, { ownerUrl: "http://node-c:3000" }));
-      expect(fate).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("why") });
-      expect(fate.extras).toEqual({ retryAfterSeconds: 1 });
+      const result = await only(problem(code, { ownerUrl: "http://node-c:3000" }));
+      expect(result).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("why") });
+      expect(result.extras).toEqual({ retryAfterSeconds: 1 });
     },
   );
 

@@ -90,7 +90,7 @@ describe("a stale owner", () => {
     await subject.whenWaiting(1);
     await takeOver(usurper, fence, heir.instanceId);
     await usurper.query("ROLLBACK");
-    expect(await late).toMatchObject([{ fate: "created", nonce: 0 }]);
+    expect(await late).toMatchObject([{ result: "created", nonce: 0 }]);
     await usurper.end();
   });
 
@@ -207,7 +207,7 @@ describe("locks", () => {
     const intent = anIntent(fence.lane);
     await allocate(store, fence, [intent]);
     const sign = () => apply(store, fence, [step(intent.txId, AT.allocated, "sign", { attempt: anAttempt() })]);
-    const fates = (await Promise.all([sign(), sign(), sign()])).flat();
-    expect(fates.sort()).toEqual(["applied", "conflict", "conflict"]);
+    const results = (await Promise.all([sign(), sign(), sign()])).flat();
+    expect(results.sort()).toEqual(["applied", "conflict", "conflict"]);
   });
 });

@@ -102,7 +102,7 @@ describe("sending inside the caller's transaction", () => {
     const [row] = await store.loadIntake([fence.lane], 10);
     const items = [{ intent: mine, intakeId: row?.intakeId ?? 0 }];
     expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
-      items: [{ fate: "duplicate", samePayload: true, existing: { txId: theirs.txId } }],
+      items: [{ result: "duplicate", samePayload: true, existing: { txId: theirs.txId } }],
     });
     expect((await store.loadLane(fence))?.cursor).toBe(2);
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ApprovalFate } from "../../../src/ports/lane-store.ts";
+import type { ApprovalResult } from "../../../src/ports/lane-store.ts";
 import { aLane, allocate, anIntent, commitOne, holdLane } from "../../support/lane-samples.ts";
 import { forSigner } from "../../support/policies.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => subject.close());
 
 /** One waits for approval. Then policies ask for none, and the same request gets a nonce when it is made again. */
-async function paidElsewhere(event: ApprovalFate["event"], value: bigint) {
+async function paidElsewhere(event: ApprovalResult["event"], value: bigint) {
   const lane = aLane();
   const bound = await subject.connect(forSigner(lane.signer, { requireApproval: { aboveValue: "100" } }));
   const fence = await holdLane(bound, lane);
@@ -21,12 +21,12 @@ async function paidElsewhere(event: ApprovalFate["event"], value: bigint) {
   await allocate(bound, fence, [waits]);
   const intakeId = (await bound.transaction(waits.txId))?.awaiting?.intakeId ?? 0;
   const free = await subject.connect();
-  expect(await allocate(free, fence, [paid])).toMatchObject([{ fate: "created", nonce: 0 }]);
+  expect(await allocate(free, fence, [paid])).toMatchObject([{ result: "created", nonce: 0 }]);
   if (event === "expire") await subject.letApprovalExpire(waits.txId);
   const decision = event === "expire" ? null : { actor: "operator:bob", audit: {} };
-  const fate = { intakeId, requestId: "order", fate: "decided", event, reason: "asked", decision } as const;
+  const result = { intakeId, requestId: "order", result: "decided", event, reason: "asked", decision } as const;
   const { lastSeq } = await free.feed(0, 1);
-  await commitOne(free, { kind: "settleIntake", fence, fates: [fate] });
+  await commitOne(free, { kind: "settleIntake", fence, results: [result] });
   const found = { waits: await bound.transaction(waits.txId), feed: (await free.feed(lastSeq, 10)).items };
   expect(await bound.loadIntake([lane], 10)).toEqual([]);
   await Promise.all([bound.close(), free.close()]);

@@ -53,8 +53,8 @@ describe("rows that leave while something else happens", () => {
       await hit;
       const { kept, steps, spent } = (await counts(requestId)) ?? { kept: -1, steps: -1, spent: -1 };
       expect([kept, steps, spent]).toEqual(kept === 1 ? [1, 1, 0] : [0, 0, 1]);
-      const [fate] = await allocate(direct, fence, [anIntent(fence.lane, { requestId })]);
-      expect(fate?.fate).toBe(kept === 1 ? "duplicate" : "spent");
+      const [result] = await allocate(direct, fence, [anIntent(fence.lane, { requestId })]);
+      expect(result?.result).toBe(kept === 1 ? "duplicate" : "spent");
       await direct.removeOld([fence], KEPT_MS, 100);
       expect(await counts(requestId)).toMatchObject({ kept: 0, spent: 1 });
     },
@@ -91,16 +91,16 @@ describe("rows that leave while something else happens", () => {
       return removed;
     };
     const create = async () => {
-      const fates: string[] = [];
+      const results: string[] = [];
       for (let index = 0; index < 20; index++) {
         const both = [anIntent(fence.lane, { requestId: `both ${index}` }), anIntent(fence.lane)];
-        fates.push(...(await allocate(direct, fence, both)).map(({ fate }) => fate));
+        results.push(...(await allocate(direct, fence, both)).map(({ result }) => result));
       }
-      return fates;
+      return results;
     };
-    const [one, other, fates] = await Promise.all([remove(cut), remove(direct), create()]);
+    const [one, other, results] = await Promise.all([remove(cut), remove(direct), create()]);
     expect(one + other).toBe(20);
-    expect(fates.filter((fate) => fate === "created")).toHaveLength(20);
-    expect(fates.filter((fate) => fate === "spent" || fate === "duplicate")).toHaveLength(20);
+    expect(results.filter((result) => result === "created")).toHaveLength(20);
+    expect(results.filter((result) => result === "spent" || result === "duplicate")).toHaveLength(20);
   });
 });

@@ -68,9 +68,9 @@ describe("an allocation in one round trip", () => {
 
   it("is what follows on one's own last write, with the same rows and the database's time", async () => {
     const intents = [anIntent(fence.lane, { requestId: "a" }), anIntent(fence.lane)];
-    const fates = await interfering(allocate(store, fence, intents), async () => undefined);
-    expect(nonces(fates)).toEqual([1, 2]);
-    expect(fates[0]).toMatchObject({ fate: "created", createdAt: await createdAt(intents[0]?.txId) });
+    const results = await interfering(allocate(store, fence, intents), async () => undefined);
+    expect(nonces(results)).toEqual([1, 2]);
+    expect(results[0]).toMatchObject({ result: "created", createdAt: await createdAt(intents[0]?.txId) });
     const { nodeId } = (await store.instances()).find(({ instanceId }) => instanceId === fence.instanceId) ?? {};
     expect(await store.history(intents[0]?.txId ?? "")).toMatchObject([
       { ordinal: 1, event: "allocate", fromState: null, state: "ALLOCATED", token: fence.token, nodeId, count: 1 },
@@ -121,17 +121,17 @@ describe("an allocation in one round trip", () => {
       items: [{ intent: anIntent(of.lane) }],
     }));
     const [unharmed, changed] = await interfering(outcomesOf(store, writes), () => lane(change));
-    expect(unharmed).toMatchObject({ status: "allocated", items: [{ fate: "created", nonce: 1 }] });
+    expect(unharmed).toMatchObject({ status: "allocated", items: [{ result: "created", nonce: 1 }] });
     const isMoved = change.startsWith("next_nonce");
     const isHeld = change.startsWith("suspended") || change.startsWith("reconciled");
-    const fate = isMoved ? { fate: "created", nonce: 7 } : { fate: "held" };
-    expect(changed).toMatchObject(isMoved || isHeld ? { status: "allocated", items: [fate] } : { status: "fenced" });
+    const result = isMoved ? { result: "created", nonce: 7 } : { result: "held" };
+    expect(changed).toMatchObject(isMoved || isHeld ? { status: "allocated", items: [result] } : { status: "fenced" });
     expect([await cursor(), await count()]).toEqual(isMoved ? [8, 2] : [1, 1]);
   });
 
   it("that meets a cursor that another writer moved begins where it stands", async () => {
-    const fates = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
-    expect(nonces(fates)).toEqual([7]);
+    const results = await interfering(allocate(store, fence, [anIntent(fence.lane)]), () => lane("next_nonce = 7"));
+    expect(nonces(results)).toEqual([7]);
     expect([await cursor(), await count()]).toEqual([8, 2]);
   });
 
@@ -159,8 +159,8 @@ describe("an allocation in one round trip", () => {
 
   it("on a lane that was held back meanwhile gives no nonce", async () => {
     const work = allocate(store, fence, [anIntent(fence.lane)]);
-    const fates = await interfering(work, () => lane("suspended = true, suspended_by = 'HISTORY'"));
-    expect(fates).toMatchObject([{ fate: "held" }]);
+    const results = await interfering(work, () => lane("suspended = true, suspended_by = 'HISTORY'"));
+    expect(results).toMatchObject([{ result: "held" }]);
     expect(await cursor()).toBe(1);
   });
 
@@ -169,14 +169,18 @@ describe("an allocation in one round trip", () => {
     await allocate(store, fence, [first]);
     const repeat = anIntent(fence.lane, { requestId: "once" });
     const batch = [anIntent(fence.lane), repeat, anIntent(fence.lane)];
-    const fates = await allocate(store, fence, batch);
-    expect(fates).toMatchObject([{ nonce: 2 }, { fate: "duplicate", existing: { txId: first.txId } }, { nonce: 3 }]);
+    const results = await allocate(store, fence, batch);
+    expect(results).toMatchObject([
+      { nonce: 2 },
+      { result: "duplicate", existing: { txId: first.txId } },
+      { nonce: 3 },
+    ]);
     expect([await cursor(), await count()]).toEqual([4, 4]);
   });
 
   it("with a request id twice in one batch creates it once", async () => {
     const batch = [anIntent(fence.lane, { requestId: "twin" }), anIntent(fence.lane, { requestId: "twin" })];
-    expect(await allocate(store, fence, batch)).toMatchObject([{ nonce: 1 }, { fate: "duplicate" }]);
+    expect(await allocate(store, fence, batch)).toMatchObject([{ nonce: 1 }, { result: "duplicate" }]);
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 
@@ -201,9 +205,9 @@ describe("an allocation in one round trip", () => {
   it("that was carried out without an answer is as if nothing had happened", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
     const hit = proxy.atNextCommit("cut-after");
-    const fates = await allocate(store, fence, [intent]);
+    const results = await allocate(store, fence, [intent]);
     await hit;
-    expect(fates).toMatchObject([{ nonce: 1, createdAt: await createdAt(intent.txId) }]);
+    expect(results).toMatchObject([{ nonce: 1, createdAt: await createdAt(intent.txId) }]);
     expect([await cursor(), await count()]).toEqual([2, 2]);
   });
 

@@ -49,7 +49,7 @@ describe("a limit under a race", () => {
     for (;;) {
       try {
         const outcome = await commitOne(store, { kind: "allocate", fence, floor: 0, items: [{ intent }] });
-        return outcome.status === "allocated" ? (outcome.items[0]?.fate ?? "") : outcome.status;
+        return outcome.status === "allocated" ? (outcome.items[0]?.result ?? "") : outcome.status;
       } catch (error) {
         if (error instanceof OutcomeUnknown) return "unknown";
         if (!(error instanceof StoreUnavailable && error.busy)) throw error;
@@ -71,7 +71,7 @@ describe("a limit under a race", () => {
     const stores = [await open(policies), await open(policies), await open(policies)];
     const lanes = stores.map(() => aLane(5));
     const fences = await Promise.all(stores.map((store, n) => take(store, lanes[n] as Lane)));
-    const fates = await Promise.all(
+    const results = await Promise.all(
       fences.map(async (fence, n) => {
         const own: string[] = [];
         for (let i = 0; i < 12; i++) own.push(await create(stores[n] as PostgresStore, fence, "payments"));
@@ -80,8 +80,8 @@ describe("a limit under a race", () => {
     );
     const accepted = await Promise.all(lanes.map(acceptedOf));
     expect(accepted.reduce((sum, { total }) => sum + total, 0)).toBe(200);
-    expect(fates.flat().filter((fate) => fate === "created")).toHaveLength(20);
-    expect(fates.flat().filter((fate) => fate === "forbidden")).toHaveLength(16);
+    expect(results.flat().filter((result) => result === "created")).toHaveLength(20);
+    expect(results.flat().filter((result) => result === "forbidden")).toHaveLength(16);
   });
 
   // protects [Attacks] src/domain/ledger/guard.ts, src/adapters/postgres/commit/load.ts
@@ -103,8 +103,8 @@ describe("a limit under a race", () => {
     }
     const { total, count } = await acceptedOf(lane);
     expect(total).toBe(150);
-    expect(told.filter((fate) => fate === "created").length).toBeLessThanOrEqual(count);
-    expect(told.filter((fate) => fate === "forbidden").length).toBeGreaterThan(0);
+    expect(told.filter((result) => result === "created").length).toBeLessThanOrEqual(count);
+    expect(told.filter((result) => result === "forbidden").length).toBeGreaterThan(0);
     expect((await (stores[1] as PostgresStore).policyUse(lane, {})).signer.day.value).toBe(150n);
   });
 

@@ -4,7 +4,7 @@ import { insertIntake } from "../../../src/adapters/postgres/insert-intake.ts";
 import { openPostgresStore, type PostgresStore } from "../../../src/adapters/postgres/store.ts";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Fence } from "../../../src/domain/lane.ts";
-import { type AllocateFate, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
+import { type AllocateResult, OutcomeUnknown, StoreUnavailable } from "../../../src/ports/lane-store.ts";
 import { aLane, anIntent, holdLane } from "../../support/lane-samples.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { createPostgresSubject, type PostgresSubject } from "./postgres-subject.ts";
@@ -42,7 +42,7 @@ describe("the requests of a pool under a race", () => {
     for (let tries = 1; ; tries++) {
       try {
         const { outcomes } = await store.commit(writes);
-        return outcomes.map((outcome): readonly AllocateFate[] =>
+        return outcomes.map((outcome): readonly AllocateResult[] =>
           outcome.status === "allocated" ? outcome.items : [],
         );
       } catch (error) {
@@ -62,10 +62,10 @@ describe("the requests of a pool under a race", () => {
     const all = await Promise.all(
       stores.map(async (store, side) => {
         const [one, other] = fences[side] as readonly [Fence, Fence];
-        const fates: AllocateFate[] = [];
+        const results: AllocateResult[] = [];
         for (const turn of turns) {
           const own = side === 0 ? turn : [...turn].reverse();
-          fates.push(
+          results.push(
             ...(
               await create(store, [
                 [one, own.slice(0, 5)],
@@ -74,11 +74,11 @@ describe("the requests of a pool under a race", () => {
             ).flat(),
           );
         }
-        return fates;
+        return results;
       }),
     );
-    expect(all.flat().filter(({ fate }) => fate === "created")).toHaveLength(ids.length);
-    expect(all.flat().filter(({ fate }) => fate === "duplicate")).toHaveLength(ids.length);
+    expect(all.flat().filter(({ result }) => result === "created")).toHaveLength(ids.length);
+    expect(all.flat().filter(({ result }) => result === "duplicate")).toHaveLength(ids.length);
     expect(await count("SELECT count(*) AS n FROM fencepost.transaction WHERE request_id LIKE 'request-%'")).toBe(120);
     const given = fences.flat().map(async (fence) => (await direct.loadLane(fence))?.cursor ?? 0);
     expect((await Promise.all(given)).reduce((sum, each) => sum + each, 0)).toBe(120);
@@ -106,14 +106,14 @@ describe("the requests of a pool under a race", () => {
       const [first, second] = [await holdLane(direct), await holdLane(direct)];
       const [id] = requests(1) as [string];
       const hit = proxy.atNextCommit(fault);
-      const firstFate = create(stores[0], [[first, [id]]]).then(
-        ([fates]) => fates?.[0]?.fate,
+      const firstResult = create(stores[0], [[first, [id]]]).then(
+        ([results]) => results?.[0]?.result,
         (error: unknown) => (error instanceof OutcomeUnknown ? "unknown" : Promise.reject(error)),
       );
       const [[other] = []] = await create(direct, [[second, [id]]]);
       await hit;
-      const fates = [await firstFate, other?.fate];
-      expect(fates.filter((fate) => fate === "created").length).toBeLessThanOrEqual(1);
+      const results = [await firstResult, other?.result];
+      expect(results.filter((result) => result === "created").length).toBeLessThanOrEqual(1);
       const found = await direct.findPooled([{ chainId: 1, pool: "payouts", requestId: id }]);
       expect(found).toHaveLength(1);
       expect(await count(`SELECT count(*) AS n FROM fencepost.transaction WHERE request_id = '${id}'`)).toBe(1);
@@ -140,8 +140,8 @@ describe("the requests of a pool under a race", () => {
       const isWaiting = () => count("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event = 'transactionid'");
       await expect.poll(isWaiting, { timeout: 5_000, interval: 5 }).toBeGreaterThan(0);
       await client.query(end);
-      const [fates] = await waiting;
-      expect(fates?.map(({ fate }) => fate)).toEqual([end === "COMMIT" ? "duplicate" : "created", "created"]);
+      const [results] = await waiting;
+      expect(results?.map(({ result }) => result)).toEqual([end === "COMMIT" ? "duplicate" : "created", "created"]);
     }
   });
 

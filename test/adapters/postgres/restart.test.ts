@@ -156,7 +156,7 @@ describe("a server of one's own", () => {
     expect(await commitOne(store, { kind: "align", fence, floor: 9 })).toEqual({ status: "fenced" });
     const taken = await store.acquireLane(fence.lane, heir.instanceId);
     if (taken.result === "notLeader") throw new Error("not taken");
-    expect(await allocate(store, taken.fence, [anIntent(fence.lane)])).toEqual([{ fate: "held" }]);
+    expect(await allocate(store, taken.fence, [anIntent(fence.lane)])).toEqual([{ result: "held" }]);
     await commitOne(store, { kind: "reconcile", fence: taken.fence, floor: 2 });
     await commitOne(store, { kind: "suspend", fence: taken.fence, suspended: false });
     expect(nonces(await allocate(store, taken.fence, [anIntent(fence.lane)]))).toEqual([2]);

@@ -219,7 +219,7 @@ describe("a transaction that the server ended because it stood idle", () => {
     const committer = new Committer(ports, { batchSize: 10, batchTimeoutMs: 5, shards: 4 }, events);
     const intent = anIntent(fence.lane);
     const outcome = await committer.write({ kind: "allocate", fence, floor: 0, items: [{ intent }] });
-    expect(outcome).toMatchObject({ status: "allocated", cursor: 1, items: [{ fate: "created", nonce: 0 }] });
+    expect(outcome).toMatchObject({ status: "allocated", cursor: 1, items: [{ result: "created", nonce: 0 }] });
     const [first] = telemetry.of("writer.busy");
     expect(first).toMatchObject({ tries: 1, reason: expect.stringContaining("idle-in-transaction") });
     expect(await store.transaction(intent.txId)).toMatchObject({ nonce: 0 });

@@ -83,7 +83,7 @@ describe("a node that stalls", () => {
         expect(await late).toBeInstanceOf(StoreUnavailable);
         expect(made).toBeNull();
       } else {
-        expect(await late).toMatchObject([{ fate: "created", nonce: 2 }]);
+        expect(await late).toMatchObject([{ result: "created", nonce: 2 }]);
       }
       await paused.close();
     },

@@ -48,9 +48,9 @@ describe("a commit without an answer", () => {
   it("was carried out: the answer is as if nothing had happened", async () => {
     const intent = anIntent(fence.lane, { requestId: "kept" });
     const hit = proxy.atNextCommit("cut-after");
-    const fates = await allocate(store, fence, [intent]);
+    const results = await allocate(store, fence, [intent]);
     await hit;
-    expect(fates).toMatchObject([{ fate: "created", nonce: 0 }]);
+    expect(results).toMatchObject([{ result: "created", nonce: 0 }]);
     expect(await direct.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0 });
   });
 
@@ -63,15 +63,15 @@ describe("a commit without an answer", () => {
     expect(failure).toMatchObject({ busy: true });
     expect(await direct.transaction(intent.txId)).toBeNull();
     expect(await direct.loadLane(fence)).toMatchObject({ cursor: null });
-    expect(await allocate(store, fence, [intent])).toMatchObject([{ fate: "created", nonce: 0 }]);
+    expect(await allocate(store, fence, [intent])).toMatchObject([{ result: "created", nonce: 0 }]);
   });
 
   it("whose answer never comes is looked up after the client's own deadline, not called lost", async () => {
     const intent = anIntent(fence.lane);
     const hit = proxy.atNextCommit("hold-answer");
-    const fates = await allocate(store, fence, [intent]);
+    const results = await allocate(store, fence, [intent]);
     await hit;
-    expect(fates).toMatchObject([{ fate: "created", nonce: 0 }]);
+    expect(results).toMatchObject([{ result: "created", nonce: 0 }]);
   });
 
   it("is called unknown at once where the store closes meanwhile: its caller is still there to hear it", async () => {

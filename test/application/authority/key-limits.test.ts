@@ -193,8 +193,8 @@ describe("on a node", () => {
     const left: (number | null)[][] = [];
     const batch = asked.createBatch([transfer(), transfer(), transfer()]);
     left.push(counts.map((count) => count.left(slow)));
-    const fates = await world.settle(batch);
-    expect(fates.map((fate) => "nonce" in fate && fate.nonce)).toEqual([0, 1, 2]);
+    const results = await world.settle(batch);
+    expect(results.map((result) => "nonce" in result && result.nonce)).toEqual([0, 1, 2]);
     expect(world.network.forwards).toMatchObject([{ count: 3 }]);
     expect(left).toEqual([forwarding === 0 ? [2, 5] : [5, 2]]);
   });

@@ -95,8 +95,8 @@ describe("a policy", () => {
   // protects [Attacks] src/domain/ledger/allocate.ts, src/domain/policy/policy.ts
   it("lets the others of a batch through", async () => {
     const entry = await start({ to: [TO] });
-    const fates = await world.settle(entry.node.api.createBatch([transfer(), to(OTHER), transfer()]));
-    expect(fates).toMatchObject([{ nonce: 0 }, forbidden("signer.to"), { nonce: 1 }]);
+    const results = await world.settle(entry.node.api.createBatch([transfer(), to(OTHER), transfer()]));
+    expect(results).toMatchObject([{ nonce: 0 }, forbidden("signer.to"), { nonce: 1 }]);
   });
 
   // protects [Attacks] src/domain/policy/charges.ts

@@ -20,14 +20,14 @@ async function start(nodes = 1): Promise<readonly WorldNode[]> {
   return started;
 }
 
-type Fate = Created | FencepostError;
+type Result = Created | FencepostError;
 
-function create({ node }: WorldNode, owner: string, requestId?: string): Promise<Fate> {
+function create({ node }: WorldNode, owner: string, requestId?: string): Promise<Result> {
   const asked = node.api.create(transfer(requestId === undefined ? {} : { requestId }), owner, LIMITS);
   return world.settle(asked.catch((error: FencepostError) => error));
 }
 
-async function batch({ node }: WorldNode, owner: string, count: number): Promise<readonly Fate[]> {
+async function batch({ node }: WorldNode, owner: string, count: number): Promise<readonly Result[]> {
   return world.settle(
     node.api.createBatch(
       Array.from({ length: count }, () => transfer()),
@@ -37,15 +37,15 @@ async function batch({ node }: WorldNode, owner: string, count: number): Promise
   );
 }
 
-const isRefused = (fate: Fate): boolean => fate instanceof FencepostError;
+const isRefused = (result: Result): boolean => result instanceof FencepostError;
 
 describe("a key that may fill a part of a lane's queue", () => {
   // protects [Attacks] src/application/stages/1-create/answer-existing.ts
   it("is refused beyond it, and every other key still gets in", async () => {
     const [node] = (await start()) as [WorldNode];
-    const fates = await batch(node, "greedy", 6);
-    expect(fates.map(isRefused)).toEqual([false, false, false, false, true, true]);
-    expect(fates[5]).toMatchObject(FULL);
+    const results = await batch(node, "greedy", 6);
+    expect(results.map(isRefused)).toEqual([false, false, false, false, true, true]);
+    expect(results[5]).toMatchObject(FULL);
     expect(await create(node, "greedy")).toMatchObject(FULL);
     expect(await create(node, "modest")).toMatchObject({ outcome: "created", nonce: 4 });
     const free = { signers: null, chains: null, queueShare: null };
@@ -74,8 +74,8 @@ describe("a key that may fill a part of a lane's queue", () => {
   it("fills it once, however many come at the same moment, alone or in batches", async () => {
     const [node] = (await start()) as [WorldNode];
     const alone = Array.from({ length: 10 }, () => create(node, "greedy"));
-    const fates = [...(await Promise.all(alone)), ...(await batch(node, "greedy", 3))];
-    expect(fates.filter((fate) => !isRefused(fate))).toHaveLength(4);
+    const results = [...(await Promise.all(alone)), ...(await batch(node, "greedy", 3))];
+    expect(results.filter((result) => !isRefused(result))).toHaveLength(4);
     expect(world.rows()).toHaveLength(4);
   });
 

@@ -70,8 +70,8 @@ describe("creates of one moment for the same node", () => {
     const [asked, other] = nodes as [WorldNode, WorldNode];
     const theirs = TWENTY.filter((signer) => ownerOf(nodes, signer) === other);
     const batch = Array.from({ length: 100 }, (_, n) => transfer({ signer: theirs[n % theirs.length] as Address }));
-    const fates = await world.settle(asked.node.api.createBatch(batch));
-    expect(fates.every((fate) => !(fate instanceof FencepostError))).toBe(true);
+    const results = await world.settle(asked.node.api.createBatch(batch));
+    expect(results.every((result) => !(result instanceof FencepostError))).toBe(true);
     expect(world.network.forwards).toEqual([{ to: other.url, count: 100, repeat: false }]);
   });
 
@@ -123,8 +123,8 @@ describe("a create that reaches a node which no longer leads", () => {
     staying.store.claimLanes = async () => [];
     const closing = leaving.node.close();
     await world.until(() => lanesOf(leaving) === 0);
-    const [fate] = await world.settle(leaving.node.create([asForwarded(1, SIGNER)], { repeat: false }));
-    expect(fate).toMatchObject({ code: "NOT_LEADER" });
+    const [result] = await world.settle(leaving.node.create([asForwarded(1, SIGNER)], { repeat: false }));
+    expect(result).toMatchObject({ code: "NOT_LEADER" });
     expect(lanesOf(leaving)).toBe(0);
     const { answer, tookMs } = await timed(staying.node.api.create(transfer()));
     expect(answer).toMatchObject({ outcome: "created" });
@@ -141,8 +141,8 @@ describe("a create that reaches a node which no longer leads", () => {
     const cut = ownerOf(nodes, SIGNER);
     cut.store.cut();
     await world.clock.advance(9_500);
-    const [fate] = await world.settle(cut.node.create([asForwarded(1, SIGNER)], { repeat: false }));
-    expect(fate).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
+    const [result] = await world.settle(cut.node.create([asForwarded(1, SIGNER)], { repeat: false }));
+    expect(result).toMatchObject({ code: "NOT_LEADER", extras: { ownerUrl: null } });
     expect(world.rows()).toEqual([]);
   });
 

@@ -5,7 +5,7 @@ import { createManualClock } from "../../doubles/manual-clock.ts";
 function bench(enough = 1_000) {
   const clock = createManualClock();
   const left: (readonly number[])[] = [];
-  const together = async (items: readonly number[], tell: (at: number, fate: number) => void) => {
+  const together = async (items: readonly number[], tell: (at: number, result: number) => void) => {
     left.push(items);
     items.forEach((item, at) => {
       tell(at, item * 10);
@@ -17,23 +17,23 @@ function bench(enough = 1_000) {
 describe("gathering", () => {
   it("leaves at the end of the turn with all that came in it, each with its own fate", async () => {
     const { clock, left, gathering } = bench();
-    const fates = Promise.all([1, 2, 3].map((item) => gathering.add(item)));
+    const results = Promise.all([1, 2, 3].map((item) => gathering.add(item)));
     expect(left).toEqual([]);
     await clock.advance(0);
     expect(left).toEqual([[1, 2, 3]]);
-    expect(await fates).toEqual([10, 20, 30]);
+    expect(await results).toEqual([10, 20, 30]);
   });
 
   it("leaves with enough of them while the turn still brings others, and then with those", async () => {
     const { clock, left, gathering } = bench(2);
-    const fates = Promise.all([1, 2, 3, 4, 5].map((item) => gathering.add(item)));
+    const results = Promise.all([1, 2, 3, 4, 5].map((item) => gathering.add(item)));
     expect(left).toEqual([
       [1, 2],
       [3, 4],
     ]);
     await clock.advance(0);
     expect(left.at(-1)).toEqual([5]);
-    expect(await fates).toEqual([10, 20, 30, 40, 50]);
+    expect(await results).toEqual([10, 20, 30, 40, 50]);
   });
 
   it("does not leave empty-handed at the end of a turn whose creates have left before", async () => {

@@ -61,14 +61,14 @@ const nonces = ({ creates }: { readonly creates: readonly ForwardedCreate[] }) =
 describe("creates that are left for an owner", () => {
   it("are its words for each, with the key that was shown, and no other", async () => {
     const { rows, enqueue } = bench();
-    const fates = enqueue(some(2), true);
+    const results = enqueue(some(2), true);
     await turns();
     expect(rows[0]?.creates).toEqual([
       { txId: uuid(0), owner: "shop", request: aCreate(0).request },
       { txId: uuid(1), request: aCreate(1).request },
     ]);
     rows[0]?.answer();
-    expect(await fates).toMatchObject([{ nonce: 0 }, { nonce: 1 }]);
+    expect(await results).toMatchObject([{ nonce: 0 }, { nonce: 1 }]);
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
@@ -89,7 +89,7 @@ describe("creates that are left for an owner", () => {
     rows[1]?.answer();
     rows[0]?.answer();
     const told = (await Promise.all([...all, ...later])).flat();
-    expect(told.map((fate) => (fate as { nonce: number }).nonce)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(told.map((result) => (result as { nonce: number }).nonce)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts
@@ -106,7 +106,7 @@ describe("creates that are left for an owner", () => {
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
   it("of one call that are more than a row holds are left when what is before them is answered", async () => {
     const { rows, enqueue } = bench();
-    const fates = enqueue(some(450), true);
+    const results = enqueue(some(450), true);
     for (const [at, size] of [200, 200, 50].entries()) {
       await turns();
       rows[at]?.stands();
@@ -115,16 +115,18 @@ describe("creates that are left for an owner", () => {
       expect(rows[at]?.creates).toHaveLength(size);
       rows[at]?.answer();
     }
-    expect((await fates).map((fate) => (fate as { nonce: number }).nonce)).toEqual(some(450).map((_, index) => index));
+    expect((await results).map((result) => (result as { nonce: number }).nonce)).toEqual(
+      some(450).map((_, index) => index),
+    );
   });
 
   // protects [Replicas that embed the library] src/application/cluster/route.ts, src/application/cluster/pending-creates.ts
   it("are not left where what is before them was not answered", async () => {
     const { rows, enqueue } = bench();
-    const fates = enqueue(some(250), true);
+    const results = enqueue(some(250), true);
     await turns();
     rows[0]?.answer(outcomeUnknown("no answer"));
-    const told = await fates;
+    const told = await results;
     expect(rows).toHaveLength(1);
     expect(told[0]).toMatchObject({ extras: { outcome: "unknown", txId: uuid(0) } });
     expect(told[249]).toMatchObject({ code: "UNAVAILABLE" });
@@ -135,22 +137,22 @@ describe("creates that are left for an owner", () => {
   it("are at most a MiB to a row, and one that is larger is refused alone", async () => {
     const { rows, enqueue } = bench();
     const creates = [aCreate(0, 600 * KIB), aCreate(1, 1100 * KIB), aCreate(2, 600 * KIB)];
-    const fates = enqueue(creates, true);
+    const results = enqueue(creates, true);
     for (let row = 0; row < 2; row++) {
       await turns();
       rows[row]?.answer();
     }
-    expect(await fates).toMatchObject([{ nonce: 0 }, { code: "PAYLOAD_TOO_LARGE" }, { nonce: 2 }]);
+    expect(await results).toMatchObject([{ nonce: 0 }, { code: "PAYLOAD_TOO_LARGE" }, { nonce: 2 }]);
     expect(rows.map(nonces)).toEqual([[0], [2]]);
   });
 
   // protects [Replicas that embed the library] src/application/cluster/pending-creates.ts, src/application/cluster/pending-requests.ts, src/adapters/postgres/statements/left-request.ts
   it("are as many as the queue holds; the rest is told so, and there is room again afterwards", async () => {
     const { rows, enqueue } = bench(3);
-    const fates = enqueue(some(5), true);
+    const results = enqueue(some(5), true);
     await turns();
     rows[0]?.answer(unavailable("not begun"));
-    expect((await fates).map((fate) => (fate as FencepostError).code)).toEqual([
+    expect((await results).map((result) => (result as FencepostError).code)).toEqual([
       ...["UNAVAILABLE", "UNAVAILABLE", "UNAVAILABLE", "QUEUE_FULL", "QUEUE_FULL"],
     ]);
     void enqueue(some(3), true);
@@ -162,8 +164,8 @@ describe("creates that are left for an owner", () => {
     const { rows, enqueue } = bench();
     const circle: Record<string, unknown> = {};
     circle.itself = circle;
-    const [fate] = await enqueue([{ txId: uuid(1), owner: null, request: circle }], true);
-    expect(fate).toMatchObject({ code: "INVALID_REQUEST" });
+    const [result] = await enqueue([{ txId: uuid(1), owner: null, request: circle }], true);
+    expect(result).toMatchObject({ code: "INVALID_REQUEST" });
     expect(rows).toEqual([]);
   });
 
@@ -176,10 +178,10 @@ describe("creates that are left for an owner", () => {
     // protects [Replicas that embed the library] src/application/cluster/pending-requests.ts, src/ports/peers.ts
   ])("and answered with %s are unknown, with their ids", async (_, answer) => {
     const { rows, enqueue } = bench();
-    const fates = enqueue(some(1), true);
+    const results = enqueue(some(1), true);
     await turns();
     rows[0]?.answer({ answer });
-    expect(await fates).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: uuid(0) } }]);
+    expect(await results).toMatchObject([{ code: "UNAVAILABLE", extras: { outcome: "unknown", txId: uuid(0) } }]);
   });
 
   it("are accepted if nobody begins them, unless one of the row names its nonce or a pool", async () => {

@@ -216,11 +216,11 @@ describe("an owner that does not take it up", () => {
         send(other, transfer({ signer, payload: { to: doomed, value: 0 } })).catch((error: FencepostError) => error),
       );
       world.clock.after(late, () => owner.store.resume());
-      const fate = await settled;
+      const result = await settled;
       await world.clock.advance(2_000);
       const failed = world.rows().length;
-      if (fate instanceof FencepostError) expect(failed, `${late} ms: nothing of what was refused`).toBe(0);
-      else expect(world.rows(), `${late} ms: what was accepted is final`).toMatchObject([{ txId: fate.txId }]);
+      if (result instanceof FencepostError) expect(failed, `${late} ms: nothing of what was refused`).toBe(0);
+      else expect(world.rows(), `${late} ms: what was accepted is final`).toMatchObject([{ txId: result.txId }]);
       world.database.state.transactions.clear();
     }
   });

@@ -42,8 +42,8 @@ async function askedWhileLeaving(hasKey: boolean): Promise<FencepostError> {
   const router = loneRouter({ serves: false, hasKey });
   const nowhere = () => Promise.reject(new Error("asked somebody"));
   const ways = { here: nowhere, at: nowhere, enqueue: nowhere };
-  const [fate] = await router.deliver({ lane, items: 1, repeatable: false, ...ways, unknown });
-  return fate as FencepostError;
+  const [result] = await router.deliver({ lane, items: 1, repeatable: false, ...ways, unknown });
+  return result as FencepostError;
 }
 
 describe("a signer whose key no live node holds", () => {
@@ -62,7 +62,7 @@ describe("an order whose lane is read again while it is under way, where no othe
     const router = loneRouter({ serves: true, hasKey: true, clock });
     const answers = [new PutOff(), "done"];
     const nowhere = () => Promise.reject(new Error("asked somebody"));
-    const fates = router.deliver({
+    const results = router.deliver({
       lane,
       items: 1,
       repeatable: false,
@@ -74,7 +74,7 @@ describe("an order whose lane is read again while it is under way, where no othe
       await clock.advance(25);
       return answers.length === 0;
     }, "the order was asked for again");
-    expect(await fates).toEqual(["done"]);
+    expect(await results).toEqual(["done"]);
   });
 });
 

@@ -121,11 +121,11 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
       const word = `late-${late}`;
       const asking = request === KINDS[0]?.[1] ? named(signer, before, { requestId: word }) : request(signer, word);
       world.clock.after(late, () => owner.store.resume());
-      const fate = await world.settle(either(send(other, asking)));
+      const result = await world.settle(either(send(other, asking)));
       await world.clock.advance(3_000);
       const grown = made(signer).length - before;
-      if (!(fate instanceof FencepostError)) expect(grown, `${late} ms: told of it`).toBe(1);
-      else if (fate.extras.outcome !== "unknown") expect(grown, `${late} ms: told that nothing was done`).toBe(0);
+      if (!(result instanceof FencepostError)) expect(grown, `${late} ms: told of it`).toBe(1);
+      else if (result.extras.outcome !== "unknown") expect(grown, `${late} ms: told that nothing was done`).toBe(0);
     }
     checkInvariants(world);
   });
@@ -143,11 +143,11 @@ describe.each(KINDS)("a send that %s, and an owner that", (_, request) => {
   it("has no answer of its commit: that is told, with the id", async () => {
     const { other, owner, signer } = await pair();
     owner.store.failNextCommit("unknown-committed");
-    const fate = await world.settle(either(send(other, request(signer))));
+    const result = await world.settle(either(send(other, request(signer))));
     expect(made(signer)).toHaveLength(1);
-    if (fate instanceof FencepostError)
-      expect(fate.extras).toMatchObject({ outcome: "unknown", txId: made(signer)[0]?.txId });
-    else expect(fate).toMatchObject({ txId: made(signer)[0]?.txId, nonce: 0 });
+    if (result instanceof FencepostError)
+      expect(result.extras).toMatchObject({ outcome: "unknown", txId: made(signer)[0]?.txId });
+    else expect(result).toMatchObject({ txId: made(signer)[0]?.txId, nonce: 0 });
   });
 });
 
@@ -219,9 +219,9 @@ describe("what a caller may do", () => {
     world.holdBlocks();
     const limits = { signers: null, chains: null, queueShare: 0.3 };
     const asked = [0, 1, 2, 3, 4].map((nonce) => either(other.node.api.create(named(signer, nonce), "shop", limits)));
-    const fates = await world.settle(Promise.all(asked));
-    expect(fates.slice(0, 3)).toMatchObject([{ nonce: 0 }, { nonce: 1 }, { nonce: 2 }]);
-    for (const each of fates.slice(3))
+    const results = await world.settle(Promise.all(asked));
+    expect(results.slice(0, 3)).toMatchObject([{ nonce: 0 }, { nonce: 1 }, { nonce: 2 }]);
+    for (const each of results.slice(3))
       expect(each).toMatchObject({ code: "QUOTA_EXCEEDED", extras: { rule: "queueShare" } });
   });
 
@@ -306,7 +306,7 @@ describe("what is left for one owner", () => {
     const { other, owner, signer } = await pair({ node: { queueLimit: 5 } });
     owner.store.pause();
     const asked = Array.from({ length: 8 }, (_, nonce) => either(send(other, named(signer, nonce))));
-    const codes = (await world.settle(Promise.all(asked))).map((fate) => (fate as FencepostError).code);
+    const codes = (await world.settle(Promise.all(asked))).map((result) => (result as FencepostError).code);
     expect(codes.filter((code) => code === "QUEUE_FULL")).toHaveLength(3);
     expect(codes.filter((code) => code === "UNAVAILABLE")).toHaveLength(5);
   });

@@ -10,7 +10,7 @@ import { SIGNERS, TO, transfer, World, type WorldNode } from "../../support/worl
 let world: World;
 afterEach(() => world.close());
 
-type Fate = Created | FencepostError;
+type Result = Created | FencepostError;
 const POOLS = new Map([["payouts", SIGNERS]]);
 const SENDS = 60;
 
@@ -27,7 +27,7 @@ class Walk {
   private readonly draw: (most: number) => number;
   readonly nodes: WorldNode[] = [];
   /** All answers for each request id, at any time. */
-  readonly told = new Map<string, Fate[]>();
+  readonly told = new Map<string, Result[]>();
   private readonly asked: Promise<void>[] = [];
 
   constructor(seed: number) {
@@ -61,7 +61,7 @@ class Walk {
 
   private ask(request: CreateRequest): void {
     const { requestId = "" } = request as { readonly requestId?: string };
-    const note = (fate: Fate) => void this.told.set(requestId, [...(this.told.get(requestId) ?? []), fate]);
+    const note = (result: Result) => void this.told.set(requestId, [...(this.told.get(requestId) ?? []), result]);
     const { node } = this.oneOf(this.nodes);
     this.asked.push(node.api.create(request).then(note, note));
   }
@@ -99,8 +99,8 @@ async function walk(seed: number): Promise<Walk> {
   return own;
 }
 
-const isMade = (fate: Fate): fate is Created => !(fate instanceof FencepostError);
-const isRefused = (fate: Fate) => fate instanceof FencepostError && fate.extras.outcome !== "unknown";
+const isMade = (result: Result): result is Created => !(result instanceof FencepostError);
+const isRefused = (result: Result) => result instanceof FencepostError && result.extras.outcome !== "unknown";
 const laneOf = ({ lane }: { readonly lane: { readonly signer: Address } }) => lane.signer;
 
 describe("any walk through pools, named nonces, pauses and crashes", () => {
@@ -113,13 +113,14 @@ describe("any walk through pools, named nonces, pauses and crashes", () => {
         () => world.rows().every(({ state }) => state === "CONFIRMED" || state === "FAILED_FINAL"),
         600_000,
       );
-      for (const [requestId, fates] of told) {
+      for (const [requestId, results] of told) {
         const rows = world.rows().filter((row) => row.requestId === requestId);
         expect(rows.length, `${requestId} has one transaction at most`).toBeLessThanOrEqual(1);
-        if (fates.every(isRefused)) expect(rows, `${requestId} was refused`).toEqual([]);
-        for (const fate of fates.filter(isMade)) {
+        if (results.every(isRefused)) expect(rows, `${requestId} was refused`).toEqual([]);
+        for (const result of results.filter(isMade)) {
           expect(rows, `${requestId} was told as made`).toHaveLength(1);
-          if (fate.nonce !== null) expect(rows[0]).toMatchObject({ nonce: fate.nonce, lane: { signer: laneOf(fate) } });
+          if (result.nonce !== null)
+            expect(rows[0]).toMatchObject({ nonce: result.nonce, lane: { signer: laneOf(result) } });
         }
       }
       expect([...told.values()].flat().filter(isMade).length).toBeGreaterThan(SENDS / 3);

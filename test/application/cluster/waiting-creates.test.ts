@@ -65,9 +65,9 @@ describe("a send that names its nonce, at a replica that does not own the lane",
       const payload = { to: TO, value: String(index), gas: 21_000, gasPrice: "2000000000" };
       return send(index % 2 === 0 ? other : owner, named(signer, 0, { payload }));
     });
-    const fates = await world.settle(Promise.allSettled(asked));
-    expect(fates.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    for (const each of fates) {
+    const results = await world.settle(Promise.allSettled(asked));
+    expect(results.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    for (const each of results) {
       if (each.status === "rejected") expect(each.reason).toMatchObject({ code: "CONFLICT", extras: { nextNonce: 1 } });
     }
     expect(noncesOf(signer)).toEqual([0]);
@@ -107,8 +107,8 @@ describe("a send that names its nonce, at a replica that does not own the lane",
       transfer({ signer }),
       named(signer, 3),
     ];
-    const fates = await world.settle(other.node.api.createBatch(batch));
-    const told = fates.map((fate) => (fate instanceof FencepostError ? fate.code : fate.nonce));
+    const results = await world.settle(other.node.api.createBatch(batch));
+    const told = results.map((result) => (result instanceof FencepostError ? result.code : result.nonce));
     expect(told).toEqual([0, 1, 0, "CONFLICT", 2, 3]);
     await world.allSettled(5);
     checkInvariants(world);

@@ -70,8 +70,8 @@ function intakeIds(writes: readonly LaneWrite[]): readonly (number | undefined)[
   return writes.flatMap((write) => (write.kind === "allocate" ? write.items.map(({ intakeId }) => intakeId) : []));
 }
 
-function fates(writes: readonly LaneWrite[]): readonly unknown[] {
-  return writes.flatMap((write) => (write.kind === "settleIntake" ? write.fates : []));
+function results(writes: readonly LaneWrite[]): readonly unknown[] {
+  return writes.flatMap((write) => (write.kind === "settleIntake" ? write.results : []));
 }
 
 function existing({ intent }: IntakeRow, overrides: Partial<ExistingTransaction> = {}): ExistingTransaction {
@@ -84,7 +84,7 @@ describe("rows of the intake table", () => {
     const bench = await ready();
     expect(await take(bench, row(4), row(7), row(9))).toBe(false);
     expect(intakeIds(bench.writes)).toEqual([4, 7, 9]);
-    expect(fates(bench.writes)).toEqual([]);
+    expect(results(bench.writes)).toEqual([]);
     expect(bench.lane.toSign(64, 10).length).toBe(3);
   });
 
@@ -100,10 +100,10 @@ describe("rows of the intake table", () => {
     const refused = row(1, { payload: BARE });
     await take(bench, refused, row(2, { payload: { ...BARE, to: SIGNER } }));
     expect(intakeIds(bench.writes)).toEqual([2]);
-    expect(fates(bench.writes)).toEqual([]);
+    expect(results(bench.writes)).toEqual([]);
     await takeAtTwoBlocks(bench, refused);
-    expect(fates(bench.writes)).toMatchObject([
-      { intakeId: 1, fate: "refused", event: "refuse", reason: "the call would revert" },
+    expect(results(bench.writes)).toMatchObject([
+      { intakeId: 1, result: "refused", event: "refuse", reason: "the call would revert" },
     ]);
     expect(bench.control.feedGrew).toBe(1);
   });
@@ -113,7 +113,7 @@ describe("rows of the intake table", () => {
     bench.faults.inject({ kind: "unavailable" });
     await take(bench, row(1), row(2, { payload: BARE }), row(3));
     expect(intakeIds(bench.writes)).toEqual([1]);
-    expect(fates(bench.writes)).toEqual([]);
+    expect(results(bench.writes)).toEqual([]);
   });
 
   it("that depend on what is pending wait for it, and so do those behind", async () => {
@@ -129,7 +129,7 @@ describe("rows of the intake table", () => {
     bench.simulated.revertCallsTo(TO, "0x");
     await take(bench, row(1, { payload: { ...BARE, to: SIGNER } }), row(2, { payload: BARE }));
     expect(intakeIds(bench.writes)).toEqual([1]);
-    expect(fates(bench.writes)).toEqual([]);
+    expect(results(bench.writes)).toEqual([]);
   });
 
   it("fail loudly for a mistake of ours", async () => {
@@ -149,20 +149,20 @@ describe("a request id that exists", () => {
             status: "allocated",
             cursor: 100,
             items: [
-              { fate: "duplicate", existing: existing(same), samePayload: true },
-              { fate: "duplicate", existing: existing(other), samePayload: false },
+              { result: "duplicate", existing: existing(same), samePayload: true },
+              { result: "duplicate", existing: existing(other), samePayload: false },
             ],
           }
         : { status: "done" };
     await take(bench, same, other);
-    expect(fates(bench.writes)).toMatchObject([
-      { intakeId: 1, fate: "alias", of: "the first" },
-      { intakeId: 2, fate: "refused", event: "refuseReusedRequestId" },
+    expect(results(bench.writes)).toMatchObject([
+      { intakeId: 1, result: "alias", of: "the first" },
+      { intakeId: 2, result: "refused", event: "refuseReusedRequestId" },
     ]);
   });
 
   it.each([
-    ["with the same payload", {}, { fate: "alias", of: "the first" }],
+    ["with the same payload", {}, { result: "alias", of: "the first" }],
     ["with another payload", { fingerprint: "0x01" } as const, { event: "refuseReusedRequestId" }],
     ["only as an intake row itself", { state: "CREATED" } as const, { event: "refuse" }],
   ])("%s is looked for before any refusal", async (_, overrides, expected) => {
@@ -171,7 +171,7 @@ describe("a request id that exists", () => {
     const refused = row(1, { requestId: "r", payload: BARE });
     bench.rows.existing = [existing(refused, overrides)];
     await takeAtTwoBlocks(bench, refused);
-    expect(fates(bench.writes).at(-1)).toMatchObject(expected);
+    expect(results(bench.writes).at(-1)).toMatchObject(expected);
   });
 
   it("is its own", async () => {
@@ -180,22 +180,22 @@ describe("a request id that exists", () => {
     const refused = row(1, { requestId: "r", payload: BARE });
     bench.rows.existing = [existing(refused, { txId: refused.intent.txId })];
     await takeAtTwoBlocks(bench, refused);
-    expect(fates(bench.writes)).toMatchObject([{ event: "refuse" }]);
+    expect(results(bench.writes)).toMatchObject([{ event: "refuse" }]);
     const nameless = row(2, { requestId: null, payload: BARE });
     await takeAtTwoBlocks(bench, nameless);
-    expect(fates(bench.writes)).toMatchObject([{ event: "refuse" }, { intakeId: 2, event: "refuse" }]);
+    expect(results(bench.writes)).toMatchObject([{ event: "refuse" }, { intakeId: 2, event: "refuse" }]);
   });
 
   it("and a row that the database cannot hold is refused", async () => {
     const bench = await ready();
     bench.control.answer = (write) =>
       write.kind === "allocate"
-        ? { status: "allocated", cursor: 100, items: [{ fate: "refused", detail: "poison" }] }
+        ? { status: "allocated", cursor: 100, items: [{ result: "refused", detail: "poison" }] }
         : { status: "done" };
     const poison = row(1);
     await take(bench, poison);
-    expect(fates(bench.writes)).toMatchObject([
-      { intakeId: 1, fate: "refused", event: "refuse", reason: `the database cannot store ${poison.intent.txId}` },
+    expect(results(bench.writes)).toMatchObject([
+      { intakeId: 1, result: "refused", event: "refuse", reason: `the database cannot store ${poison.intent.txId}` },
     ]);
   });
 });
@@ -210,7 +210,7 @@ describe("a lane that is lost", () => {
     bench.control.meanwhile = () => bench.lane.stop();
     const rows = Array.from({ length: 200 }, (_, n) => row(n, { payload: { ...BARE, to: n === 0 ? TO : SIGNER } }));
     expect(await take(bench, ...rows)).toBe(false);
-    expect(fates(bench.writes)).toEqual([]);
+    expect(results(bench.writes)).toEqual([]);
     bench.control.answer = () => ({ status: "fenced" });
     expect(await take(bench, ...rows)).toBe(false);
   });

@@ -166,8 +166,8 @@ describe("nothing is signed", () => {
       decodeTransaction: async () => ({ ...decoded, envelope: "eip4844" as const }),
     };
     const { bench, tx } = made;
-    const fate = await repriceIfBelow({ ...bench, ports: { ...bench.ports, codec }, tx });
-    expect(fate).toBe("kept");
+    const result = await repriceIfBelow({ ...bench, ports: { ...bench.ports, codec }, tx });
+    expect(result).toBe("kept");
     expect(bench.writes).toEqual([]);
     expect(alerts(made)).toEqual(["CANNOT_RESIGN"]);
   });
@@ -180,10 +180,10 @@ describe("nothing is signed", () => {
     ],
     ["where the lane was lost meanwhile", ({ bench }) => bench.lane.stop(), "TermOver"],
     ["past our own deadline", ({ bench }) => void Object.assign(bench.control, { mayAct: false }), "TermOver"],
-  ])("%s", async (_, happen, fate) => {
+  ])("%s", async (_, happen, result) => {
     const made = await scene();
     made.bench.control.at = (name) => name === "another.signed" && happen(made);
-    expect(await made.run().catch(({ name }: Error) => name)).toBe(fate);
+    expect(await made.run().catch(({ name }: Error) => name)).toBe(result);
     expect(made.bench.writes).toEqual([]);
   });
 });

@@ -180,8 +180,8 @@ describe("fees that a caller names above the ceiling", () => {
     expect(await refusal(node.node.api.create(priced(OVER)))).toMatchObject(overCeiling());
     const legacy = priced({ gasPrice: String(MOST + 1n) });
     const tip = priced({ maxPriorityFeePerGas: String(MOST + 1n) });
-    const fates = await world.settle(node.node.api.createBatch([legacy, transfer(), tip, priced(OVER)]));
-    expect(fates).toMatchObject([overCeiling(), { nonce: 0 }, overCeiling(), overCeiling()]);
+    const results = await world.settle(node.node.api.createBatch([legacy, transfer(), tip, priced(OVER)]));
+    expect(results).toMatchObject([overCeiling(), { nonce: 0 }, overCeiling(), overCeiling()]);
     await world.allSettled(1);
   });
 

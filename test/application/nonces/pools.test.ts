@@ -125,8 +125,8 @@ describe("a request to a pool", () => {
   it("keeps each item of a batch to itself: refused ones take nothing from the others", async () => {
     const entry = await start();
     const batch = [toPool({ requestId: "a" }), toPool({ pool: "none" }), toPool({ requestId: "a" }), transfer()];
-    const fates = await world.settle(entry.node.api.createBatch(batch));
-    expect(fates.map((fate) => (fate instanceof FencepostError ? fate.code : fate.outcome)).sort()).toEqual(
+    const results = await world.settle(entry.node.api.createBatch(batch));
+    expect(results.map((result) => (result instanceof FencepostError ? result.code : result.outcome)).sort()).toEqual(
       ["UNKNOWN_SIGNER", "created", "created", "existing"].sort(),
     );
     await world.allSettled(2);

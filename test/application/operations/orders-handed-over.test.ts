@@ -147,8 +147,8 @@ describe("an order whose commit is in doubt when its lane is let go", () => {
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
   it("is told to the node that forwarded it as one that may be done: what that hears elsewhere is not the whole truth", async () => {
     const { owner, txId } = await inDoubt();
-    const fate = await tell(owner, txId);
-    expect(fate).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
+    const result = await tell(owner, txId);
+    expect(result).toMatchObject({ ...UNKNOWN, code: "NOT_LEADER" });
   });
 
   // protects [Operators] src/application/lane/between-owners.ts, src/application/operations/transaction-actions.ts, src/application/operations/lane-actions.ts
@@ -178,8 +178,8 @@ describe("the id that an order travels with", () => {
 
   it.each([7, "", "an id", null])("is a UUID: %j is refused, and nothing is done", async (decisionId) => {
     const { owner, txId } = await withOneSent();
-    const fate = await tell(owner, txId, { decisionId });
-    expect(fate).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "decisionId" } });
+    const result = await tell(owner, txId, { decisionId });
+    expect(result).toMatchObject({ code: "INVALID_REQUEST", extras: { path: "decisionId" } });
     expect(ops.kinds(txId)).toEqual(["initial"]);
   });
 });

@@ -94,8 +94,8 @@ describe("an operation asked of a node that does not own the lane", () => {
     const { reservationId } = reservation;
     const lane = { ...reservation.lane, signer: SIGNERS.at(-1) as typeof SIGNER };
     const told = { action: "releaseNonce", body: { reservationId }, owner: null };
-    const fates = await world.settle(Promise.all([owner, other].map(({ node }) => node.actions.receive(lane, told))));
-    expect(fates.map((fate) => (fate as FencepostError).code).sort()).toEqual(["INVALID_REQUEST", "NOT_LEADER"]);
+    const results = await world.settle(Promise.all([owner, other].map(({ node }) => node.actions.receive(lane, told))));
+    expect(results.map((result) => (result as FencepostError).code).sort()).toEqual(["INVALID_REQUEST", "NOT_LEADER"]);
     expect(await owner.node.api.reservation(reservationId)).toMatchObject({ state: "RESERVED" });
   });
 });
@@ -113,8 +113,8 @@ describe("an order of a newer node", () => {
       const txId = await ops.sent(owner);
       const lane = { chainId: CHAIN_ID, signer: SIGNER };
       const body = { txId, actor: "operator:ops", ...told, action };
-      const fate = await world.settle(owner.node.actions.receive(lane, { action: name, body, owner: null }));
-      expect(fate).toMatchObject({
+      const result = await world.settle(owner.node.actions.receive(lane, { action: name, body, owner: null }));
+      expect(result).toMatchObject({
         code: "UNAVAILABLE",
         message: `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`,
       });

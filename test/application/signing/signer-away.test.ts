@@ -250,16 +250,16 @@ describe("signatures that differ each time", () => {
       return signed;
     };
     // The first commit of an attempt does nothing; the second one is made, and its answer is lost.
-    const fates = ["lost", "unheard"];
+    const results = ["lost", "unheard"];
     const commit = store.commit.bind(store);
     store.commit = async (writes) => {
       const isAttempt = writes.some(
         ({ kind, ...write }) => kind === "transition" && "items" in write && "attempt" in (write.items[0] ?? {}),
       );
-      const fate = isAttempt ? fates.shift() : undefined;
-      if (fate === "lost") throw new OutcomeUnknown("the connection died at COMMIT");
+      const result = isAttempt ? results.shift() : undefined;
+      if (result === "lost") throw new OutcomeUnknown("the connection died at COMMIT");
       const committed = await commit(writes);
-      if (fate === "unheard") throw new OutcomeUnknown("the connection died at COMMIT");
+      if (result === "unheard") throw new OutcomeUnknown("the connection died at COMMIT");
       return committed;
     };
     await world.settle(node.node.api.create(transfer()));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Entry, entryOf, mergeAllocations, splitEntry } from "../../../src/application/writer/batch.ts";
-import type { AllocateFate, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
+import type { AllocateResult, LaneWrite, WriteOutcome } from "../../../src/ports/lane-store.ts";
 import { allocation, completion, fence, idsOf, item, moves } from "./scripted-store.ts";
 
 interface Heard {
@@ -25,8 +25,8 @@ function floored(n: number, floor: number | null, ...txIds: readonly string[]): 
   return { kind: "allocate", fence: fence(n), floor, items: txIds.map(item) };
 }
 
-function created(nonce: number): AllocateFate {
-  return { fate: "created", nonce, createdAt: new Date(0) };
+function created(nonce: number): AllocateResult {
+  return { result: "created", nonce, createdAt: new Date(0) };
 }
 
 function allocated(...nonces: readonly number[]): WriteOutcome {
@@ -35,7 +35,7 @@ function allocated(...nonces: readonly number[]): WriteOutcome {
 
 function noncesOf(outcome: WriteOutcome | null): readonly number[] {
   if (outcome?.status !== "allocated") return [];
-  return outcome.items.map((fate) => (fate.fate === "created" ? fate.nonce : -1));
+  return outcome.items.map((result) => (result.result === "created" ? result.nonce : -1));
 }
 
 describe("allocations of one lane", () => {
@@ -118,7 +118,7 @@ describe("an entry taken apart", () => {
     expect(whole.heard.outcome).toMatchObject({
       status: "allocated",
       cursor: 7,
-      items: [{ nonce: 5 }, { fate: "refused", detail: "Error: poison" }, { nonce: 6 }],
+      items: [{ nonce: 5 }, { result: "refused", detail: "Error: poison" }, { nonce: 6 }],
     });
   });
 
@@ -164,7 +164,12 @@ describe("what a write is", () => {
     ["the end of a watch", { kind: "unwatch", fence: fence(1), throughBlock: 0 }, 8, false],
     ["confirmations", { kind: "confirmations", fence: fence(1), blocks: [], pruneBelow: 0 }, 1, false],
     ["a suspension", { kind: "suspend", fence: fence(1), suspended: true }, 1, false],
-    ["an alias", { kind: "settleIntake", fence: fence(1), fates: [{ intakeId: 1, fate: "alias", of: "x" }] }, 1, false],
+    [
+      "an alias",
+      { kind: "settleIntake", fence: fence(1), results: [{ intakeId: 1, result: "alias", of: "x" }] },
+      1,
+      false,
+    ],
   ])("%s weighs what it writes, and completes or not", (_, write, weight, completes) => {
     expect(entry(write)).toMatchObject({ weight, completes });
   });

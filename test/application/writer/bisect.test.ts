@@ -14,7 +14,7 @@ import { createSeededEntropy } from "../../doubles/seeded-entropy.ts";
 import { recordTelemetry } from "../../support/recorded-telemetry.ts";
 import { allocation, idsOf, lane, moves, outcomeOf, ScriptedStore } from "./scripted-store.ts";
 
-type Fate = { readonly outcome: WriteOutcome } | { readonly error: unknown };
+type Result = { readonly outcome: WriteOutcome } | { readonly error: unknown };
 
 /** Writes all at once into one batch, on a database that refuses whatever contains poison. */
 async function writeAll(
@@ -23,7 +23,7 @@ async function writeAll(
   interfere: (ids: readonly string[], committed: readonly string[]) => void = () => undefined,
   answer: (write: LaneWrite) => WriteOutcome = outcomeOf,
 ): Promise<{
-  readonly fates: readonly Fate[];
+  readonly results: readonly Result[];
   readonly committed: readonly string[];
   readonly calls: number;
   /** Answers to lanes and writers, in this order. */
@@ -70,15 +70,15 @@ async function writeAll(
     ),
   );
   await clock.advance(10_000);
-  const fates = await all;
+  const results = await all;
   const logged = telemetry.of("writer.failed").map(({ reason }) => reason);
-  return { fates, committed, calls: store.calls.length, told, logged };
+  return { results, committed, calls: store.calls.length, told, logged };
 }
 
-function createdIds(write: LaneWrite, fate: Fate | undefined): readonly string[] {
-  if (fate === undefined || !("outcome" in fate) || fate.outcome.status !== "allocated") return [];
-  const { items } = fate.outcome;
-  return idsOf(write).filter((_, index) => items[index]?.fate === "created");
+function createdIds(write: LaneWrite, result: Result | undefined): readonly string[] {
+  if (result === undefined || !("outcome" in result) || result.outcome.status !== "allocated") return [];
+  const { items } = result.outcome;
+  return idsOf(write).filter((_, index) => items[index]?.result === "created");
 }
 
 describe("poison", () => {
@@ -91,39 +91,39 @@ describe("poison", () => {
   // protects [Attacks] src/application/stages/1-create/create.ts, src/application/writer/committer.ts
   it("in one allocation fails alone, and is told so; its neighbours are created", async () => {
     const write = allocation(1, "a", "bad", "c");
-    const { fates, committed, logged } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
+    const { results, committed, logged } = await writeAll([write, moves(2, "d")], new Set(["bad"]));
     expect(committed.toSorted()).toEqual(["a", "c", "d"]);
     expect(logged).toEqual(["BatchRefused: poison"]);
-    expect(fates[0]).toMatchObject({
+    expect(results[0]).toMatchObject({
       outcome: {
         status: "allocated",
-        items: [{ fate: "created" }, { fate: "refused", detail: "BatchRefused: poison" }, { fate: "created" }],
+        items: [{ result: "created" }, { result: "refused", detail: "BatchRefused: poison" }, { result: "created" }],
       },
     });
-    expect(fates[1]).toMatchObject({ outcome: { status: "applied", items: ["applied"] } });
+    expect(results[1]).toMatchObject({ outcome: { status: "applied", items: ["applied"] } });
   });
 
   // protects [Many lanes] src/application/writer/batch.ts
   it("in one allocation that is fenced halfway leaves unknown what became of it, also where the first half waits for approval", async () => {
-    const waits = { fate: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
+    const waits = { result: "awaiting", rule: "signer.requireApproval", createdAt: new Date(0) } as const;
     const answer = (write: LaneWrite): WriteOutcome =>
       idsOf(write).includes("a") ? { status: "allocated", items: [waits], cursor: 0 } : { status: "fenced" };
-    const { fates } = await writeAll([allocation(1, "a", "bad", "c")], new Set(["bad"]), () => undefined, answer);
-    expect(fates[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
+    const { results } = await writeAll([allocation(1, "a", "bad", "c")], new Set(["bad"]), () => undefined, answer);
+    expect(results[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
   });
 
   it("among moves fails its own write, whose lane is read again, and no other", async () => {
-    const { fates, committed } = await writeAll([moves(1, "a", "bad"), moves(2, "b")], new Set(["bad"]));
-    expect(fates[0]).toMatchObject({ error: { name: "BatchRefused" } });
-    expect(fates[1]).toMatchObject({ outcome: { status: "applied" } });
+    const { results, committed } = await writeAll([moves(1, "a", "bad"), moves(2, "b")], new Set(["bad"]));
+    expect(results[0]).toMatchObject({ error: { name: "BatchRefused" } });
+    expect(results[1]).toMatchObject({ outcome: { status: "applied" } });
     expect(committed.toSorted()).toEqual(["a", "b"]);
   });
 
   it("that cannot be taken apart fails whole", async () => {
     const unwatch: LaneWrite = { kind: "unwatch", fence: allocation(1).fence, throughBlock: 5 };
-    const { fates } = await writeAll([unwatch, moves(2, "b")], new Set(["unwatch"]));
-    expect(fates[0]).toMatchObject({ error: { name: "BatchRefused" } });
-    expect(fates[1]).toMatchObject({ outcome: { status: "applied" } });
+    const { results } = await writeAll([unwatch, moves(2, "b")], new Set(["unwatch"]));
+    expect(results[0]).toMatchObject({ error: { name: "BatchRefused" } });
+    expect(results[1]).toMatchObject({ outcome: { status: "applied" } });
   });
 
   it.each([
@@ -136,9 +136,9 @@ describe("poison", () => {
       const lacks = (ids: readonly string[]) => {
         if (ids.includes("unread")) throw new NotLoaded("transaction unread");
       };
-      const { fates, committed } = await writeAll([write, moves(2, "b")], new Set(), lacks);
-      expect(fates[0]).toMatchObject({ error: { name: "NotLoaded" } });
-      expect(fates[1]).toMatchObject({ outcome: { status: "applied" } });
+      const { results, committed } = await writeAll([write, moves(2, "b")], new Set(), lacks);
+      expect(results[0]).toMatchObject({ error: { name: "NotLoaded" } });
+      expect(results[1]).toMatchObject({ outcome: { status: "applied" } });
       expect(committed).toEqual(expected);
     },
   );
@@ -161,7 +161,7 @@ describe("poison", () => {
           for (const id of ids) if (dice.next().value === 0) poison.add(id);
           return kind === "allocate" ? allocation(lane, ...ids) : moves(lane, ...ids);
         });
-        const { fates, committed } = await writeAll(writes, poison);
+        const { results, committed } = await writeAll(writes, poison);
         const healthy = writes.flatMap(idsOf).filter((id) => !poison.has(id));
         expect(committed.toSorted()).toEqual(healthy.toSorted());
         for (const kind of ["allocate", "transition"]) {
@@ -173,9 +173,9 @@ describe("poison", () => {
         writes.forEach((write, at) => {
           const ids = idsOf(write);
           if (write.kind === "allocate") {
-            expect(createdIds(write, fates[at])).toEqual(ids.filter((id) => !poison.has(id)));
+            expect(createdIds(write, results[at])).toEqual(ids.filter((id) => !poison.has(id)));
           } else {
-            expect("error" in (fates[at] as Fate)).toBe(ids.some((id) => poison.has(id)));
+            expect("error" in (results[at] as Result)).toBe(ids.some((id) => poison.has(id)));
           }
         });
       }),
@@ -190,32 +190,32 @@ describe("a database that goes away while a refused batch is taken apart", () =>
   };
 
   it("never answers that nothing happened, where a part was committed", async () => {
-    const { fates, committed } = await writeAll(
+    const { results, committed } = await writeAll(
       [allocation(1, "a", "b", "bad", "d")],
       new Set(["bad"]),
       leaveAfterFirst,
     );
     expect(committed.length).toBeGreaterThan(0);
-    expect(fates[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
-    expect((fates[0] as { error: OutcomeUnknown }).error.cause).toBeInstanceOf(StoreUnavailable);
+    expect(results[0]).toMatchObject({ error: { name: "OutcomeUnknown" } });
+    expect((results[0] as { error: OutcomeUnknown }).error.cause).toBeInstanceOf(StoreUnavailable);
   });
 
   it("takes nothing back from those who were answered already", async () => {
     const writes = [allocation(1, "a"), allocation(2, "b"), moves(3, "bad"), moves(4, "d")];
-    const { fates } = await writeAll(writes, new Set(["bad"]), (ids, committed) => {
+    const { results } = await writeAll(writes, new Set(["bad"]), (ids, committed) => {
       if (committed.includes("b") && ids.includes("d")) throw new StoreUnavailable("away");
     });
-    expect(fates.slice(0, 2)).toMatchObject([
+    expect(results.slice(0, 2)).toMatchObject([
       { outcome: { status: "allocated" } },
       { outcome: { status: "allocated" } },
     ]);
-    expect(fates[3]).toMatchObject({ error: { name: "OutcomeUnknown" } });
+    expect(results[3]).toMatchObject({ error: { name: "OutcomeUnknown" } });
   });
 
   it("says that nothing happened where nothing did", async () => {
-    const { fates } = await writeAll([allocation(1, "bad", "b")], new Set(["bad"]), (ids) => {
+    const { results } = await writeAll([allocation(1, "bad", "b")], new Set(["bad"]), (ids) => {
       if (ids.length === 1) throw new StoreUnavailable("away");
     });
-    expect(fates[0]).toMatchObject({ error: { name: "StoreUnavailable" } });
+    expect(results[0]).toMatchObject({ error: { name: "StoreUnavailable" } });
   });
 });

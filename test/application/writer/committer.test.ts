@@ -286,8 +286,8 @@ describe("flushing", () => {
 
   it("weighs other kinds by what they write", async () => {
     const { committer, store, clock } = bench({ batchSize: 3 });
-    const fates = ["x", "y", "z"].map((of, intakeId) => ({ intakeId, fate: "alias" as const, of }));
-    void committer.write({ kind: "settleIntake", fence: fence(1), fates });
+    const results = ["x", "y", "z"].map((of, intakeId) => ({ intakeId, result: "alias" as const, of }));
+    void committer.write({ kind: "settleIntake", fence: fence(1), results });
     await clock.advance(0);
     expect(store.calls.length).toBe(1);
     void committer.write({ kind: "suspend", fence: fence(2), suspended: true });
@@ -326,10 +326,14 @@ describe("transactions in flight", () => {
 
   it("a refused intake row is a completion too, an alias is not", async () => {
     const { committer, store, clock } = bench({ batchSize: 1 });
-    const refused = { intakeId: 1, fate: "refused", event: "refuse", reason: "no" } as const;
+    const refused = { intakeId: 1, result: "refused", event: "refuse", reason: "no" } as const;
     void committer.write(completion(1, "a"));
-    void committer.write({ kind: "settleIntake", fence: fence(2), fates: [refused] });
-    void committer.write({ kind: "settleIntake", fence: fence(3), fates: [{ intakeId: 2, fate: "alias", of: "a" }] });
+    void committer.write({ kind: "settleIntake", fence: fence(2), results: [refused] });
+    void committer.write({
+      kind: "settleIntake",
+      fence: fence(3),
+      results: [{ intakeId: 2, result: "alias", of: "a" }],
+    });
     await clock.advance(50);
     expect(store.calls.map(({ writes }) => writes[0]?.fence.lane)).toEqual([lane(1), lane(3)]);
   });

@@ -99,7 +99,7 @@ export function idsOf(write: LaneWrite): readonly string[] {
  */
 export function outcomeOf(write: LaneWrite): WriteOutcome {
   if (write.kind === "allocate") {
-    const items = write.items.map((_, nonce) => ({ fate: "created" as const, nonce, createdAt: new Date(0) }));
+    const items = write.items.map((_, nonce) => ({ result: "created" as const, nonce, createdAt: new Date(0) }));
     return { status: "allocated", items, cursor: write.items.length };
   }
   if (write.kind === "transition") return { status: "applied", items: write.items.map(() => "applied" as const) };

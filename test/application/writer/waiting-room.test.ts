@@ -231,9 +231,9 @@ describe("the end of a watch", () => {
     store.reply = () => {
       throw new StoreUnavailable("away");
     };
-    const fates = [7, 9].map((block) => committer.write(ending(1, block)).catch(String));
+    const results = [7, 9].map((block) => committer.write(ending(1, block)).catch(String));
     await clock.advance(ENDINGS_WAIT_MS);
-    expect(await Promise.all(fates)).toEqual(["StoreUnavailable: away", "StoreUnavailable: away"]);
+    expect(await Promise.all(results)).toEqual(["StoreUnavailable: away", "StoreUnavailable: away"]);
   });
 });
 

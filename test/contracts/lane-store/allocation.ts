@@ -28,24 +28,24 @@ export function allocationContract(context: LaneStoreContext): void {
   it("gives a nonce that was named exactly, or says which it could have been and takes none", async () => {
     const fence = await hold();
     const named = (exactNonce: number) => ({ ...anIntent(fence.lane), exactNonce });
-    expect(await allocate(context.store, fence, [named(3)], null)).toEqual([{ fate: "noCursor" }]);
-    const fates = await allocate(
+    expect(await allocate(context.store, fence, [named(3)], null)).toEqual([{ result: "noCursor" }]);
+    const results = await allocate(
       context.store,
       fence,
       [named(6), named(5), named(5), anIntent(fence.lane), named(7)],
       5,
     );
-    expect(fates).toMatchObject([
-      { fate: "otherNonce", next: 5 },
-      { fate: "created", nonce: 5 },
-      { fate: "otherNonce", next: 6 },
-      { fate: "created", nonce: 6 },
-      { fate: "created", nonce: 7 },
+    expect(results).toMatchObject([
+      { result: "otherNonce", next: 5 },
+      { result: "created", nonce: 5 },
+      { result: "otherNonce", next: 6 },
+      { result: "created", nonce: 6 },
+      { result: "created", nonce: 7 },
     ]);
     expect(await cursorOf(fence)).toBe(8);
     const pinned = (await context.store.loadAllocated(fence.lane, 0, 10)).map((row) => row.pinned === true);
     expect(pinned, "whoever owns the lane next knows of it").toEqual([true, false, true]);
-    expect(await allocate(context.store, fence, [named(8)], 10)).toEqual([{ fate: "otherNonce", next: 10 }]);
+    expect(await allocate(context.store, fence, [named(8)], 10)).toEqual([{ result: "otherNonce", next: 10 }]);
     expect(await cursorOf(fence)).toBe(8);
   });
 
@@ -55,14 +55,14 @@ export function allocationContract(context: LaneStoreContext): void {
     await allocate(context.store, fence, [first], 0);
     const repeat = { ...anIntent(fence.lane, { requestId: "named" }), exactNonce: 9 };
     expect(await allocate(context.store, fence, [repeat], null)).toMatchObject([
-      { fate: "duplicate", existing: { txId: first.txId, nonce: 0 } },
+      { result: "duplicate", existing: { txId: first.txId, nonce: 0 } },
     ]);
   });
 
   it("gives nothing on a new lane without a floor", async () => {
     const fence = await hold();
     const intent = anIntent(fence.lane, { requestId: "early" });
-    expect(await allocate(context.store, fence, [intent], null)).toEqual([{ fate: "noCursor" }]);
+    expect(await allocate(context.store, fence, [intent], null)).toEqual([{ result: "noCursor" }]);
     expect(await context.store.transaction(intent.txId)).toBeNull();
     expect(await cursorOf(fence)).toBeNull();
     expect(nonces(await allocate(context.store, fence, [intent], 0))).toEqual([0]);
@@ -73,7 +73,7 @@ export function allocationContract(context: LaneStoreContext): void {
     const items = [{ intent: anIntent(fence.lane) }];
     const outcome = await commitOne(context.store, { kind: "allocate", fence, floor: 3, items });
     expect(outcome).toMatchObject({ status: "allocated", cursor: 4 });
-    const created = outcome.status === "allocated" && outcome.items[0]?.fate === "created" ? outcome.items[0] : null;
+    const created = outcome.status === "allocated" && outcome.items[0]?.result === "created" ? outcome.items[0] : null;
     const record = await context.store.transaction(items[0]?.intent.txId ?? "");
     expect(Math.abs((record?.createdAt.getTime() ?? 0) - (created?.createdAt.getTime() ?? 0))).toBeLessThanOrEqual(1);
   });
@@ -96,7 +96,7 @@ export function allocationContract(context: LaneStoreContext): void {
     );
     const repeated = anIntent(fence.lane, { requestId: "mine", owner: "somebody else" });
     expect(await allocate(context.store, fence, [repeated], null)).toMatchObject([
-      { fate: "duplicate", existing: { txId: owned.txId, owner: "checkout" } },
+      { result: "duplicate", existing: { txId: owned.txId, owner: "checkout" } },
     ]);
   });
 
@@ -116,9 +116,9 @@ export function allocationContract(context: LaneStoreContext): void {
       fingerprint: first.fingerprint,
     };
     expect(await allocate(context.store, fence, [honest, other, next], 0)).toMatchObject([
-      { fate: "duplicate", samePayload: true, existing },
-      { fate: "duplicate", samePayload: false, existing },
-      { fate: "created", nonce: 1 },
+      { result: "duplicate", samePayload: true, existing },
+      { result: "duplicate", samePayload: false, existing },
+      { result: "created", nonce: 1 },
     ]);
     expect(await context.store.transaction(honest.txId)).toBeNull();
     expect(await cursorOf(fence)).toBe(2);
@@ -133,10 +133,10 @@ export function allocationContract(context: LaneStoreContext): void {
       anIntent(fence.lane, { requestId: "a", payload: { value: 9n } }),
     ] as const;
     expect(await allocate(context.store, fence, [a, again, b, reused], 0)).toMatchObject([
-      { fate: "created", nonce: 0 },
-      { fate: "duplicate", samePayload: true, existing: { txId: a.txId, nonce: 0 } },
-      { fate: "created", nonce: 1 },
-      { fate: "duplicate", samePayload: false, existing: { txId: a.txId } },
+      { result: "created", nonce: 0 },
+      { result: "duplicate", samePayload: true, existing: { txId: a.txId, nonce: 0 } },
+      { result: "created", nonce: 1 },
+      { result: "duplicate", samePayload: false, existing: { txId: a.txId } },
     ]);
     expect(await cursorOf(fence)).toBe(2);
   });
@@ -152,8 +152,8 @@ export function allocationContract(context: LaneStoreContext): void {
     const [one, two] = [await hold(aLane(1)), await hold(aLane(1))];
     const three = await hold({ chainId: 2, signer: one.lane.signer });
     for (const fence of [one, two, three]) {
-      const fates = await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "same" })], 0);
-      expect(nonces(fates)).toEqual([0]);
+      const results = await allocate(context.store, fence, [anIntent(fence.lane, { requestId: "same" })], 0);
+      expect(nonces(results)).toEqual([0]);
     }
   });
 
@@ -176,13 +176,13 @@ export function allocationContract(context: LaneStoreContext): void {
       "x".repeat(255),
       "🙂".repeat(255),
     ];
-    const fates = await allocate(
+    const results = await allocate(
       context.store,
       fence,
       ids.map((requestId) => anIntent(fence.lane, { requestId })),
       0,
     );
-    expect(nonces(fates)).toEqual(ids.map((_, index) => index));
+    expect(nonces(results)).toEqual(ids.map((_, index) => index));
     const found = await context.store.findByRequestIds([{ lane: fence.lane, requestIds: ids }]);
     expect(new Set(found.map(({ requestId }) => requestId))).toEqual(new Set(ids));
   });
@@ -298,7 +298,7 @@ export function allocationContract(context: LaneStoreContext): void {
       { status: "aligned", cursor: 3 },
       { status: "allocated", items: [{ nonce: 3 }], cursor: 4 },
       { status: "aligned", cursor: 20 },
-      { status: "allocated", items: [{ nonce: 20 }, { fate: "duplicate" }], cursor: 21 },
+      { status: "allocated", items: [{ nonce: 20 }, { result: "duplicate" }], cursor: 21 },
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Fence, Lane } from "../../../src/domain/lane.ts";
-import type { ApprovalFate } from "../../../src/ports/lane-store.ts";
+import type { ApprovalResult } from "../../../src/ports/lane-store.ts";
 import {
   AT,
   aLane,
@@ -18,7 +18,7 @@ import { forSigner, policiesOf } from "../../support/policies.ts";
 import type { LaneStoreContext } from "../lane-store.contract.ts";
 import type { Store } from "../store-subject.ts";
 
-type Event = ApprovalFate["event"];
+type Event = ApprovalResult["event"];
 
 /** A transaction that waits for approval waits durably and without a nonce, and is decided once. */
 export function approvalContract(context: LaneStoreContext): void {
@@ -44,11 +44,11 @@ export function approvalContract(context: LaneStoreContext): void {
     const rows = await store.transactions({ signer: fence.lane.signer, order: "oldest", limit: 100 });
     const waiting = rows.find((row) => (row.awaiting ?? row.approved)?.intakeId === intakeId);
     const requestId = waiting?.requestId ?? null;
-    const fates = events.map((event) => {
+    const results = events.map((event) => {
       const decision = event === "expire" ? null : { actor: `operator:${event}`, audit: { event } };
-      return { intakeId, requestId, fate: "decided", event, reason: `because of ${event}`, decision } as const;
+      return { intakeId, requestId, result: "decided", event, reason: `because of ${event}`, decision } as const;
     });
-    await commitOne(store, { kind: "settleIntake", fence, fates });
+    await commitOne(store, { kind: "settleIntake", fence, results });
   };
   const eventsOf = async (store: Store, txId: string) => (await store.history(txId)).map(({ event }) => event);
   /** Decides due approvals, as the lane's owner does. */
@@ -73,9 +73,9 @@ export function approvalContract(context: LaneStoreContext): void {
     above100(async (store, fence) => {
       const [low, high, next] = [100n, 101n, 1n].map((value) => moving(fence.lane, value, `r${value}`, "maker"));
       const intents = [low, high, next].flatMap((each) => each ?? []);
-      const fates = await allocate(store, fence, intents, 4);
-      expect(nonces(fates)).toEqual([4, null, 5]);
-      expect(fates[1]).toMatchObject({ fate: "awaiting", rule: "signer.requireApproval" });
+      const results = await allocate(store, fence, intents, 4);
+      expect(nonces(results)).toEqual([4, null, 5]);
+      expect(results[1]).toMatchObject({ result: "awaiting", rule: "signer.requireApproval" });
       const txId = high?.txId ?? "";
       const record = await store.transaction(txId);
       expect(record).toMatchObject({
@@ -101,23 +101,23 @@ export function approvalContract(context: LaneStoreContext): void {
   it("answers a repeat of the request with what waits, and a reuse with another payload as such", () =>
     above100(async (store, fence) => {
       const first = moving(fence.lane, 500n, "again");
-      const fates = await allocate(store, fence, [first, moving(fence.lane, 500n, "again")]);
-      expect(fates[1]).toMatchObject({ fate: "duplicate", samePayload: true, existing: { txId: first.txId } });
+      const results = await allocate(store, fence, [first, moving(fence.lane, 500n, "again")]);
+      expect(results[1]).toMatchObject({ result: "duplicate", samePayload: true, existing: { txId: first.txId } });
       const [same, other, small] = await allocate(store, fence, [
         moving(fence.lane, 500n, "again"),
         moving(fence.lane, 501n, "again"),
         moving(fence.lane, 1n, "again"),
       ]);
       const existing = { txId: first.txId, state: "CREATED", nonce: null };
-      expect(same).toMatchObject({ fate: "duplicate", samePayload: true, existing });
-      expect(other).toMatchObject({ fate: "duplicate", samePayload: false, existing });
-      expect(small).toMatchObject({ fate: "duplicate", samePayload: false, existing });
+      expect(same).toMatchObject({ result: "duplicate", samePayload: true, existing });
+      expect(other).toMatchObject({ result: "duplicate", samePayload: false, existing });
+      expect(small).toMatchObject({ result: "duplicate", samePayload: false, existing });
       // Repeated by a node that lost the answer, also without a request id.
       const unnamed = moving(fence.lane, 600n);
       await allocate(store, fence, [unnamed]);
       const items = [first, unnamed].map((intent) => ({ intent, mayExist: true }));
       expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
-        items: [first, unnamed].map(({ txId }) => ({ fate: "duplicate", existing: { txId } })),
+        items: [first, unnamed].map(({ txId }) => ({ result: "duplicate", existing: { txId } })),
       });
     }));
 
@@ -128,10 +128,10 @@ export function approvalContract(context: LaneStoreContext): void {
     const store = await context.subject.connect(policiesOf({ keys }));
     const fence = await holdLane(store, lane);
     const waits = moving(lane, 500n, "mine", "maker");
-    const fates = await allocate(store, fence, [waits, moving(lane, 500n, "other", "somebody")]);
-    expect(fates).toMatchObject([{ fate: "awaiting", rule: "key.requireApproval" }, { fate: "created" }]);
+    const results = await allocate(store, fence, [waits, moving(lane, 500n, "other", "somebody")]);
+    expect(results).toMatchObject([{ result: "awaiting", rule: "key.requireApproval" }, { result: "created" }]);
     const [taken] = await allocate(store, fence, [moving(lane, 500n, "mine", "somebody")]);
-    expect(taken).toMatchObject({ fate: "duplicate", existing: { txId: waits.txId, owner: "maker" } });
+    expect(taken).toMatchObject({ result: "duplicate", existing: { txId: waits.txId, owner: "maker" } });
     await store.close();
   });
 
@@ -144,12 +144,12 @@ export function approvalContract(context: LaneStoreContext): void {
       await decide(store, fence, intakeId, "approve", "reject", "approve");
       expect(await store.transaction(intent.txId)).toMatchObject({ state: "CREATED", subState: null });
       expect(await store.whatWaits()).toMatchObject({ intents: true });
-      expect(await takeUp(store, fence)).toMatchObject([{ fate: "created", nonce: 0 }]);
+      expect(await takeUp(store, fence)).toMatchObject([{ result: "created", nonce: 0 }]);
       await decide(store, fence, intakeId, "reject", "callOff");
       expect(await store.transaction(intent.txId)).toMatchObject({ state: "ALLOCATED", nonce: 0, requestId: "yes" });
       const items = [{ intakeId, intent }];
       expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
-        items: [{ fate: "duplicate", existing: { txId: intent.txId, state: "ALLOCATED" } }],
+        items: [{ result: "duplicate", existing: { txId: intent.txId, state: "ALLOCATED" } }],
       });
       const signing = step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } });
       expect(await apply(store, fence, [signing])).toEqual(["applied"]);
@@ -185,7 +185,7 @@ export function approvalContract(context: LaneStoreContext): void {
       // An owner that had read it before gives it no nonce.
       const items = [{ intakeId, intent }];
       expect(await commitOne(store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
-        items: [{ fate: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } }],
+        items: [{ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } }],
       });
     }));
 
@@ -209,7 +209,7 @@ export function approvalContract(context: LaneStoreContext): void {
         decision: { actor: `operator:${event}` },
       });
       const [again] = await allocate(store, fence, [moving(fence.lane, 500n, "no")]);
-      expect(again).toMatchObject({ fate: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } });
+      expect(again).toMatchObject({ result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL" } });
     }),
   );
 
@@ -252,8 +252,8 @@ export function approvalContract(context: LaneStoreContext): void {
       await context.subject.tick();
       const accepted = await store.transaction(first.txId);
       expect(await takeUp(store, fence)).toMatchObject([
-        { fate: "awaiting" },
-        { fate: "duplicate", existing: { txId: first.txId } },
+        { result: "awaiting" },
+        { result: "duplicate", existing: { txId: first.txId } },
       ]);
       expect(await store.transaction(first.txId)).toMatchObject({
         ...{ subState: "AWAITING_APPROVAL", createdAt: accepted?.createdAt },
@@ -265,7 +265,7 @@ export function approvalContract(context: LaneStoreContext): void {
       const items = [{ intakeId, intent: first }];
       for (const by of [store, context.store]) {
         const outcome = await commitOne(by, { kind: "allocate", fence, floor: 0, items });
-        expect(outcome).toMatchObject({ items: [{ fate: "awaiting" }] });
+        expect(outcome).toMatchObject({ items: [{ result: "awaiting" }] });
       }
     }));
 
@@ -275,12 +275,12 @@ export function approvalContract(context: LaneStoreContext): void {
       await allocate(store, fence, [first]);
       await context.subject.intake(repeat);
       const [row] = await store.loadIntake([fence.lane], 10);
-      const refused = { fate: "refused", event: "refuse", reason: "it would revert" } as const;
-      const fates = [{ intakeId: row?.intakeId ?? 0, ...refused }];
-      await commitOne(store, { kind: "settleIntake", fence, fates });
+      const refused = { result: "refused", event: "refuse", reason: "it would revert" } as const;
+      const results = [{ intakeId: row?.intakeId ?? 0, ...refused }];
+      await commitOne(store, { kind: "settleIntake", fence, results });
       const { intakeId } = await waitingOf(store, first.txId);
       await decide(store, fence, intakeId, "approve");
-      expect(await takeUp(store, fence)).toMatchObject([{ fate: "created", nonce: 0 }]);
+      expect(await takeUp(store, fence)).toMatchObject([{ result: "created", nonce: 0 }]);
       expect((await store.transactionByRequest(fence.lane, "kept"))?.txId).toBe(first.txId);
     }));
 
@@ -288,18 +288,18 @@ export function approvalContract(context: LaneStoreContext): void {
   it("is judged again when it gets its nonce: approval lifts no limit", () =>
     guarded({ requireApproval: { aboveValue: "100" }, maxValue: { perDay: "700" } }, async (store, fence) => {
       const intents = [500n, 500n, 200n].map((value) => moving(fence.lane, value));
-      expect((await allocate(store, fence, intents)).map(({ fate }) => fate)).toEqual(Array(3).fill("awaiting"));
+      expect((await allocate(store, fence, intents)).map(({ result }) => result)).toEqual(Array(3).fill("awaiting"));
       for (const { txId } of intents) await decide(store, fence, (await waitingOf(store, txId)).intakeId, "approve");
       expect(await takeUp(store, fence)).toMatchObject([
-        { fate: "created" },
-        { fate: "forbidden", rule: "signer.maxValue.perDay" },
-        { fate: "created" },
+        { result: "created" },
+        { result: "forbidden", rule: "signer.maxValue.perDay" },
+        { result: "created" },
       ]);
       expect((await store.policyUse(fence.lane, {})).signer.day.value).toBe(700n);
     }));
 
   it("forbids at once what waiting would not help", () =>
     guarded({ requireApproval: { aboveCost: "0" }, to: [uniqueAddress()] }, async (store, fence) => {
-      expect(await allocate(store, fence, [anIntent(fence.lane)])).toMatchObject([{ fate: "forbidden" }]);
+      expect(await allocate(store, fence, [anIntent(fence.lane)])).toMatchObject([{ result: "forbidden" }]);
     }));
 }

@@ -114,7 +114,7 @@ export function batchContract(context: LaneStoreContext): void {
     const intent = anIntent(fence.lane, { requestId: "waits" });
     await context.subject.intake(intent);
     const [row] = await context.store.loadIntake([fence.lane], 1);
-    const settle = { intakeId: row?.intakeId ?? 0, fate: "refused", event: "refuse", reason: "no" } as const;
+    const settle = { intakeId: row?.intakeId ?? 0, result: "refused", event: "refuse", reason: "no" } as const;
     const outcomes = await outcomesOf(context.store, [
       { kind: "align", fence, floor: 1 },
       { kind: "suspend", fence, suspended: true },
@@ -122,7 +122,7 @@ export function batchContract(context: LaneStoreContext): void {
       { kind: "transition", fence, items: [] },
       { kind: "unwatch", fence, throughBlock: 1 },
       { kind: "confirmations", fence, blocks: [], pruneBelow: 0 },
-      { kind: "settleIntake", fence, fates: [settle] },
+      { kind: "settleIntake", fence, results: [settle] },
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual([
       "aligned",
@@ -178,14 +178,14 @@ export function batchContract(context: LaneStoreContext): void {
     const fence = await holdLane(context.store);
     const stores = await Promise.all([context.subject.connect(), context.subject.connect()]);
     const all = [context.store, ...stores];
-    const fates = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 30 }, (_, index) =>
         allocate(all[index % 3] as (typeof all)[number], fence, [
           anIntent(fence.lane, { requestId: `r${index % 10}` }),
         ]),
       ),
     );
-    const given = fates.flatMap(nonces).filter((nonce) => nonce !== null);
+    const given = results.flatMap(nonces).filter((nonce) => nonce !== null);
     expect(given.sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     await Promise.all(stores.map((store) => store.close()));
   });

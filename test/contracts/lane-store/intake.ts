@@ -102,9 +102,9 @@ export function intakeContract(context: LaneStoreContext): void {
       await context.subject.intake(intent);
       const intakeId = await idOf(fence.lane, intent.txId);
       const write = { kind: "allocate", fence, floor: 0, items: [{ intent, intakeId }] } as const;
-      expect(await commitOne(context.store, write)).toMatchObject({ items: [{ fate: "created" }] });
+      expect(await commitOne(context.store, write)).toMatchObject({ items: [{ result: "created" }] });
       expect(await commitOne(context.store, write)).toMatchObject({
-        items: [{ fate: "duplicate", samePayload: true, existing: { txId: intent.txId } }],
+        items: [{ result: "duplicate", samePayload: true, existing: { txId: intent.txId } }],
       });
     }
     expect((await context.store.loadLane(fence))?.cursor).toBe(2);
@@ -128,7 +128,7 @@ export function intakeContract(context: LaneStoreContext): void {
     const intakeId = await idOf(fence.lane, late.txId);
     const items = [{ intent: late, intakeId }];
     expect(await commitOne(context.store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
-      items: [{ fate: "duplicate", samePayload: true, existing: { txId: first.txId } }],
+      items: [{ result: "duplicate", samePayload: true, existing: { txId: first.txId } }],
     });
     expect(await context.store.findByRequestIds([{ lane: fence.lane, requestIds: ["dup"] }])).toMatchObject([
       { txId: first.txId },
@@ -142,14 +142,14 @@ export function intakeContract(context: LaneStoreContext): void {
     await allocate(context.store, fence, [first]);
     const late = anIntent(fence.lane, { requestId: "alias" });
     await context.subject.intake(late);
-    const fates = [{ intakeId: await idOf(fence.lane, late.txId), fate: "alias", of: first.txId } as const];
-    expect(await commitOne(context.store, { kind: "settleIntake", fence, fates })).toEqual({ status: "done" });
+    const results = [{ intakeId: await idOf(fence.lane, late.txId), result: "alias", of: first.txId } as const];
+    expect(await commitOne(context.store, { kind: "settleIntake", fence, results })).toEqual({ status: "done" });
     expect(await waiting(fence.lane)).toEqual([]);
     expect(await context.store.transaction(late.txId)).toEqual(await context.store.transaction(first.txId));
     expect(await context.store.history(late.txId)).toEqual(await context.store.history(first.txId));
     const listed = await context.store.transactions({ signer: fence.lane.signer, order: "oldest", limit: 10 });
     expect(listed.map(({ txId }) => txId)).toEqual([first.txId]);
-    expect(await commitOne(context.store, { kind: "settleIntake", fence, fates })).toEqual({ status: "done" });
+    expect(await commitOne(context.store, { kind: "settleIntake", fence, results })).toEqual({ status: "done" });
   });
 
   it("is refused for good: no nonce, a reason, both steps, one completion, counted once", async () => {
@@ -160,15 +160,15 @@ export function intakeContract(context: LaneStoreContext): void {
       payload: { type: "legacy", gasPrice: 1n },
     });
     await context.subject.intake(intent);
-    const fates = [
+    const results = [
       {
         intakeId: await idOf(fence.lane, intent.txId),
-        fate: "refused",
+        result: "refused",
         event: "refuse",
         reason: "it reverts",
       } as const,
     ];
-    const settle = () => commitOne(context.store, { kind: "settleIntake", fence, fates });
+    const settle = () => commitOne(context.store, { kind: "settleIntake", fence, results });
     await settle();
     await settle();
     expect(await context.store.transaction(intent.txId)).toMatchObject({
@@ -200,7 +200,7 @@ export function intakeContract(context: LaneStoreContext): void {
       anIntent(fence.lane, { requestId: "bad", payload: intent.payload }),
     ]);
     expect(again).toMatchObject([
-      { fate: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL", nonce: null } },
+      { result: "duplicate", existing: { txId: intent.txId, state: "FAILED_FINAL", nonce: null } },
     ]);
   });
 
@@ -213,16 +213,16 @@ export function intakeContract(context: LaneStoreContext): void {
       anIntent(fence.lane, { requestId: "owned", payload: { value: 78n } }),
     ] as const;
     await context.subject.intake(reused, rejected);
-    const fates = [
+    const results = [
       {
         intakeId: await idOf(fence.lane, reused.txId),
-        fate: "refused",
+        result: "refused",
         event: "refuseReusedRequestId",
         reason: "reused",
       },
-      { intakeId: await idOf(fence.lane, rejected.txId), fate: "refused", event: "refuse", reason: "reverts" },
+      { intakeId: await idOf(fence.lane, rejected.txId), result: "refused", event: "refuse", reason: "reverts" },
     ] as const;
-    await commitOne(context.store, { kind: "settleIntake", fence, fates });
+    await commitOne(context.store, { kind: "settleIntake", fence, results });
     expect(await context.store.transaction(reused.txId)).toMatchObject({ subState: "REQUEST_ID_REUSED", nonce: null });
     expect(await context.store.transaction(rejected.txId)).toMatchObject({ subState: "REJECTED", nonce: null });
     expect((await context.store.transactionByRequest(fence.lane, "owned"))?.txId).toBe(owner.txId);
@@ -234,17 +234,17 @@ export function intakeContract(context: LaneStoreContext): void {
     const fence = await holdLane(context.store);
     const twins = [1, 2].map(() => anIntent(fence.lane, { requestId: "twins" }));
     await context.subject.intake(...twins);
-    const fates = (await waiting(fence.lane)).map(
-      ({ intakeId }) => ({ intakeId, fate: "refused", event: "refuse", reason: "reverts" }) as const,
+    const results = (await waiting(fence.lane)).map(
+      ({ intakeId }) => ({ intakeId, result: "refused", event: "refuse", reason: "reverts" }) as const,
     );
     const late = anIntent(fence.lane, { requestId: "twins" });
     const outcomes = await outcomesOf(context.store, [
-      { kind: "settleIntake", fence, fates },
+      { kind: "settleIntake", fence, results },
       { kind: "allocate", fence, floor: 0, items: [{ intent: late }] },
     ]);
     expect(outcomes).toMatchObject([
       { status: "done" },
-      { items: [{ fate: "duplicate", existing: { txId: twins[0]?.txId } }] },
+      { items: [{ result: "duplicate", existing: { txId: twins[0]?.txId } }] },
     ]);
     expect((await context.store.transactionByRequest(fence.lane, "twins"))?.txId).toBe(twins[0]?.txId);
     expect(await waiting(fence.lane)).toEqual([]);
@@ -254,10 +254,15 @@ export function intakeContract(context: LaneStoreContext): void {
     const [fence, stranger] = [await holdLane(context.store), await holdLane(context.store)];
     const intent = anIntent(fence.lane);
     await context.subject.intake(intent);
-    const fates = [
-      { intakeId: await idOf(fence.lane, intent.txId), fate: "refused", event: "refuse", reason: "not mine" } as const,
+    const results = [
+      {
+        intakeId: await idOf(fence.lane, intent.txId),
+        result: "refused",
+        event: "refuse",
+        reason: "not mine",
+      } as const,
     ];
-    await commitOne(context.store, { kind: "settleIntake", fence: stranger, fates });
+    await commitOne(context.store, { kind: "settleIntake", fence: stranger, results });
     expect(await waiting(fence.lane)).toHaveLength(1);
     expect(await context.store.transaction(intent.txId)).toMatchObject({ state: "CREATED" });
   });

@@ -22,7 +22,7 @@ export function leftIntentsContract(context: LaneStoreContext): void {
   };
   const asIntent = ({ gas: _, gasCost: __, ...intent }: ReturnType<typeof anIntent>) => intent;
   const refused = (intakeId: number) =>
-    ({ intakeId, fate: "refused", event: "refuse", reason: "it reverts", problem: REVERTS }) as const;
+    ({ intakeId, result: "refused", event: "refuse", reason: "it reverts", problem: REVERTS }) as const;
 
   it("stand in the intake table in the order of the calls, and say that their sender waits", async () => {
     const lane = aLane();
@@ -60,9 +60,9 @@ export function leftIntentsContract(context: LaneStoreContext): void {
       { intent: second, intakeId: rows[1].intakeId },
     ];
     const outcome = await commitOne(context.store, { kind: "allocate", fence, floor: 0, items });
-    expect(outcome).toMatchObject({ items: [{ fate: "created" }, { fate: "duplicate" }] });
-    const fates = [{ intakeId: rows[1].intakeId, fate: "alias", of: first.txId }] as const;
-    await commitOne(context.store, { kind: "settleIntake", fence, fates });
+    expect(outcome).toMatchObject({ items: [{ result: "created" }, { result: "duplicate" }] });
+    const results = [{ intakeId: rows[1].intakeId, result: "alias", of: first.txId }] as const;
+    await commitOne(context.store, { kind: "settleIntake", fence, results });
     const taken = { txId: first.txId, nonce: 0, state: "ALLOCATED" };
     expect(await context.store.transaction(first.txId)).toMatchObject(taken);
     expect(await context.store.transaction(second.txId)).toMatchObject(taken);
@@ -76,13 +76,13 @@ export function leftIntentsContract(context: LaneStoreContext): void {
     const { lastSeq } = await context.store.feed(0, 1);
     await context.subject.older.leave(intent);
     const { intakeId } = await rowOf(fence.lane, intent.txId);
-    await commitOne(context.store, { kind: "settleIntake", fence, fates: [refused(intakeId)] });
+    await commitOne(context.store, { kind: "settleIntake", fence, results: [refused(intakeId)] });
     expect(await context.subject.older.declined(intent.txId)).toEqual(REVERTS);
     expect(await context.subject.older.accept(intent.txId)).toEqual([]);
     expect(await context.store.transaction(intent.txId)).toBeNull();
     expect((await context.store.feed(0, 1)).lastSeq).toBe(lastSeq);
     const again = anIntent(fence.lane, { requestId: "free" });
-    expect(await allocate(context.store, fence, [again])).toMatchObject([{ fate: "created" }]);
+    expect(await allocate(context.store, fence, [again])).toMatchObject([{ result: "created" }]);
   });
 
   // protects [Replicas that embed the library] src/domain/ledger/settle-intake.ts
@@ -95,8 +95,8 @@ export function leftIntentsContract(context: LaneStoreContext): void {
       (await rowOf(fence.lane, waits.txId)).intakeId,
     ] as const;
     expect(await context.subject.older.accept(fails.txId, waits.txId)).toHaveLength(2);
-    const fates = [refused(ids[0]), { ...refused(ids[1]), ifUnanswered: true }] as const;
-    await commitOne(context.store, { kind: "settleIntake", fence, fates });
+    const results = [refused(ids[0]), { ...refused(ids[1]), ifUnanswered: true }] as const;
+    await commitOne(context.store, { kind: "settleIntake", fence, results });
     expect(await context.store.transaction(fails.txId)).toMatchObject({ nonce: null, state: "FAILED_FINAL" });
     expect(await rowOf(fence.lane, waits.txId)).toMatchObject({ intent: { txId: waits.txId } });
   });

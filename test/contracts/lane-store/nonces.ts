@@ -6,7 +6,7 @@ import { planShiftDown } from "../../../src/domain/nonces/holes.ts";
 import {
   BatchRefused,
   type BindWrite,
-  type ReserveFate,
+  type ReserveResult,
   type ReserveWrite,
   type WriteOutcome,
 } from "../../../src/ports/lane-store.ts";
@@ -37,7 +37,7 @@ export function nonceContract(context: LaneStoreContext): void {
     if (found === null) throw new Error("the lane is lost");
     return found;
   };
-  const reserve = async (fence: Fence, wishes: Partial<ReserveWrite> = {}): Promise<ReserveFate> => {
+  const reserve = async (fence: Fence, wishes: Partial<ReserveWrite> = {}): Promise<ReserveResult> => {
     const base = {
       kind: "reserve",
       fence,
@@ -48,12 +48,12 @@ export function nonceContract(context: LaneStoreContext): void {
     } as const;
     const outcome = await commit({ ...base, ttlMs: MINUTE, ...wishes });
     if (outcome.status !== "reserved") throw new Error(`the reservation ended as ${outcome.status}`);
-    return outcome.fate;
+    return outcome.result;
   };
   const reserved = async (fence: Fence, wishes: Partial<ReserveWrite> = {}) => {
-    const fate = await reserve(fence, wishes);
-    if (fate.fate !== "created") throw new Error(`the reservation ended as ${fate.fate}`);
-    return fate.reservation;
+    const result = await reserve(fence, wishes);
+    if (result.result !== "created") throw new Error(`the reservation ended as ${result.result}`);
+    return result.reservation;
   };
   const release = (fence: Fence, reservationId: string) => commit({ kind: "release", fence, reservationId });
   const bind = (fence: Fence, nonce: number, more: Partial<BindWrite> = {}): Promise<WriteOutcome> =>
@@ -75,13 +75,13 @@ export function nonceContract(context: LaneStoreContext): void {
   it("is taken by what a caller signed at the next nonce above everything, and at no other", async () => {
     const fence = await hold();
     const chosen = { floor: 4 };
-    expect(await bind(fence, 5, { chosen })).toMatchObject({ fate: "conflict", next: 4 });
-    expect(await bind(fence, 3, { chosen })).toMatchObject({ fate: "conflict", next: 4 });
-    expect(await bind(fence, 4, { chosen })).toMatchObject({ status: "bound", fate: "settled" });
+    expect(await bind(fence, 5, { chosen })).toMatchObject({ result: "conflict", next: 4 });
+    expect(await bind(fence, 3, { chosen })).toMatchObject({ result: "conflict", next: 4 });
+    expect(await bind(fence, 4, { chosen })).toMatchObject({ status: "bound", result: "settled" });
     expect((await snapshot(fence)).cursor).toBe(5);
-    expect(await bind(fence, 4, { chosen: { floor: null } })).toMatchObject({ fate: "conflict", next: 5 });
+    expect(await bind(fence, 4, { chosen: { floor: null } })).toMatchObject({ result: "conflict", next: 5 });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
-    expect(await bind(fence, 5, { chosen: { floor: null } })).toMatchObject({ fate: "conflict", next: 6 });
+    expect(await bind(fence, 5, { chosen: { floor: null } })).toMatchObject({ result: "conflict", next: 6 });
   });
 
   it("is taken by what a caller signed at a nonce of its own reservation, and of no other's", async () => {
@@ -92,15 +92,15 @@ export function nonceContract(context: LaneStoreContext): void {
       intent: anIntent(fence.lane, { owner }),
     });
     for (const owner of ["other", null]) {
-      expect(await bind(fence, nonce, as(owner))).toMatchObject({ fate: "conflict", next: nonce + 1 });
+      expect(await bind(fence, nonce, as(owner))).toMatchObject({ result: "conflict", next: nonce + 1 });
     }
     const mine = as("mine");
-    expect(await bind(fence, nonce, mine)).toMatchObject({ fate: "settled" });
+    expect(await bind(fence, nonce, mine)).toMatchObject({ result: "settled" });
     expect(await context.store.reservation(reservationId)).toMatchObject({
       state: "SUBMITTED",
       txId: mine.intent.txId,
     });
-    expect(await bind(fence, nonce, as("mine"))).toMatchObject({ fate: "conflict" });
+    expect(await bind(fence, nonce, as("mine"))).toMatchObject({ result: "conflict" });
   });
 
   it("that was released is no place for what a caller signed: what stood there may have moved", async () => {
@@ -108,12 +108,15 @@ export function nonceContract(context: LaneStoreContext): void {
     const { nonce, reservationId } = await reserved(fence);
     await allocate(context.store, fence, [anIntent(fence.lane)], null);
     await release(fence, reservationId);
-    expect(await bind(fence, nonce, { chosen: { floor: null } })).toMatchObject({ fate: "conflict", next: nonce + 2 });
+    expect(await bind(fence, nonce, { chosen: { floor: null } })).toMatchObject({
+      result: "conflict",
+      next: nonce + 2,
+    });
   });
 
   it("reserves from the cursor like any allocation, and no transaction gets the nonce", async () => {
     const fence = await hold();
-    expect(await reserve(fence, { floor: 4 })).toMatchObject({ fate: "created", recycled: false });
+    expect(await reserve(fence, { floor: 4 })).toMatchObject({ result: "created", recycled: false });
     expect(nonces(await allocate(context.store, fence, [anIntent(fence.lane)], null))).toEqual([5]);
     expect(await snapshot(fence)).toMatchObject({ cursor: 6, reservations: [{ nonce: 4 }], holes: [] });
   });
@@ -128,7 +131,7 @@ export function nonceContract(context: LaneStoreContext): void {
 
   it("reserves nothing on a new lane without a floor", async () => {
     const fence = await hold();
-    expect(await reserve(fence, { floor: null })).toEqual({ fate: "noCursor" });
+    expect(await reserve(fence, { floor: null })).toEqual({ result: "noCursor" });
     expect(await snapshot(fence)).toMatchObject({ cursor: null, reservations: [] });
   });
 
@@ -152,12 +155,12 @@ export function nonceContract(context: LaneStoreContext): void {
     const fence = await hold();
     const first = await reserved(fence, { requestId: "again" });
     expect(await reserve(fence, { requestId: "again" })).toMatchObject({
-      fate: "existing",
+      result: "existing",
       reservation: { reservationId: first.reservationId, nonce: first.nonce, state: "RESERVED" },
     });
     await release(fence, first.reservationId);
     expect(await reserve(fence, { requestId: "again" })).toMatchObject({
-      fate: "existing",
+      result: "existing",
       reservation: { state: "RELEASED" },
     });
     expect((await snapshot(fence)).cursor).toBe(first.nonce + 1);
@@ -166,11 +169,11 @@ export function nonceContract(context: LaneStoreContext): void {
   it("keeps request ids apart by lane, and does not take one that a transaction has", async () => {
     const [one, two] = [await hold(), await hold()];
     await reserved(one, { requestId: "shared" });
-    expect(await reserve(two, { requestId: "shared" })).toMatchObject({ fate: "created" });
+    expect(await reserve(two, { requestId: "shared" })).toMatchObject({ result: "created" });
     const intent = anIntent(one.lane, { requestId: "a transaction's" });
     await allocate(context.store, one, [intent]);
     expect(await reserve(one, { requestId: "a transaction's" })).toEqual({
-      fate: "requestTaken",
+      result: "requestTaken",
       txId: intent.txId,
       owner: null,
     });
@@ -182,12 +185,15 @@ export function nonceContract(context: LaneStoreContext): void {
     await allocate(context.store, fence, [anIntent(fence.lane)], null);
     expect(await release(fence, reservationId)).toMatchObject({
       status: "released",
-      fate: "settled",
+      result: "settled",
       hole: { nonce, why: "released", reservationId },
     });
     expect((await snapshot(fence)).holes).toMatchObject([{ nonce: 7, why: "released", reservationId }]);
-    expect(await fill(fence, [7])).toMatchObject({ items: [{ fate: "created", nonce: 7, recycled: true }], cursor: 9 });
-    expect(await fill(fence, [7])).toMatchObject({ items: [{ fate: "created", nonce: 9 }], cursor: 10 });
+    expect(await fill(fence, [7])).toMatchObject({
+      items: [{ result: "created", nonce: 7, recycled: true }],
+      cursor: 9,
+    });
+    expect(await fill(fence, [7])).toMatchObject({ items: [{ result: "created", nonce: 9 }], cursor: 10 });
     expect((await snapshot(fence)).holes).toEqual([]);
   });
 
@@ -213,7 +219,7 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(outcomes).toMatchObject([
       { items: [{ nonce: 0, recycled: true }] },
       { items: [{ nonce: 1 }] },
-      { fate: { fate: "created", recycled: false, reservation: { nonce: 2 } } },
+      { result: { result: "created", recycled: false, reservation: { nonce: 2 } } },
     ]);
   });
 
@@ -242,17 +248,17 @@ export function nonceContract(context: LaneStoreContext): void {
     await release(fence, reservationId);
     const items = [{ intent: anIntent(fence.lane, { requestId: "once" }) }, { intent: anIntent(fence.lane) }];
     expect(await commit({ kind: "allocate", fence, floor: null, fill: [1], items })).toMatchObject({
-      items: [{ fate: "duplicate" }, { fate: "created", nonce: 1 }],
+      items: [{ result: "duplicate" }, { result: "created", nonce: 1 }],
     });
   });
 
   it("releases once, and nothing that is over or unknown or another lane's", async () => {
     const [fence, other] = [await hold(), await hold()];
     const { reservationId } = await reserved(fence);
-    const refused = { status: "released", fate: "conflict", hole: null };
+    const refused = { status: "released", result: "conflict", hole: null };
     expect(await release(other, reservationId)).toEqual(refused);
     expect(await release(fence, randomUUID())).toEqual(refused);
-    expect(await release(fence, reservationId)).toMatchObject({ fate: "settled" });
+    expect(await release(fence, reservationId)).toMatchObject({ result: "settled" });
     expect(await release(fence, reservationId)).toEqual(refused);
     expect((await snapshot(fence)).holes).toHaveLength(1);
     expect((await snapshot(other)).holes).toEqual([]);
@@ -264,7 +270,7 @@ export function nonceContract(context: LaneStoreContext): void {
     const open = await reserved(fence, { floor: 3 });
     const late = await reserved(fence, { ttlMs: 0 });
     expect(await context.store.reservation(late.reservationId)).toMatchObject({ state: "EXPIRED" });
-    expect(await release(fence, late.reservationId)).toMatchObject({ fate: "conflict", hole: null });
+    expect(await release(fence, late.reservationId)).toMatchObject({ result: "conflict", hole: null });
     expect(await commit({ kind: "expire", fence })).toMatchObject({
       status: "expired",
       holes: [{ nonce: 4, why: "expired", reservationId: late.reservationId }],
@@ -288,7 +294,7 @@ export function nonceContract(context: LaneStoreContext): void {
     const reservation = { reservationId, becomes: "SUBMITTED" } as const;
     expect(await bind(fence, nonce, { reservation, intent, attempt })).toMatchObject({
       status: "bound",
-      fate: "settled",
+      result: "settled",
       requestId: "raw",
     });
     expect(await context.store.transaction(intent.txId)).toMatchObject({
@@ -318,7 +324,7 @@ export function nonceContract(context: LaneStoreContext): void {
     const attempt = anAttempt(1, { kind: "external", rawTransaction: null });
     const intent = anIntent(fence.lane);
     const reservation = { reservationId, becomes: "USED" } as const;
-    expect(await bind(fence, nonce, { reservation, intent, attempt })).toMatchObject({ fate: "settled" });
+    expect(await bind(fence, nonce, { reservation, intent, attempt })).toMatchObject({ result: "settled" });
     expect(await context.store.transaction(intent.txId)).toMatchObject({
       state: "TRACKING",
       submitAttempts: 0,
@@ -333,12 +339,12 @@ export function nonceContract(context: LaneStoreContext): void {
     const { reservationId, nonce } = await reserved(fence, { floor: 5 });
     const reservation = { reservationId, becomes: "SUBMITTED" } as const;
     const intent = anIntent(fence.lane);
-    expect(await bind(fence, nonce + 1, { reservation, intent })).toMatchObject({ fate: "conflict" });
-    expect(await bind(other, nonce, { reservation })).toMatchObject({ fate: "conflict" });
+    expect(await bind(fence, nonce + 1, { reservation, intent })).toMatchObject({ result: "conflict" });
+    expect(await bind(other, nonce, { reservation })).toMatchObject({ result: "conflict" });
     expect(await context.store.transaction(intent.txId)).toBeNull();
-    expect(await bind(fence, nonce, { reservation })).toMatchObject({ fate: "settled" });
-    expect(await bind(fence, nonce, { reservation, intent })).toMatchObject({ fate: "conflict" });
-    expect(await release(fence, reservationId)).toMatchObject({ fate: "conflict" });
+    expect(await bind(fence, nonce, { reservation })).toMatchObject({ result: "settled" });
+    expect(await bind(fence, nonce, { reservation, intent })).toMatchObject({ result: "conflict" });
+    expect(await release(fence, reservationId)).toMatchObject({ result: "conflict" });
     expect(await context.store.transaction(intent.txId)).toBeNull();
   });
 
@@ -350,12 +356,12 @@ export function nonceContract(context: LaneStoreContext): void {
       const [unnoticed, noticed] = [await reserved(fence, { ttlMs: 0 }), await reserved(fence, { ttlMs: 0 })];
       const use = ({ reservationId, nonce }: typeof noticed) =>
         bind(fence, nonce, { reservation: { reservationId, becomes }, intent: anIntent(fence.lane) });
-      expect(await use(unnoticed), "past, and not written down as such").toMatchObject({ fate: "settled" });
+      expect(await use(unnoticed), "past, and not written down as such").toMatchObject({ result: "settled" });
       expect(await commit({ kind: "expire", fence })).toMatchObject({ holes: [{ nonce: noticed.nonce }] });
-      expect(await use(noticed)).toMatchObject({ fate: "settled" });
+      expect(await use(noticed)).toMatchObject({ result: "settled" });
       expect(await context.store.reservation(noticed.reservationId)).toMatchObject({ state: becomes });
       expect((await snapshot(fence)).holes, "it is no hole any more").toEqual([]);
-      expect(await use(noticed)).toMatchObject({ fate: "conflict" });
+      expect(await use(noticed)).toMatchObject({ result: "conflict" });
     },
   );
 
@@ -366,9 +372,9 @@ export function nonceContract(context: LaneStoreContext): void {
     await commit({ kind: "expire", fence });
     const intent = anIntent(fence.lane);
     const placed = await bind(fence, nonce, { reservation: { reservationId, becomes: "EXPIRED" }, intent });
-    expect(placed).toMatchObject({ fate: "settled" });
+    expect(placed).toMatchObject({ result: "settled" });
     const late = await bind(fence, nonce, { reservation: { reservationId, becomes: "SUBMITTED" } });
-    expect(late).toMatchObject({ fate: "conflict" });
+    expect(late).toMatchObject({ result: "conflict" });
     expect(await context.store.reservation(reservationId)).toMatchObject({ state: "EXPIRED", txId: intent.txId });
   });
 
@@ -389,17 +395,17 @@ export function nonceContract(context: LaneStoreContext): void {
     const wish = { owner: "greedy", most: 2 };
     const open = await reserved(fence, wish);
     const expired = await reserved(fence, { ...wish, ttlMs: 0 });
-    expect(await reserve(fence, wish), "past, and not written down as such").toEqual({ fate: "tooMany" });
+    expect(await reserve(fence, wish), "past, and not written down as such").toEqual({ result: "tooMany" });
     await commit({ kind: "expire", fence });
-    expect(await reserve(fence, wish)).toEqual({ fate: "tooMany" });
-    expect(await reserve(fence, { ...wish, owner: "other" }), "another key").toMatchObject({ fate: "created" });
-    expect(await reserve(fence, { ...wish, owner: null }), "no key").toMatchObject({ fate: "created" });
-    expect(await reserve(elsewhere, wish), "another lane").toMatchObject({ fate: "created" });
+    expect(await reserve(fence, wish)).toEqual({ result: "tooMany" });
+    expect(await reserve(fence, { ...wish, owner: "other" }), "another key").toMatchObject({ result: "created" });
+    expect(await reserve(fence, { ...wish, owner: null }), "no key").toMatchObject({ result: "created" });
+    expect(await reserve(elsewhere, wish), "another lane").toMatchObject({ result: "created" });
     await bind(fence, expired.nonce, { reservation: { reservationId: expired.reservationId, becomes: "EXPIRED" } });
-    expect(await reserve(fence, wish), "its nonce was taken").toMatchObject({ fate: "created" });
-    expect(await reserve(fence, wish)).toEqual({ fate: "tooMany" });
+    expect(await reserve(fence, wish), "its nonce was taken").toMatchObject({ result: "created" });
+    expect(await reserve(fence, wish)).toEqual({ result: "tooMany" });
     await release(fence, open.reservationId);
-    expect(await reserve(fence, wish), "one was given back").toMatchObject({ fate: "created" });
+    expect(await reserve(fence, wish), "one was given back").toMatchObject({ result: "created" });
   });
 
   // protects [Reservations] src/domain/ledger/bind.ts, src/application/detours/holes.ts
@@ -415,17 +421,17 @@ export function nonceContract(context: LaneStoreContext): void {
     await commit({ kind: "expire", fence });
     const fill = ({ reservationId, nonce }: typeof first, limit: { mostPerHour?: number }) =>
       bind(fence, nonce, { reservation: { reservationId, becomes: "EXPIRED", ...limit } });
-    expect(await fill(first, { mostPerHour: 0 })).toMatchObject({ fate: "limited" });
-    expect(await fill(first, { mostPerHour: 2 })).toMatchObject({ fate: "settled" });
-    expect(await fill(second, { mostPerHour: 2 })).toMatchObject({ fate: "settled" });
-    expect(await fill(third, { mostPerHour: 2 })).toMatchObject({ fate: "limited" });
-    expect(await fill(third, {}), "by a person's decision").toMatchObject({ fate: "settled" });
-    expect(await fill(fourth, { mostPerHour: 3 }), "which is not counted").toMatchObject({ fate: "settled" });
+    expect(await fill(first, { mostPerHour: 0 })).toMatchObject({ result: "limited" });
+    expect(await fill(first, { mostPerHour: 2 })).toMatchObject({ result: "settled" });
+    expect(await fill(second, { mostPerHour: 2 })).toMatchObject({ result: "settled" });
+    expect(await fill(third, { mostPerHour: 2 })).toMatchObject({ result: "limited" });
+    expect(await fill(third, {}), "by a person's decision").toMatchObject({ result: "settled" });
+    expect(await fill(fourth, { mostPerHour: 3 }), "which is not counted").toMatchObject({ result: "settled" });
     const other = await hold();
     const elsewhere = await reserved(other, { ttlMs: 0 });
     await commit({ kind: "expire", fence: other });
     const reservation = { reservationId: elsewhere.reservationId, becomes: "EXPIRED", mostPerHour: 1 } as const;
-    expect(await bind(other, elsewhere.nonce, { reservation }), "of another lane").toMatchObject({ fate: "settled" });
+    expect(await bind(other, elsewhere.nonce, { reservation }), "of another lane").toMatchObject({ result: "settled" });
   });
 
   it("leaves a request id with the transaction that took it meanwhile", async () => {
@@ -435,7 +441,7 @@ export function nonceContract(context: LaneStoreContext): void {
     await allocate(context.store, fence, [winner]);
     const intent = anIntent(fence.lane, { requestId: "raced" });
     const reservation = { reservationId, becomes: "SUBMITTED" } as const;
-    expect(await bind(fence, nonce, { reservation, intent })).toMatchObject({ fate: "settled", requestId: null });
+    expect(await bind(fence, nonce, { reservation, intent })).toMatchObject({ result: "settled", requestId: null });
     expect(await context.store.transactionByRequest(fence.lane, "raced")).toMatchObject({ txId: winner.txId });
     expect(await context.store.transaction(intent.txId)).toMatchObject({ requestId: null, nonce });
   });
@@ -472,8 +478,8 @@ export function nonceContract(context: LaneStoreContext): void {
     const decision = { actor: "policy", audit: { policy: "heal" } };
     const attempt = anAttempt(1, { kind: "placeholder" });
     const reservation = { reservationId, becomes: "EXPIRED" } as const;
-    expect(await bind(fence, nonce, { intent, attempt, decision, reservation })).toMatchObject({ fate: "settled" });
-    expect(await bind(fence, nonce)).toMatchObject({ fate: "conflict" });
+    expect(await bind(fence, nonce, { intent, attempt, decision, reservation })).toMatchObject({ result: "settled" });
+    expect(await bind(fence, nonce)).toMatchObject({ result: "conflict" });
     expect((await snapshot(fence)).holes).toEqual([]);
     expect(await context.store.reservation(reservationId)).toMatchObject({ state: "EXPIRED", txId: intent.txId });
     expect((await context.store.history(intent.txId)).at(-1)).toMatchObject({ event: "sign", decision });
@@ -483,8 +489,8 @@ export function nonceContract(context: LaneStoreContext): void {
   it("fills no nonce that is no hole", async () => {
     const fence = await hold();
     await allocate(context.store, fence, [anIntent(fence.lane)]);
-    expect(await bind(fence, 0)).toMatchObject({ fate: "conflict" });
-    expect(await bind(fence, 17)).toMatchObject({ fate: "conflict" });
+    expect(await bind(fence, 0)).toMatchObject({ result: "conflict" });
+    expect(await bind(fence, 17)).toMatchObject({ result: "conflict" });
   });
 
   it("refuses a hash that is tracked already, and keeps the reservation", async () => {
@@ -612,8 +618,8 @@ export function nonceContract(context: LaneStoreContext): void {
     const { holes, cursor } = await snapshot(fence);
     expect(holes.map(({ nonce }) => nonce)).toEqual([2, 3, 6]);
     expect(cursor).toBe(8);
-    expect(await fill(fence, [2])).toMatchObject({ items: [{ fate: "created", nonce: 2, recycled: true }] });
-    expect(await bind(fence, 3)).toMatchObject({ status: "bound", fate: "settled" });
+    expect(await fill(fence, [2])).toMatchObject({ items: [{ result: "created", nonce: 2, recycled: true }] });
+    expect(await bind(fence, 3)).toMatchObject({ status: "bound", result: "settled" });
   });
 
   it("finds it once where one commit asks twice, and never on another lane", async () => {
@@ -710,6 +716,6 @@ export function nonceContract(context: LaneStoreContext): void {
     expect(await commit({ kind: "closeHoles", fence, nonces: [nonce] })).toEqual(fenced);
     if (taken.result === "notLeader") throw new Error("the lane was not free");
     expect(await snapshot(taken.fence)).toMatchObject({ reservations: [{ reservationId, nonce }] });
-    expect(await bind(taken.fence, nonce, { reservation })).toMatchObject({ fate: "settled" });
+    expect(await bind(taken.fence, nonce, { reservation })).toMatchObject({ result: "settled" });
   });
 }

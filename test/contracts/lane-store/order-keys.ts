@@ -98,8 +98,8 @@ export function orderKeysContract(context: LaneStoreContext): void {
         ...{ kind: "bind", fence, nonce, intent, attempt: anAttempt(), reason: "test", decision },
       });
     };
-    expect(await fill(1)).toMatchObject({ fate: "settled" });
-    expect(await fill(2)).toMatchObject({ fate: "conflict" });
+    expect(await fill(1)).toMatchObject({ result: "settled" });
+    expect(await fill(2)).toMatchObject({ result: "conflict" });
     expect((await loaded(fence)).holes.map(({ nonce }) => nonce)).toEqual([2]);
     expect(await context.store.carriedOut(fence.lane, order(txId))).toBe(WORDS);
   });

@@ -43,23 +43,23 @@ export function policiesContract(context: LaneStoreContext): void {
   it("refuses what a rule of the signer does not allow, and gives the others of the batch consecutive nonces", () =>
     limited({ to: [`0x${"b".repeat(40)}`] }, async (store, fence) => {
       const elsewhere = anIntent(fence.lane, { payload: { to: `0x${"c".repeat(40)}` } });
-      const fates = await allocate(store, fence, [anIntent(fence.lane), elsewhere, anIntent(fence.lane)], 4);
-      expect(nonces(fates)).toEqual([4, null, 5]);
-      expect(fates[1]).toMatchObject({ fate: "forbidden", rule: "signer.to" });
+      const results = await allocate(store, fence, [anIntent(fence.lane), elsewhere, anIntent(fence.lane)], 4);
+      expect(nonces(results)).toEqual([4, null, 5]);
+      expect(results[1]).toMatchObject({ result: "forbidden", rule: "signer.to" });
       expect(await store.transaction(elsewhere.txId)).toBeNull();
     }));
 
   it("counts what a transaction may cost, up to the limit of the hour and not beyond", () =>
     limited({ maxCost: { perHour: "100" } }, async (store, fence) => {
-      const fates = await allocate(
+      const results = await allocate(
         store,
         fence,
         [60n, 50n, 40n].map((value) => spending(fence, value)),
       );
-      expect(fates.map(({ fate }) => fate)).toEqual(["created", "forbidden", "created"]);
+      expect(results.map(({ result }) => result)).toEqual(["created", "forbidden", "created"]);
       expect((await useOf(store, fence)).hour).toEqual({ value: 100n, cost: 100n });
       const [late] = await allocate(store, fence, [spending(fence, 0n, 1n)]);
-      expect(late).toMatchObject({ fate: "forbidden", rule: "signer.maxCost.perHour" });
+      expect(late).toMatchObject({ result: "forbidden", rule: "signer.maxCost.perHour" });
     }));
 
   it("goes on from what other stores have counted, and the next owner too", () =>
@@ -69,8 +69,8 @@ export function policiesContract(context: LaneStoreContext): void {
       const policies: Policies = forSigner(fence.lane.signer, { maxValue: { perDay: "10" } });
       const next = await context.subject.connect(policies);
       const taken = await holdLane(next, fence.lane);
-      const fates = await allocate(next, taken, [spending(taken, 4n), spending(taken, 3n)]);
-      expect(fates.map(({ fate }) => fate)).toEqual(["forbidden", "created"]);
+      const results = await allocate(next, taken, [spending(taken, 4n), spending(taken, 3n)]);
+      expect(results.map(({ result }) => result)).toEqual(["forbidden", "created"]);
       await next.close();
     }));
 
@@ -149,19 +149,19 @@ export function policiesContract(context: LaneStoreContext): void {
       const submit = async (intent: PreparedIntent) => {
         const reservationId = intent.txId;
         const reserved = await commitOne(store, { ...reserve, reservationId });
-        if (reserved.status !== "reserved" || reserved.fate.fate !== "created") throw new Error("not reserved");
-        const { nonce } = reserved.fate.reservation;
+        if (reserved.status !== "reserved" || reserved.result.result !== "created") throw new Error("not reserved");
+        const { nonce } = reserved.result.reservation;
         const reservation = { reservationId, becomes: "SUBMITTED" } as const;
         const fees = { type: "legacy", gasPrice: 0n } as const;
         const attempt = anAttempt(1, { fees });
         return commitOne(store, { kind: "bind", fence, nonce, intent, attempt, reason: "", reservation });
       };
       const elsewhere = anIntent(fence.lane, { payload: { to: `0x${"c".repeat(40)}` } });
-      expect(await submit(elsewhere)).toMatchObject({ fate: "forbidden", forbidden: { rule: "signer.to" } });
+      expect(await submit(elsewhere)).toMatchObject({ result: "forbidden", forbidden: { rule: "signer.to" } });
       expect((await store.reservation(elsewhere.txId))?.state).toBe("RESERVED");
       const dear = await submit(spending(fence, 900n, 101n));
-      expect(dear).toMatchObject({ fate: "forbidden", forbidden: { rule: "signer.maxCost.perHour" } });
-      expect(await submit(spending(fence, 900n, 100n))).toMatchObject({ fate: "settled" });
+      expect(dear).toMatchObject({ result: "forbidden", forbidden: { rule: "signer.maxCost.perHour" } });
+      expect(await submit(spending(fence, 900n, 100n))).toMatchObject({ result: "settled" });
       expect((await useOf(store, fence)).hour).toEqual({ value: 900n, cost: 1_000n });
     }));
 
@@ -176,7 +176,7 @@ export function policiesContract(context: LaneStoreContext): void {
       ({ kind: "allocate", fence, floor: 0, items }) as const;
     const fatesIn = async (...writes: ReturnType<typeof allocation>[]) =>
       (await outcomesOf(store, writes)).flatMap((outcome) =>
-        outcome.status === "allocated" ? outcome.items.map(({ fate }) => fate) : [outcome.status],
+        outcome.status === "allocated" ? outcome.items.map(({ result }) => result) : [outcome.status],
       );
     expect(await fatesIn(allocation(one, of(one, 60n)), allocation(two, of(two, 41n), of(two, 30n)))).toEqual([
       "created",
@@ -228,7 +228,9 @@ export function policiesContract(context: LaneStoreContext): void {
     const reserve = async () => {
       const wish = { floor: 0, requestId: null, ...BY_ANYBODY, owner: "silent", ttlMs: 0 };
       const made = await commitOne(store, { kind: "reserve", fence, reservationId: randomUUID(), ...wish });
-      return made.status === "reserved" && made.fate.fate === "created" ? made.fate.reservation : expect.unreachable();
+      return made.status === "reserved" && made.result.result === "created"
+        ? made.result.reservation
+        : expect.unreachable();
     };
     const [first, second] = [await reserve(), await reserve()];
     await commitOne(store, { kind: "expire", fence });
@@ -238,13 +240,17 @@ export function policiesContract(context: LaneStoreContext): void {
       const reservation = { reservationId, becomes: "EXPIRED" } as const;
       return { kind: "bind", fence, nonce, intent, attempt, reservation, reason: "test" } as const;
     };
-    const fates = async (...writes: Parameters<typeof outcomesOf>[1]) =>
+    const results = async (...writes: Parameters<typeof outcomesOf>[1]) =>
       (await outcomesOf(store, writes)).map((outcome) =>
-        outcome.status === "allocated" ? outcome.items[0]?.fate : "fate" in outcome ? outcome.fate : outcome.status,
+        outcome.status === "allocated"
+          ? outcome.items[0]?.result
+          : "result" in outcome
+            ? outcome.result
+            : outcome.status,
       );
     const inOneCommit = [create(90n), placeholder(first, 101n), create(1n)];
-    expect(await fates(...inOneCommit)).toEqual(["created", "settled", "forbidden"]);
-    expect(await fates(placeholder(second, 1n))).toEqual(["settled"]);
+    expect(await results(...inOneCommit)).toEqual(["created", "settled", "forbidden"]);
+    expect(await results(placeholder(second, 1n))).toEqual(["settled"]);
     expect((await store.policyUse(fence.lane, { owner: "silent" })).key.day.cost).toBe(192n);
     await store.close();
   });

@@ -57,8 +57,8 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     const fence = await holdLane(other, lane);
     expect(nonces(await allocate(other, fence, [spending(lane, 5n)]))).toEqual([0]);
     await change(store, forSigner(lane.signer, { maxValue: { perTransaction: "4" } }));
-    const fates = await allocate(other, fence, [spending(lane, 5n), spending(lane, 4n)]);
-    expect(fates).toMatchObject([{ fate: "forbidden", rule: "signer.maxValue.perTransaction" }, { nonce: 1 }]);
+    const results = await allocate(other, fence, [spending(lane, 5n), spending(lane, 4n)]);
+    expect(results).toMatchObject([{ result: "forbidden", rule: "signer.maxValue.perTransaction" }, { nonce: 1 }]);
     await change(store, policiesOf({}));
     expect(nonces(await allocate(other, fence, [spending(lane, 5n)]))).toEqual([2]);
     await other.close();
@@ -88,7 +88,7 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     const lane = aLane();
     await change(store, forSigner(lane.signer, { maxValue: { perTransaction: "4" } }));
     const fence = await holdLane(other, lane);
-    expect(await allocate(other, fence, [spending(lane, 5n)])).toMatchObject([{ fate: "forbidden" }]);
+    expect(await allocate(other, fence, [spending(lane, 5n)])).toMatchObject([{ result: "forbidden" }]);
     await other.close();
   });
 
@@ -115,10 +115,10 @@ export function policyDocumentContract(context: LaneStoreContext): void {
     const intent = spending(lane, 0n);
     await allocate(other, fence, [intent]);
     await change(store, ofTomorrow);
-    expect(await allocate(other, fence, [spending(lane, 1n)])).toEqual([{ fate: "held", unreadable: true }]);
+    expect(await allocate(other, fence, [spending(lane, 1n)])).toEqual([{ result: "held", unreadable: true }]);
     const reserve = { floor: 0, requestId: null, ...BY_ANYBODY, ttlMs: 1_000 };
     const reserved = await commitOne(other, { kind: "reserve", fence, reservationId: randomUUID(), ...reserve });
-    expect(reserved).toMatchObject({ fate: { fate: "noCursor" } });
+    expect(reserved).toMatchObject({ result: { result: "noCursor" } });
     const sign = step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim: { ordinal: 1 } });
     expect(await apply(other, fence, [sign])).toEqual(["applied"]);
     const { to, data, value } = aPayload({ value: 0n });

@@ -39,11 +39,11 @@ export function poolsContract(context: LaneStoreContext): void {
     const other = { ...anIntent(second.lane, { requestId, payload: { value: 7n } }), pool: "payouts" };
     const batch = [pooled(second, unique()), pooled(second, requestId), anIntent(second.lane, { requestId }), other];
     expect(await allocate(context.store, second, batch.slice(0, 2), 0)).toMatchObject([
-      { fate: "created", nonce: 0 },
-      { fate: "duplicate", samePayload: true, existing },
+      { result: "created", nonce: 0 },
+      { result: "duplicate", samePayload: true, existing },
     ]);
-    expect(await allocate(context.store, second, [other])).toMatchObject([{ fate: "duplicate", samePayload: false }]);
-    expect(await allocate(context.store, second, batch.slice(2, 3))).toMatchObject([{ fate: "created", nonce: 1 }]);
+    expect(await allocate(context.store, second, [other])).toMatchObject([{ result: "duplicate", samePayload: false }]);
+    expect(await allocate(context.store, second, batch.slice(2, 3))).toMatchObject([{ result: "created", nonce: 1 }]);
     expect(await cursorOf(second)).toBe(2);
     const asked = { chainId: 1, pool: "payouts", requestId };
     expect(await context.store.findPooled([asked, { ...asked, pool: "none" }])).toEqual([
@@ -61,11 +61,11 @@ export function poolsContract(context: LaneStoreContext): void {
       const items = [{ intent: pooled(fence, requestId) }, { intent: pooled(fence, unique()) }];
       return { kind: "allocate", fence, floor: 0, items } as const;
     });
-    const fates = (await outcomesOf(context.store, writes)).map((outcome) =>
-      outcome.status === "allocated" ? outcome.items.map(({ fate }) => fate) : [],
+    const results = (await outcomesOf(context.store, writes)).map((outcome) =>
+      outcome.status === "allocated" ? outcome.items.map(({ result }) => result) : [],
     );
-    expect(fates.map(([fate]) => fate).sort()).toEqual(["created", "duplicate"]);
-    expect(fates.map(([, fate]) => fate)).toEqual(["created", "created"]);
+    expect(results.map(([result]) => result).sort()).toEqual(["created", "duplicate"]);
+    expect(results.map(([, result]) => result)).toEqual(["created", "created"]);
     expect(await context.store.findPooled([{ chainId: 1, pool: "payouts", requestId }])).toHaveLength(1);
   });
 
@@ -89,17 +89,17 @@ export function poolsContract(context: LaneStoreContext): void {
       const [first, second] = await twoLanes(store);
       const requestId = unique();
       const intent = pooled(first, requestId);
-      expect(await allocate(store, first, [intent], 0)).toMatchObject([{ fate: "awaiting" }]);
+      expect(await allocate(store, first, [intent], 0)).toMatchObject([{ result: "awaiting" }]);
       expect(await allocate(store, second, [pooled(second, requestId)], 0)).toMatchObject([
-        { fate: "duplicate", existing: { txId: intent.txId, lane: first.lane, nonce: null, state: "CREATED" } },
+        { result: "duplicate", existing: { txId: intent.txId, lane: first.lane, nonce: null, state: "CREATED" } },
       ]);
       const intakeId = (await store.transaction(intent.txId))?.awaiting?.intakeId ?? 0;
-      const word = { fate: "decided", event: "approve", reason: "r", decision: null } as const;
-      await commitOne(store, { kind: "settleIntake", fence: first, fates: [{ ...word, intakeId, requestId }] });
+      const word = { result: "decided", event: "approve", reason: "r", decision: null } as const;
+      await commitOne(store, { kind: "settleIntake", fence: first, results: [{ ...word, intakeId, requestId }] });
       const rows = await store.loadIntake([first.lane], 10);
       const items = rows.map((row) => ({ ...row, intent: { ...row.intent, gas: 21_000n, gasCost: 0n } }));
       expect(await commitOne(store, { kind: "allocate", fence: first, floor: 0, items })).toMatchObject({
-        items: [{ fate: "created", nonce: 0 }],
+        items: [{ result: "created", nonce: 0 }],
       });
       expect(await store.findPooled([{ chainId: 1, pool: "payouts", requestId }])).toMatchObject([
         { txId: intent.txId, nonce: 0, state: "ALLOCATED" },

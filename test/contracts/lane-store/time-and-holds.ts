@@ -61,8 +61,8 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
     it("gets no nonce once it is over, by the database's clock, and one while it is not", async () => {
       const fence = await lane();
       const late = await timed(fence, -1);
-      const fates = await allocate(context.store, fence, [late, await timed(fence, HOUR_MS)], 0);
-      expect(fates).toMatchObject([{ fate: "expired" }, { fate: "created", nonce: 0 }]);
+      const results = await allocate(context.store, fence, [late, await timed(fence, HOUR_MS)], 0);
+      expect(results).toMatchObject([{ result: "expired" }, { result: "created", nonce: 0 }]);
       expect(await context.store.transaction(late.txId)).toBeNull();
     });
 
@@ -97,7 +97,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect((await context.store.loadLane(fence))?.holes).toMatchObject([{ nonce: 0, why: "givenUp" }]);
       const items = [{ intent: anIntent(fence.lane) }];
       const next = await commitOne(context.store, { kind: "allocate", fence, floor: 0, fill: [0], items });
-      expect(next).toMatchObject({ items: [{ fate: "created", nonce: 0, recycled: true }] });
+      expect(next).toMatchObject({ items: [{ result: "created", nonce: 0, recycled: true }] });
     });
 
     it.each<[string, (fence: Fence) => Promise<unknown>]>([
@@ -200,8 +200,8 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(rows).toMatchObject([{ intent: { txId: late.txId }, lapsed: true }, { intent: { txId: early.txId } }]);
       expect(rows[1]).not.toHaveProperty("lapsed");
       expect(rows[1]?.intent.validUntil).toEqual(early.validUntil);
-      const fates = rows.map(({ intakeId, intent }) => decided(intakeId, intent.requestId, "expire"));
-      await commitOne(context.store, { kind: "settleIntake", fence, fates });
+      const results = rows.map(({ intakeId, intent }) => decided(intakeId, intent.requestId, "expire"));
+      await commitOne(context.store, { kind: "settleIntake", fence, results });
       const ended = { state: "FAILED_FINAL", subState: "EXPIRED", nonce: null, validUntil: late.validUntil };
       expect(await context.store.transaction(late.txId)).toMatchObject(ended);
       expect(await context.store.transaction(early.txId)).toMatchObject({ state: "CREATED" });
@@ -290,7 +290,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
         commitOne(context.store, {
           kind: "settleIntake",
           fence,
-          fates: ids.flatMap((id) => events.map((event) => decided(id, null, event))),
+          results: ids.flatMap((id) => events.map((event) => decided(id, null, event))),
         });
       await settle("hold", "hold", "expire", "unhold", "hold");
       expect(await context.store.loadIntake([fence.lane], 10)).toEqual([]);
@@ -299,7 +299,7 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       expect(await eventsOf(context.store, intent.txId)).toEqual(["accept", "hold", "unhold", "hold"]);
       const items = [{ intakeId: ids[1] ?? 0, intent: other }];
       expect(await commitOne(context.store, { kind: "allocate", fence, floor: 0, items })).toMatchObject({
-        items: [{ fate: "held" }],
+        items: [{ result: "held" }],
       });
       await settle("callOff");
       expect(await context.store.transaction(other.txId)).toMatchObject({ subState: "CANCELLED", nonce: null });
@@ -318,11 +318,11 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
       const intent = await timed(fence, HOUR_MS);
       await context.subject.intake(intent);
       const [row] = await context.store.loadIntake([fence.lane], 10);
-      const fates = (["hold", "unhold"] as const).map((event) => decided(row?.intakeId ?? 0, null, event));
-      for (const fate of fates) await commitOne(context.store, { kind: "settleIntake", fence, fates: [fate] });
+      const results = (["hold", "unhold"] as const).map((event) => decided(row?.intakeId ?? 0, null, event));
+      for (const result of results) await commitOne(context.store, { kind: "settleIntake", fence, results: [result] });
       const items = [{ intakeId: row?.intakeId ?? 0, intent }];
       const outcome = await commitOne(context.store, { kind: "allocate", fence, floor: 0, items });
-      expect(outcome).toMatchObject({ items: [{ fate: "created", nonce: 0 }] });
+      expect(outcome).toMatchObject({ items: [{ result: "created", nonce: 0 }] });
       await apply(context.store, fence, [step(intent.txId, AT.allocated, "sign", { attempt: anAttempt(), claim })]);
       expect(await eventsOf(context.store, intent.txId)).toEqual(["accept", "hold", "unhold", "allocate", "sign"]);
       expect(await context.store.transaction(intent.txId)).toMatchObject({ validUntil: intent.validUntil });
@@ -331,5 +331,5 @@ export function timeAndHoldsContract(context: LaneStoreContext): void {
 }
 
 function decided(intakeId: number, requestId: string | null, event: IntakeEvent) {
-  return { intakeId, requestId, fate: "decided", event, reason: event, decision: null } as const;
+  return { intakeId, requestId, result: "decided", event, reason: event, decision: null } as const;
 }

@@ -90,13 +90,13 @@ describe("a key holder signs nothing, whatever it is asked,", () => {
 
 describe("a second payload for a nonce", () => {
   const before: SignedBefore = { payloads: [identityOf(TRANSFER)], hasFirst: true };
-  const fate = (asked: ToSign, known = before) => secondPayload(known, asked, identityOf(asked));
+  const result = (asked: ToSign, known = before) => secondPayload(known, asked, identityOf(asked));
   const reprice = { ...TRANSFER, fees: DEARER };
   const other = { ...TRANSFER, value: 8n };
 
   it("that equals the first is no second one", () => {
-    expect(fate(TRANSFER)).toBeNull();
-    expect(fate({ ...TRANSFER, because: "reprice" })).toBeNull();
+    expect(result(TRANSFER)).toBeNull();
+    expect(result({ ...TRANSFER, because: "reprice" })).toBeNull();
   });
 
   it.each<[Declaration | undefined, "another price" | "another content", "signed" | "undeclared" | "refused"]>([
@@ -112,7 +112,7 @@ describe("a second payload for a nonce", () => {
     ["again", "another content", "signed"],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   ])("declared as %s, with %s, is %s", (because, what, expected) => {
-    const refusal = fate({ ...(what === "another price" ? reprice : other), because });
+    const refusal = result({ ...(what === "another price" ? reprice : other), because });
     expect(refusal === null ? "signed" : refusal.undeclared ? "undeclared" : "refused").toBe(expected);
   });
 
@@ -123,11 +123,11 @@ describe("a second payload for a nonce", () => {
     ["access list", { accessList: [{ address: RECEIVER, storageKeys: [] }] }],
     // protects [Signers] src/domain/keys/signing.ts, src/adapters/evm/signers/process/payload-memory.ts
   ])("is no reprice with another %s", (_, change) => {
-    expect(fate({ ...reprice, ...change, because: "reprice" })?.message).toMatch(/declared as reprice, but/);
+    expect(result({ ...reprice, ...change, because: "reprice" })?.message).toMatch(/declared as reprice, but/);
   });
 
   it("may be a reprice of a payload from before this memory began: only a cancel of it is known", () => {
     const cancelled = { payloads: [identityOf(NOTHING)], hasFirst: false };
-    expect(fate({ ...TRANSFER, because: "reprice" }, cancelled)).toBeNull();
+    expect(result({ ...TRANSFER, because: "reprice" }, cancelled)).toBeNull();
   });
 });

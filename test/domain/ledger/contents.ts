@@ -15,9 +15,9 @@ export function wordsOf(outcome: LedgerOutcome): string {
     case "allocated":
       return outcome.items
         .map((item) => {
-          if (item.fate === "created") return `created ${item.nonce}`;
-          if (item.fate === "duplicate") return `${item.samePayload ? "again" : "reused"} ${item.existing.txId}`;
-          return item.fate;
+          if (item.result === "created") return `created ${item.nonce}`;
+          if (item.result === "duplicate") return `${item.samePayload ? "again" : "reused"} ${item.existing.txId}`;
+          return item.result;
         })
         .join();
     case "applied":
@@ -29,15 +29,16 @@ export function wordsOf(outcome: LedgerOutcome): string {
     case "done":
       return "done";
     case "reserved": {
-      const { fate } = outcome;
-      if (fate.fate === "created") return `reserved ${fate.reservation.nonce}`;
-      if (fate.fate === "existing") return `existing ${fate.reservation.reservationId} ${fate.reservation.state}`;
-      return fate.fate === "requestTaken" ? `taken by ${fate.txId}` : fate.fate;
+      const { result } = outcome;
+      if (result.result === "created") return `reserved ${result.reservation.nonce}`;
+      if (result.result === "existing")
+        return `existing ${result.reservation.reservationId} ${result.reservation.state}`;
+      return result.result === "requestTaken" ? `taken by ${result.txId}` : result.result;
     }
     case "released":
-      return outcome.fate;
+      return outcome.result;
     case "bound":
-      return `${outcome.fate} ${outcome.requestId}`;
+      return `${outcome.result} ${outcome.requestId}`;
     case "expired":
     case "skipped":
       return `holes ${outcome.holes.map(({ nonce }) => nonce)}`;

@@ -22,7 +22,7 @@ function created(ledger: Ledger, wishes: IntentWishes & { readonly exactNonce?: 
   const { exactNonce, ...rest } = wishes;
   const intent = { ...anIntent(LANE, rest), ...(exactNonce === undefined ? {} : { exactNonce }) };
   const done = written(ledger, { kind: "allocate", floor: 0, items: [{ intent }] });
-  return { ledger: done.ledger, txId: intent.txId, fate: (done.outcome.items as readonly object[])[0] };
+  return { ledger: done.ledger, txId: intent.txId, result: (done.outcome.items as readonly object[])[0] };
 }
 
 describe("what gives its nonce up unsigned", () => {
@@ -34,12 +34,12 @@ describe("what gives its nonce up unsigned", () => {
     const start = empty(forSigner(LANE.signer, { maxCost: { perHour: "100" } }));
     const wishes = { payload: { value: 0n }, gasCost: 60n };
     const first = created(start, { ...wishes, validUntil: LATER });
-    expect(first.fate).toMatchObject({ fate: "created" });
-    expect(created(first.ledger, wishes).fate).toMatchObject({ fate: "forbidden" });
+    expect(first.result).toMatchObject({ result: "created" });
+    expect(created(first.ledger, wishes).result).toMatchObject({ result: "forbidden" });
     const items = [step(first.txId, AT.allocated, event, { subState })];
     const gone = written(first.ledger, { kind: "transition", items }, LATER);
     expect(gone.outcome.items).toEqual(["applied"]);
-    expect(created(gone.ledger, wishes).fate).toMatchObject({ fate: "created" });
+    expect(created(gone.ledger, wishes).result).toMatchObject({ result: "created" });
   });
 });
 
@@ -61,8 +61,8 @@ describe("a payload that moves less than the one before", () => {
       expect(done.outcome.items, item.event).toEqual(["applied"]);
       return done.ledger;
     }, first.ledger);
-    expect(created(ledger, { payload: { value: 90n } }).fate).toMatchObject({ fate: "created" });
-    expect(created(ledger, { payload: { value: 91n } }).fate).toMatchObject({ fate: "forbidden" });
+    expect(created(ledger, { payload: { value: 90n } }).result).toMatchObject({ result: "created" });
+    expect(created(ledger, { payload: { value: 91n } }).result).toMatchObject({ result: "forbidden" });
   });
 });
 
@@ -70,10 +70,12 @@ describe("a transaction that would wait for approval", () => {
   const policies = forSigner(LANE.signer, { requireApproval: { aboveValue: "5" } });
 
   it("does not, where its nonce is named: it would be another by then", () => {
-    expect(created(empty(policies), { payload: { value: 6n } }).fate).toMatchObject({ fate: "awaiting" });
+    expect(created(empty(policies), { payload: { value: 6n } }).result).toMatchObject({ result: "awaiting" });
     const named = created(empty(policies), { payload: { value: 6n }, exactNonce: 0 });
-    expect(named.fate).toMatchObject({ fate: "forbidden", rule: "signer.requireApproval" });
-    expect(created(named.ledger, { payload: { value: 5n }, exactNonce: 0 }).fate).toMatchObject({ fate: "created" });
+    expect(named.result).toMatchObject({ result: "forbidden", rule: "signer.requireApproval" });
+    expect(created(named.ledger, { payload: { value: 5n }, exactNonce: 0 }).result).toMatchObject({
+      result: "created",
+    });
   });
 });
 
@@ -87,16 +89,16 @@ describe("bytes for a nonce that their caller names", () => {
 
   // protects [Replicas that embed the library] src/domain/ledger/bind.ts
   it("take a reserved one for the key that reserved it, and for no other", () => {
-    expect(bind("thief", 0).outcome).toMatchObject({ fate: "conflict", next: 1 });
-    expect(bind(null, 0).outcome).toMatchObject({ fate: "conflict" });
+    expect(bind("thief", 0).outcome).toMatchObject({ result: "conflict", next: 1 });
+    expect(bind(null, 0).outcome).toMatchObject({ result: "conflict" });
     const own = bind("shop", 0);
-    expect(own.outcome).toMatchObject({ fate: "settled" });
+    expect(own.outcome).toMatchObject({ result: "settled" });
     expect(own.ledger.reservations.get("kept")).toMatchObject({ state: "SUBMITTED" });
   });
 
   it("take the next one, none above it, and none below", () => {
-    expect(bind("thief", 1).outcome).toMatchObject({ fate: "settled" });
-    expect(bind("thief", 2).outcome).toMatchObject({ fate: "conflict", next: 1 });
+    expect(bind("thief", 1).outcome).toMatchObject({ result: "settled" });
+    expect(bind("thief", 2).outcome).toMatchObject({ result: "conflict", next: 1 });
   });
 });
 
@@ -115,17 +117,17 @@ describe("what is bound to a nonce at once", () => {
   };
 
   it("is judged by all rules where it is a caller's payload, by its cost where only its hash is known", () => {
-    expect(bind("initial", 1n).outcome).toMatchObject({ fate: "forbidden", forbidden: { rule: "key.to" } });
-    expect(bind("external", 1n).outcome).toMatchObject({ fate: "settled" });
+    expect(bind("initial", 1n).outcome).toMatchObject({ result: "forbidden", forbidden: { rule: "key.to" } });
+    expect(bind("external", 1n).outcome).toMatchObject({ result: "settled" });
     expect(bind("external", 101n).outcome).toMatchObject({
-      fate: "forbidden",
+      result: "forbidden",
       forbidden: { rule: "key.maxCost.perHour" },
     });
   });
 
   it("is charged past the limits of its key where it is a placeholder, and says so to the store", () => {
     const { changes, outcome } = bind("placeholder", 101n);
-    expect(outcome).toMatchObject({ fate: "settled" });
+    expect(outcome).toMatchObject({ result: "settled" });
     const charged = changes.filter(({ kind }) => kind === "charged");
     expect(charged).toMatchObject([{ owner: "shop", pastKeyLimits: true, charge: { cost: 101n } }]);
     expect(bind("external", 1n).changes.filter((change) => "pastKeyLimits" in change)).toEqual([]);

@@ -117,14 +117,14 @@ describe("what a lane's owner keeps", () => {
 /** The effects that an outcome reports. */
 function told(outcome: LedgerOutcome): readonly string[] {
   if (outcome.status === "allocated") {
-    return outcome.items.flatMap((item) => (item.fate === "created" ? [`allocated ${item.nonce}`] : []));
+    return outcome.items.flatMap((item) => (item.result === "created" ? [`allocated ${item.nonce}`] : []));
   }
-  if (outcome.status === "applied") return outcome.items.filter((fate) => fate === "applied").map(() => "moved");
+  if (outcome.status === "applied") return outcome.items.filter((result) => result === "applied").map(() => "moved");
   if (outcome.status === "reserved") {
-    return outcome.fate.fate === "created" ? [`reserved ${outcome.fate.reservation.nonce}`] : [];
+    return outcome.result.result === "created" ? [`reserved ${outcome.result.reservation.nonce}`] : [];
   }
   if (outcome.status === "released") return outcome.hole === null ? [] : [`hole ${outcome.hole.nonce} released`];
-  if (outcome.status === "bound") return outcome.fate === "settled" ? ["bound"] : [];
+  if (outcome.status === "bound") return outcome.result === "settled" ? ["bound"] : [];
   if (outcome.status === "expired" || outcome.status === "skipped") {
     return outcome.holes.map(({ nonce, why }) => `hole ${nonce} ${why}`);
   }

@@ -62,12 +62,12 @@ export class NaiveLane {
           if (isSettled(tx.state) && tx.block !== null && tx.block <= write.throughBlock) tx.live = false;
         return "done";
       case "settleIntake":
-        for (const fate of write.fates) {
-          const row = this.waiting.get(fate.intakeId);
-          this.waiting.delete(fate.intakeId);
-          if (row === undefined || fate.fate === "alias") continue;
-          const isDeclined = row.unanswered && fate.fate === "refused" && fate.problem !== undefined;
-          if (!isDeclined) this.insert(row, null, fate.event === "refuse");
+        for (const result of write.results) {
+          const row = this.waiting.get(result.intakeId);
+          this.waiting.delete(result.intakeId);
+          if (row === undefined || result.result === "alias") continue;
+          const isDeclined = row.unanswered && result.result === "refused" && result.problem !== undefined;
+          if (!isDeclined) this.insert(row, null, result.event === "refuse");
         }
         return "done";
       case "reserve": {
@@ -247,8 +247,8 @@ export class NaiveLane {
       if (many >= reservation.mostPerHour) return `limited ${requestId}`;
       this.repairs.push(nowMs);
     }
-    const fate = becomes === "EXPIRED" ? "settled" : this.settle(reservationId, becomes, { nowMs, place: "" });
-    if (fate !== "settled") return `${fate} ${requestId}`;
+    const result = becomes === "EXPIRED" ? "settled" : this.settle(reservationId, becomes, { nowMs, place: "" });
+    if (result !== "settled") return `${result} ${requestId}`;
     const tx = this.insert({ ...intent, requestId }, nonce, true);
     this.places.set(nonce, `tx:${tx.txId}`);
     Object.assign(tx, { state: "TRACKING", subState: "PENDING", attempts: 1 });

@@ -51,8 +51,8 @@ it("whether a reservation is past is judged at a moment of its own, and what fol
   const later = new Date(NOW.getTime() + 20);
   const kept = after(newLedger(LANE), reserve("mine", 10));
   const release = { kind: "release", fence: FENCE, reservationId: "mine" } as const;
-  expect(apply(kept, release, NOW).outcome).toMatchObject({ fate: "settled" });
-  expect(apply(kept, release, { at: NOW, past: later }).outcome).toMatchObject({ fate: "conflict", hole: null });
+  expect(apply(kept, release, NOW).outcome).toMatchObject({ result: "settled" });
+  expect(apply(kept, release, { at: NOW, past: later }).outcome).toMatchObject({ result: "conflict", hole: null });
   const expired = apply(kept, { kind: "expire", fence: FENCE }, { at: NOW, past: later });
   expect(expired.outcome).toMatchObject({ holes: [{ nonce: 0, since: NOW }] });
 });

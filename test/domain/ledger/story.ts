@@ -90,7 +90,7 @@ export class Teller {
       case "unwatch":
         return { ...base, kind, throughBlock: amount };
       case "settleIntake":
-        return { ...base, kind, fates: this.fates(ledger, happening) };
+        return { ...base, kind, results: this.results(ledger, happening) };
       default:
         return this.aboutNonces(ledger, { ...happening, kind });
     }
@@ -186,13 +186,13 @@ export class Teller {
     return { ordinal, kind: "initial", txHash, gas: 21_000n, fees, rawTransaction: hasBytes ? "0x01" : null };
   }
 
-  private fates(ledger: Ledger, { pick, more, flag }: Happening) {
+  private results(ledger: Ledger, { pick, more, flag }: Happening) {
     const intakeId = chosen(this.intake, pick)?.intakeId ?? 0;
     const of = chosen([...ledger.transactions.known()], more)?.[0] ?? "tx";
     const event = more % 2 === 0 ? ("refuse" as const) : ("refuseReusedRequestId" as const);
     const problem = { code: "SUBMISSION_REJECTED", detail: "no" } as const;
-    if (flag) return [{ intakeId, fate: "alias", of } as const];
-    return [{ intakeId, fate: "refused", event, reason: "no", ...(more % 3 === 0 ? {} : { problem }) } as const];
+    if (flag) return [{ intakeId, result: "alias", of } as const];
+    return [{ intakeId, result: "refused", event, reason: "no", ...(more % 3 === 0 ? {} : { problem }) } as const];
   }
 
   /** One or two steps; one in eight is planned from a state that the transaction is not in. */

@@ -100,7 +100,7 @@ describe("the use of limits, kept by hour and day,", () => {
           const told = kind === "allocate" ? { kind, floor: 0 } : { kind };
           const done = apply(ledger, { ...told, fence: FENCE, items } as never, new Date(nowMs));
           ledger = done.ledger;
-          return (done.outcome as unknown as { items: readonly ({ fate: string } | string)[] }).items[0];
+          return (done.outcome as unknown as { items: readonly ({ result: string } | string)[] }).items[0];
         };
         const move = (txId: string, from: { state: "TRACKING" | "CONFIRMED" }, more: Partial<TransitionItem>) =>
           write("transition", [item(txId, from, more)]);
@@ -110,7 +110,7 @@ describe("the use of limits, kept by hour and day,", () => {
           if (step.kind === "create") {
             const intent = anIntent(LANE, { payload: { value: 0n }, gasCost: step.cost });
             const allowed = naive.allows(nowMs, step.cost, step.cost);
-            expect(write("allocate", [{ intent }])).toMatchObject({ fate: allowed ? "created" : "forbidden" });
+            expect(write("allocate", [{ intent }])).toMatchObject({ result: allowed ? "created" : "forbidden" });
             if (!allowed) continue;
             const fresh = { txId: intent.txId, charged: new Map(), counts: new Map(), settled: false };
             naive.transactions.push(fresh);
@@ -127,8 +127,8 @@ describe("the use of limits, kept by hour and day,", () => {
             const allowed = naive.allows(nowMs, step.cost, more);
             const spends = { to: null, data: "0x", value: 0n, gasCost: step.cost, about: "cost" } as const;
             const ordinal = (ledger.transactions.get(tx.txId)?.attemptCount ?? 0) + 1;
-            const fate = move(tx.txId, { state: "TRACKING" }, { attempt: anAttempt(ordinal), spends });
-            expect(fate).toBe(allowed ? "applied" : "forbidden");
+            const result = move(tx.txId, { state: "TRACKING" }, { attempt: anAttempt(ordinal), spends });
+            expect(result).toBe(allowed ? "applied" : "forbidden");
             if (allowed && more > 0n) naive.charge(tx, nowMs, more);
           }
           if (step.kind === "settle" && !tx.settled) {

@@ -108,7 +108,7 @@ function guardOf({ policies, state }: Work, { guard, lane }: Ledger): Guard | nu
 }
 
 function intakeIdsOf(write: LedgerWrite): readonly number[] {
-  if (write.kind === "settleIntake") return write.fates.map(({ intakeId }) => intakeId);
+  if (write.kind === "settleIntake") return write.results.map(({ intakeId }) => intakeId);
   return write.kind === "allocate" ? write.items.flatMap(({ intakeId }) => intakeId ?? []) : [];
 }
 

@@ -95,27 +95,27 @@ function keepWaiting(work: Work, fence: Fence, { intent, intake, approval, detai
   log.set(state.intake, intakeId, { ...entry, approval, history, unanswered: false });
 }
 
-function approve(work: Work, fence: Fence, { intake, fate, at }: Extract<Change, { kind: "approved" }>): void {
+function approve(work: Work, fence: Fence, { intake, result, at }: Extract<Change, { kind: "approved" }>): void {
   const { state, log } = work;
-  refuseNul(fate.reason);
+  refuseNul(result.reason);
   const entry = state.intake.get(intake.intakeId);
   if (entry?.approval == null) throw new Error(`intake row ${intake.intakeId} does not wait for approval`);
-  const decision = fate.decision === null ? {} : { decision: shown(fate.decision) };
+  const decision = result.decision === null ? {} : { decision: shown(result.decision) };
   const ordinal = entry.history.length + 1;
-  const step = { ordinal, event: "approve", reason: fate.reason, firstAt: at, lastAt: at, ...decision } as const;
+  const step = { ordinal, event: "approve", reason: result.reason, firstAt: at, lastAt: at, ...decision } as const;
   const to = { fromState: "CREATED", state: "CREATED" } as const;
   const history = [...entry.history, { ...NOTHING, ...byWhom(work, fence), ...step, ...to }];
   log.set(state.intake, intake.intakeId, { ...entry, approval: { ...entry.approval, approved: true }, history });
 }
 
-function hold(work: Work, fence: Fence, { intake, fate, at }: Extract<Change, { kind: "held" }>): void {
+function hold(work: Work, fence: Fence, { intake, result, at }: Extract<Change, { kind: "held" }>): void {
   const { state, log } = work;
-  refuseNul(fate.reason);
+  refuseNul(result.reason);
   const entry = state.intake.get(intake.intakeId);
   if (entry === undefined) throw new Error(`intake row ${intake.intakeId} is gone`);
   const taken = stepsTaken(work, intake);
-  const decision = fate.decision === null ? {} : { decision: fate.decision };
-  const { event, reason } = fate;
+  const decision = result.decision === null ? {} : { decision: result.decision };
+  const { event, reason } = result;
   const subState = entry.approval?.approved === false ? ("AWAITING_APPROVAL" as const) : null;
   const step = { ordinal: taken.length + 1, event, reason, firstAt: at, lastAt: at, ...decision };
   const to = { fromState: "CREATED", state: "CREATED", subState } as const;
@@ -138,19 +138,19 @@ function insertAllocated(work: Work, fence: Fence, { intent, intake, at }: Alloc
   if (intake !== null) work.log.delete(work.state.intake, intake.intakeId);
 }
 
-function insertRefused(work: Work, fence: Fence, { intake, fate, at }: Refused): void {
+function insertRefused(work: Work, fence: Fence, { intake, result, at }: Refused): void {
   const { state, log } = work;
-  refuseNul(fate.reason);
+  refuseNul(result.reason);
   const entry = state.intake.get(intake.intakeId);
   if (entry === undefined) throw new Error(`intake row ${intake.intakeId} is gone`);
-  const { event, reason } = fate;
+  const { event, reason } = result;
   const taken = stepsTaken(work, intake);
   const history: readonly HistoryRecord[] = [
     ...taken,
     {
       ...{ ...NOTHING, ...byWhom(work, fence), ordinal: taken.length + 1, event, reason, firstAt: at, lastAt: at },
       ...{ fromState: "CREATED", ...TRANSITIONS[event].to },
-      ...(fate.fate === "decided" && fate.decision !== null && { decision: shown(fate.decision) }),
+      ...(result.result === "decided" && result.decision !== null && { decision: shown(result.decision) }),
     },
   ];
   insert(work, fence, { intent: entry.intent, gas: null, history, updatedAt: at });

@@ -31,12 +31,12 @@ export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
   });
   app.post(wire.PEER_CREATES_PATH, options(wire.PEER_CREATES_PATH), async (request): Promise<wire.PeerResults> => {
     const { creates, repeat } = readCreates(request.body);
-    return { results: (await receive(peer, creates, repeat)).map((fate) => resultView(fate, app.mask)) };
+    return { results: (await receive(peer, creates, repeat)).map((result) => resultView(result, app.mask)) };
   });
   app.post(wire.PEER_ACTIONS_PATH, options(wire.PEER_ACTIONS_PATH), async (request): Promise<wire.PeerActionResult> => {
     const { lane, ...asked } = readAction(request.body);
-    const fate = await wholly(() => peer.act(lane, asked));
-    return { result: fate instanceof FencepostError ? problemOf(fate, app.mask) : fate };
+    const result = await wholly(() => peer.act(lane, asked));
+    return { result: result instanceof FencepostError ? problemOf(result, app.mask) : result };
   });
   app.post(wire.PEER_KILLS_PATH, options(wire.PEER_KILLS_PATH, { urgent: true }), async (request) => {
     await peer.kill(readKill(request.body));
@@ -46,9 +46,9 @@ export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
 
 function receive(peer: PeerReceiver, creates: readonly ForwardedCreate[], repeat: boolean) {
   return wholly(async () => {
-    const fates = await peer.create(creates, repeat);
-    if (fates.length === creates.length) return fates;
-    throw new Error(`${creates.length} creates got ${fates.length} answers`);
+    const results = await peer.create(creates, repeat);
+    if (results.length === creates.length) return results;
+    throw new Error(`${creates.length} creates got ${results.length} answers`);
   });
 }
 
@@ -88,8 +88,8 @@ function readCreates(body: unknown): { readonly creates: readonly ForwardedCreat
   return { creates: creates.map((each, index) => readForwardedCreate(each, `creates.${index}`)), repeat };
 }
 
-function resultView(fate: Created | FencepostError, mask: Mask): wire.PeerResults["results"][number] {
-  return fate instanceof FencepostError ? problemOf(fate, mask) : createdView(fate);
+function resultView(result: Created | FencepostError, mask: Mask): wire.PeerResults["results"][number] {
+  return result instanceof FencepostError ? problemOf(result, mask) : createdView(result);
 }
 
 function createdView({ outcome, txId, lane, requestId, nonce, state }: Created): wire.PeerCreated {

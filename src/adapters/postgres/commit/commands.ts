@@ -203,7 +203,7 @@ function firstSteps(plan: Plan): readonly HistoryStep[] {
       ([
         {
           intake,
-          fate: { reason, decision },
+          result: { reason, decision },
         },
         lane,
       ]) => {
@@ -215,7 +215,7 @@ function firstSteps(plan: Plan): readonly HistoryStep[] {
       ([
         {
           intake,
-          fate: { event, reason, decision },
+          result: { event, reason, decision },
         },
         lane,
       ]) => {
@@ -265,20 +265,20 @@ function intake(plan: Plan): readonly Command[] {
   });
   // Held back and released within one commit, the last event counts, and each is a step.
   const held = [...grouped(plan.of("held"), ([{ intake }]) => intake.intakeId)].map(([intakeId, all]) => {
-    return { intakeId, holds: all.at(-1)?.[0].fate.event === "hold", steps: all.length };
+    return { intakeId, holds: all.at(-1)?.[0].result.event === "hold", steps: all.length };
   });
   const refused = plan.of("refused").map(
     ([
-      { intake, fate },
+      { intake, result },
       {
         row: { nodeId, token },
       },
     ]) => ({
-      ...fate,
-      subState: TRANSITIONS[fate.event].to.subState,
-      ownsRequest: fate.event !== "refuseReusedRequestId",
+      ...result,
+      subState: TRANSITIONS[result.event].to.subState,
+      ownsRequest: result.event !== "refuseReusedRequestId",
       ...{ nodeId, token, steps: stepsOf(intake) },
-      ...byWhom(fate.fate === "decided" ? fate.decision : null),
+      ...byWhom(result.result === "decided" ? result.decision : null),
     }),
   );
   const declined = plan.of("declined").map(

@@ -118,7 +118,7 @@ function datedBy(at: Date, { outcomes, changes }: Committed): Committed {
       if (outcome.status !== "allocated") return outcome;
       return {
         ...outcome,
-        items: outcome.items.map((item) => (item.fate === "created" ? { ...item, createdAt: at } : item)),
+        items: outcome.items.map((item) => (item.result === "created" ? { ...item, createdAt: at } : item)),
       };
     }),
     changes: changes.map((lane) => ({

@@ -74,10 +74,10 @@ const BESIDE_THE_LANE: { readonly [K in Kind]?: (write: Extract<LaneWrite, { rea
     epochFloor: items.some((item) => item.nonce !== undefined || givesUp(item)),
     orders: items.flatMap(({ decision }) => decision?.order ?? []),
   }),
-  settleIntake: ({ fates }) => ({
-    intake: fates.map(({ intakeId }) => intakeId),
-    requests: fates.flatMap((fate) => (fate.fate === "decided" ? (fate.requestId ?? []) : [])),
-    orders: fates.flatMap((fate) => (fate.fate === "decided" ? (fate.decision?.order ?? []) : [])),
+  settleIntake: ({ results }) => ({
+    intake: results.map(({ intakeId }) => intakeId),
+    requests: results.flatMap((result) => (result.result === "decided" ? (result.requestId ?? []) : [])),
+    orders: results.flatMap((result) => (result.result === "decided" ? (result.decision?.order ?? []) : [])),
   }),
   unwatch: ({ throughBlock }) => ({ watchedThrough: throughBlock }),
   reconcile: () => ({ mayHaveLost: true }),

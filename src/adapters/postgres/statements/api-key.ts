@@ -20,7 +20,7 @@ export interface ApiKeyRow extends KeyTerms {
  * A key's next secret. If the key exists, its row is locked by an update that changes nothing; with other terms there
  * is no such row. Two concurrent requests want the same free slot: the second one must retry.
  */
-export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | "full" | "again" }>(
+export const insertApiSecret = statement<{ readonly result: "added" | "differs" | "full" | "again" }>(
   "insert-api-secret",
 )`
   WITH key AS (
@@ -51,7 +51,7 @@ export const insertApiSecret = statement<{ readonly fate: "added" | "differs" | 
     WHEN NOT EXISTS (SELECT FROM secret) AND (SELECT slot FROM free) IS NULL THEN 'full'
     WHEN NOT EXISTS (SELECT FROM secret) THEN 'again'
     ELSE 'added'
-  END AS fate`;
+  END AS result`;
 
 /** A secret by the beginning of its digest ($2), or all of them and the key. */
 export const deleteApiKey = statement<{ readonly name: string }>("delete-api-key")`

@@ -18,7 +18,7 @@ export function keysIn(runtime: DurableRuntime): KeyStore {
       // Each retry means that another request has taken a slot; there are two.
       for (let slots = 2; slots >= 0; slots--) {
         const [row] = await writeRows(runtime, insertApiSecret(...terms, digest, actor));
-        if (row?.fate !== "again") return row?.fate ?? "differs";
+        if (row?.result !== "again") return row?.result ?? "differs";
       }
       return "full";
     },

@@ -20,7 +20,7 @@ import { grouped } from "../../../domain/grouped.ts";
 import { spentRequestId } from "../../../domain/keys/principal.ts";
 import { laneKey } from "../../../domain/lane.ts";
 import type { Intent, PreparedIntent } from "../../../domain/transaction/transaction.ts";
-import type { AllocateFate, LaneStore } from "../../../ports/lane-store.ts";
+import type { AllocateResult, LaneStore } from "../../../ports/lane-store.ts";
 import type { ForwardedCreate } from "../../../ports/peers.ts";
 import type { QueryStore } from "../../../ports/query-store.ts";
 import type { CreateResultLabel } from "../../../ports/telemetry.ts";
@@ -310,7 +310,7 @@ async function allocateAll(ports: CreatePorts, lane: OwnedLane, items: readonly 
     }
   });
   items.forEach((item, at) => {
-    item.result = answer(allocated[at] as AllocateFate, item.intent);
+    item.result = answer(allocated[at] as AllocateResult, item.intent);
   });
 }
 
@@ -319,28 +319,28 @@ const HELD =
 
 const UNREADABLE = "this node cannot read the policy document in force, and gives no nonce by it; nothing was accepted";
 
-function answer(fate: AllocateFate, intent: Intent) {
-  switch (fate.fate) {
+function answer(result: AllocateResult, intent: Intent) {
+  switch (result.result) {
     case "created":
-      return createdAs(intent, { nonce: fate.nonce, state: "ALLOCATED" });
+      return createdAs(intent, { nonce: result.nonce, state: "ALLOCATED" });
     case "duplicate":
       // Its own id: created when this very request was sent before.
-      if (fate.existing.txId === intent.txId) return createdAs(intent, fate.existing);
-      return answerWith(fate.existing, intent, fate.samePayload);
+      if (result.existing.txId === intent.txId) return createdAs(intent, result.existing);
+      return answerWith(result.existing, intent, result.samePayload);
     case "spent":
       return spentRequestId(intent.requestId);
     case "awaiting":
       return createdAs(intent, { nonce: null, state: "CREATED" });
     case "otherNonce":
-      return otherNonce(intent.exactNonce, fate.next);
+      return otherNonce(intent.exactNonce, result.next);
     case "noCursor":
       return unavailable("this signer's nonce is not known yet; nothing was accepted");
     case "held":
-      return unavailable(fate.unreadable === true ? UNREADABLE : HELD);
+      return unavailable(result.unreadable === true ? UNREADABLE : HELD);
     case "expired":
       return tooLate();
     case "forbidden":
-      return forbiddenBy(fate);
+      return forbiddenBy(result);
     case "refused":
       return unstorable();
   }

@@ -28,7 +28,7 @@ import { ChainUnavailable } from "../../../ports/chain.ts";
 import { type Clock, within } from "../../../ports/clock.ts";
 import {
   type AllocatedRecord,
-  type AllocateFate,
+  type AllocateResult,
   type NewTransaction,
   OutcomeUnknown,
   type Unfenced,
@@ -48,7 +48,7 @@ export async function allocate(
   context: ChainContext,
   lane: OwnedLane,
   items: readonly NewTransaction[],
-): Promise<readonly AllocateFate[]> {
+): Promise<readonly AllocateResult[]> {
   // A held lane gives no nonce; whether a request exists already, its database can still say.
   const floor = lane.heldByHistory ? null : await lane.term.during(nonceFloor(ports, context, lane), "allocate");
   const fill = lane.freeNonces();
@@ -85,8 +85,10 @@ async function write(lane: OwnedLane, write: Unfenced<"allocate">) {
 }
 
 /** The nonces that were holes and are none any more. */
-function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly AllocateFate[]) {
-  const recycled = fates.flatMap((fate) => (fate.fate === "created" && fate.recycled === true ? [fate.nonce] : []));
+function recycle(ports: LaneWriterPorts, lane: OwnedLane, results: readonly AllocateResult[]) {
+  const recycled = results.flatMap((result) =>
+    result.result === "created" && result.recycled === true ? [result.nonce] : [],
+  );
   if (recycled.length > 0) {
     ports.telemetry.emit({ type: "nonce.recycled", lane: lane.lane, count: recycled.length });
   }
@@ -94,13 +96,13 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, fates: readonly Alloca
 }
 
 /** Of the created ones. */
-function recordsOf(fates: readonly AllocateFate[], items: readonly NewTransaction[], policies: Policies | null) {
+function recordsOf(results: readonly AllocateResult[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
-  fates.forEach((fate, index) => {
-    if (fate.fate !== "created") return;
+  results.forEach((result, index) => {
+    if (result.result !== "created") return;
     const { txId, requestId, payload, gas, gasCost, lane, owner, ...more } = (items[index] as NewTransaction).intent;
     const { exactNonce, validUntil } = more;
-    const bare = { txId, nonce: fate.nonce, requestId, payload, gas, createdAt: fate.createdAt };
+    const bare = { txId, nonce: result.nonce, requestId, payload, gas, createdAt: result.createdAt };
     const pinned = exactNonce === undefined ? bare : { ...bare, pinned: true as const };
     const record = validUntil === undefined ? pinned : { ...pinned, validUntil };
     const isCounted = policies !== null && isLimited(policies, lane.signer, owner);

@@ -64,7 +64,7 @@ const leave = async (...fences: readonly Fence[]) => {
 };
 
 const fatesOf = async (fence: Fence, ...intents: readonly PreparedIntent[]) =>
-  (await allocate(store, fence, intents)).map(({ fate }) => fate);
+  (await allocate(store, fence, intents)).map(({ result }) => result);
 
 describe("a transaction that was final longer ago than the retention", () => {
   it("leaves with everything that hangs on it, and what is younger stays", async () => {
@@ -190,20 +190,20 @@ describe("a transaction that was final longer ago than the retention", () => {
     const reservationId = crypto.randomUUID();
     const wanted = { ...BY_ANYBODY, reservationId, requestId: "kept for me", ttlMs: 60_000, floor: 0 };
     const reserve = () => commitOne(store, { kind: "reserve", fence, ...wanted });
-    expect(await reserve()).toMatchObject({ fate: { fate: "created" } });
+    expect(await reserve()).toMatchObject({ result: { result: "created" } });
     const intent = anOldIntent(fence.lane);
     const attempt = anAttempt();
     const bound = await commitOne(store, {
       ...{ kind: "bind", fence, intent, attempt, nonce: 0, reason: "a test" },
       reservation: { reservationId, becomes: "SUBMITTED" },
     });
-    expect(bound).toMatchObject({ fate: "settled" });
+    expect(bound).toMatchObject({ result: "settled" });
     const over = "live = false, state = 'CONFIRMED', sub_state = NULL, outcome = 'CONFIRMED'";
     await subject.client.query(`UPDATE fencepost.transaction SET ${over} WHERE tx_id = $1`, [intent.txId]);
     await letDaysPass(subject.client, OLD_DAYS);
     expect(await leave(fence)).toBe(1);
     expect(await store.reservation(reservationId)).toBeNull();
-    expect(await reserve()).toMatchObject({ fate: { fate: "spent" } });
+    expect(await reserve()).toMatchObject({ result: { result: "spent" } });
     await subject.client.query("UPDATE fencepost.lane SET live_tracking = 0 WHERE signer = $1", [fence.lane.signer]);
   });
 
@@ -213,8 +213,8 @@ describe("a transaction that was final longer ago than the retention", () => {
     const name = anIntent(fence.lane, { requestId: "named twice" });
     await subject.intake(name);
     const [row] = await store.loadIntake([fence.lane], MANY);
-    const fates = [{ intakeId: row?.intakeId ?? 0, fate: "alias", of: old.txId }] as const;
-    await commitOne(store, { kind: "settleIntake", fence, fates });
+    const results = [{ intakeId: row?.intakeId ?? 0, result: "alias", of: old.txId }] as const;
+    await commitOne(store, { kind: "settleIntake", fence, results });
     expect(await store.transaction(name.txId)).toMatchObject({ txId: old.txId });
     await letDaysPass(subject.client, OLD_DAYS);
     await leave(fence);
@@ -373,8 +373,8 @@ describe("the request id of a transaction that is kept no more", () => {
     await insertIntake(subject.client, second);
     await subject.client.query("COMMIT");
     const [row] = await store.loadIntake([fence.lane], MANY);
-    const refused = { fate: "refused", event: "refuseReusedRequestId", reason: "a test" } as const;
-    await commitOne(store, { kind: "settleIntake", fence, fates: [{ intakeId: row?.intakeId ?? 0, ...refused }] });
+    const refused = { result: "refused", event: "refuseReusedRequestId", reason: "a test" } as const;
+    await commitOne(store, { kind: "settleIntake", fence, results: [{ intakeId: row?.intakeId ?? 0, ...refused }] });
     await letDaysPass(subject.client, OLD_DAYS);
     expect(await leave(fence)).toBe(1);
     expect(await fatesOf(fence, anIntent(fence.lane, { requestId: "mine" }))).toEqual(["duplicate"]);

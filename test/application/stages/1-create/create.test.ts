@@ -62,9 +62,9 @@ function create(creates: Creates, requests: readonly CreateRequest[]) {
 }
 
 async function createOne(creates: Creates, request: CreateRequest) {
-  const [fate] = await create(creates, [request]);
-  if (fate instanceof FencepostError) throw fate;
-  return fate;
+  const [result] = await create(creates, [request]);
+  if (result instanceof FencepostError) throw result;
+  return result;
 }
 
 async function ask(made: Bench, ...requests: readonly CreateRequest[]) {
@@ -128,7 +128,7 @@ describe("answers", () => {
     const made = bench();
     made.control.answer = () => ({
       status: "allocated",
-      items: [{ fate: "noCursor" }, { fate: "held" }, { fate: "refused", detail: "too long" }],
+      items: [{ result: "noCursor" }, { result: "held" }, { result: "refused", detail: "too long" }],
       cursor: 0,
     });
     expect(await ask(made, transfer(), transfer(), transfer())).toMatchObject([
@@ -180,7 +180,7 @@ describe("a request id that exists", () => {
 
   it("is found by the allocation at the latest", async () => {
     const made = bench();
-    const duplicate = { fate: "duplicate", existing: existing("r", "0x"), samePayload: true } as const;
+    const duplicate = { result: "duplicate", existing: existing("r", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 8 });
     expect(await ask(made, transfer({ requestId: "r" }))).toMatchObject([{ outcome: "existing", nonce: 7 }]);
   });
@@ -221,7 +221,7 @@ describe("a request id that exists", () => {
     expect(items.map(({ intent }) => intent.requestId)).toEqual(["a", "b"]);
     expect(looks).toEqual([["a", "b"]]);
     // From here on there is always a predecessor: no look-up, and a repeat is found under the lane's lock.
-    const duplicate = { fate: "duplicate", existing: existing("a", "0x"), samePayload: true } as const;
+    const duplicate = { result: "duplicate", existing: existing("a", "0x"), samePayload: true } as const;
     made.control.answer = () => ({ status: "allocated", items: [duplicate], cursor: 102 });
     expect(await ask(made, withGas("a"))).toMatchObject([{ outcome: "existing", txId: "the first" }]);
     expect(looks.length).toBe(1);

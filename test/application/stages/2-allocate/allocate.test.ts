@@ -42,8 +42,8 @@ function hangCounts({ chain }: StageBench) {
 describe("an allocation", () => {
   it("is written under the lane's fence, then queued to be signed, in order", async () => {
     const bench = createStageBench({ cursor: 100 });
-    const fates = await run(bench);
-    expect(fates).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
+    const results = await run(bench);
+    expect(results).toMatchObject([{ nonce: 100 }, { nonce: 101 }]);
     expect(bench.writes).toMatchObject([{ kind: "allocate", fence: bench.lane.fence, floor: null }]);
     expect(bench.lane.cursor).toBe(102);
     expect(bench.lane.toSign(64, 10).map(({ nonce }) => nonce)).toEqual([100, 101]);
@@ -72,9 +72,9 @@ describe("an allocation", () => {
       state: "CONFIRMED",
       fingerprint: "0x",
     } as const;
-    const duplicate = { fate: "duplicate", existing, samePayload: true } as const;
-    bench.control.answer = () => ({ status: "allocated", items: [duplicate, { fate: "noCursor" }], cursor: 5 });
-    expect(await run(bench)).toEqual([duplicate, { fate: "noCursor" }]);
+    const duplicate = { result: "duplicate", existing, samePayload: true } as const;
+    bench.control.answer = () => ({ status: "allocated", items: [duplicate, { result: "noCursor" }], cursor: 5 });
+    expect(await run(bench)).toEqual([duplicate, { result: "noCursor" }]);
     expect(bench.lane.hasUnmined()).toBe(false);
     expect(bench.telemetry.of("nonce.allocated")).toEqual([]);
   });
@@ -86,8 +86,8 @@ describe("an allocation", () => {
       asked = true;
       return honest + 500;
     });
-    bench.control.answer = () => ({ status: "allocated", items: [{ fate: "held" }, { fate: "held" }], cursor: 5 });
-    expect(await run(bench)).toEqual([{ fate: "held" }, { fate: "held" }]);
+    bench.control.answer = () => ({ status: "allocated", items: [{ result: "held" }, { result: "held" }], cursor: 5 });
+    expect(await run(bench)).toEqual([{ result: "held" }, { result: "held" }]);
     expect(bench.writes).toMatchObject([{ floor: null }]);
     expect(asked).toBe(false);
   });
@@ -168,8 +168,8 @@ describe("a write that fails", () => {
     expect(rpc(), "those that come after the failure ask anew").toBe(asked + 1);
     release();
     expect([await comparing, await next]).toMatchObject([
-      [{ fate: "created" }, {}],
-      [{ fate: "created" }, {}],
+      [{ result: "created" }, {}],
+      [{ result: "created" }, {}],
     ]);
     expect(bench.lane.pace.counts.comparedAtMs).not.toBeNull();
   });
