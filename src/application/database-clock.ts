@@ -14,22 +14,22 @@ const CATCH_UP = 0.1;
 export class DatabaseClock implements Clock {
   private readonly machine;
   /** Offset to the monotonic clock, and when it was measured. */
-  private heard: { readonly offsetMs: number; readonly atMs: number } | null = null;
+  private observed: { readonly offsetMs: number; readonly atMs: number } | null = null;
 
   constructor(machine: Clock) {
     this.machine = machine;
   }
 
   /** The database's time, read a moment ago. */
-  hear(time: Date): void {
+  observe(time: Date): void {
     const atMs = this.machine.monotonicMs();
     const saidMs = time.getTime() - atMs;
-    const mostMs = this.heard === null ? saidMs : this.heard.offsetMs + CATCH_UP * (atMs - this.heard.atMs);
-    this.heard = { offsetMs: Math.min(saidMs, mostMs), atMs };
+    const mostMs = this.observed === null ? saidMs : this.observed.offsetMs + CATCH_UP * (atMs - this.observed.atMs);
+    this.observed = { offsetMs: Math.min(saidMs, mostMs), atMs };
   }
 
   now(): Date {
-    return this.heard === null ? this.machine.now() : new Date(this.heard.offsetMs + this.machine.monotonicMs());
+    return this.observed === null ? this.machine.now() : new Date(this.observed.offsetMs + this.machine.monotonicMs());
   }
 
   monotonicMs(): number {

@@ -32,7 +32,7 @@ export function ordinaryCalls(transport: Transport): OrdinaryCalls {
 
 /** Arguments are the names of the path, then the query or the body, then the options. */
 function callBy(transport: Transport, path: CallPath) {
-  const { at, tells, items, named, keyed, once } = path;
+  const { at, expects, items, named, keyed, once } = path;
   const names = at.split("{").length - 1;
   const hasBody = at.startsWith("p");
   const hasSubject = path.query === true || (hasBody && path.body !== "none");
@@ -44,7 +44,7 @@ function callBy(transport: Transport, path: CallPath) {
     const call: Call = {
       ...{ at, params: given.slice(0, names) as readonly string[], query, heldMs: wait * 1000 },
       ...(hasBody && bodyOf(path, subject)),
-      ...(tells && { tells }),
+      ...(expects && { expects }),
       ...(keyed && { keyed }),
       ...(once && { once }),
       ...(signal && { signal }),

@@ -154,7 +154,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
 export interface CallPath {
   readonly at: string;
   /** The member that every answer to it has. */
-  readonly tells?: string;
+  readonly expects?: string;
   /** Its result is the `items` of the answer. */
   readonly items?: true;
   /** An argument of its own has the parameters of the query. */
@@ -179,17 +179,17 @@ export type CallPaths = {
   };
 };
 
-const order = { tells: "state", keyed: true } as const;
-const ofLane = { tells: "items", items: true, keyed: true } as const;
-const items = { tells: "items", items: true } as const;
+const order = { expects: "state", keyed: true } as const;
+const ofLane = { expects: "items", items: true, keyed: true } as const;
+const items = { expects: "items", items: true } as const;
 
 export const CALL_PATHS = {
   ...NONCE_PATHS,
-  get: { at: "get /tx/{txId}", tells: "state", options: { include: "include" } },
-  getByRequest: { at: "get /tx/by-request", tells: "state", query: true, options: { include: "include" } },
+  get: { at: "get /tx/{txId}", expects: "state", options: { include: "include" } },
+  getByRequest: { at: "get /tx/by-request", expects: "state", query: true, options: { include: "include" } },
   explain: { at: "get /tx/{txId}/explain" },
-  list: { at: "get /tx", tells: "items", query: true },
-  completionsPage: { at: "get /tx/completions", tells: "items", query: true },
+  list: { at: "get /tx", expects: "items", query: true },
+  completionsPage: { at: "get /tx/completions", expects: "items", query: true },
   resubmit: { at: "post /tx/{txId}/resubmit", ...order },
   reprice: { at: "post /tx/{txId}/reprice", ...order },
   cancel: { at: "post /tx/{txId}/cancel", ...order },
@@ -199,7 +199,7 @@ export const CALL_PATHS = {
   reject: { at: "post /tx/{txId}/reject", ...order },
   suspendTransaction: { at: "post /tx/{txId}/suspend", ...order },
   resumeTransaction: { at: "post /tx/{txId}/resume", ...order },
-  signersPage: { at: "get /signers", tells: "items", query: true },
+  signersPage: { at: "get /signers", expects: "items", query: true },
   signer: { at: "get /signers/{signer}", ...items, options: { fresh: "fresh" } },
   suspend: { at: "post /signers/{signer}/suspend", ...ofLane },
   resume: { at: "post /signers/{signer}/resume", ...ofLane },
@@ -216,7 +216,7 @@ export const CALL_PATHS = {
   search: { at: "get /search", ...items, query: true },
   nonceRuler: { at: "get /signers/{signer}/nonces", query: true },
   notices: { at: "get /notices", ...items, query: true },
-  acknowledge: { at: "post /notices/{noticeId}/acknowledge", tells: "noticeId", keyed: true },
+  acknowledge: { at: "post /notices/{noticeId}/acknowledge", expects: "noticeId", keyed: true },
   clusterHistory: { at: "get /cluster/history", query: true },
   nodes: { at: "get /nodes", ...items },
   leases: { at: "get /leases", ...items },

@@ -30,14 +30,14 @@ export function createClient(options: ClientOptions): FencepostClient {
   const calls = ordinaryCalls(transport);
   const sendBatch: FencepostClient["sendBatch"] = async (transactions, call) => {
     const body = { transactions: transactions.map(withRequestId) };
-    return (await transport<BatchResults>({ at: "post /tx/batch", tells: "results", body, ...call })).results;
+    return (await transport<BatchResults>({ at: "post /tx/batch", expects: "results", body, ...call })).results;
   };
   const client: FencepostClient = {
     ...calls,
     sendBatch,
     send: async (intent, call) => {
       const item = withRequestId(intent);
-      const asked = { at: "post /tx", tells: "txId", body: item, lane: laneOf(item), ...call };
+      const asked = { at: "post /tx", expects: "txId", body: item, lane: laneOf(item), ...call };
       return new SentTransaction(client, await transport<CreatedTransaction>(asked).catch(rethrowOf(item)));
     },
     sendMany: async (intents, call = {}) => {

@@ -32,7 +32,7 @@ export interface Call extends CallOptions, Routing {
   /** Sent as `Idempotency-Key`: the node performs the action once, however often it is repeated. */
   readonly idempotencyKey?: string;
   /** A member that every answer has. An answer without it is not from a node, whatever its status. */
-  readonly tells?: string;
+  readonly expects?: string;
   /** Time that the node may hold the request, beside the usual time of an answer. */
   readonly heldMs?: number;
 }
@@ -58,7 +58,7 @@ export function createTransport(options: ClientOptions): Transport {
     const silence = isPatient ? Number.POSITIVE_INFINITY : LONGEST_SILENCE_MS + heldMs;
     const ask = async (base: string, deadline: Deadline) => {
       const go = (init: RequestInit) => fetch(base + url, { ...request, ...init });
-      return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.tells);
+      return read<T>(...(await exchange(go, base, { silence, ...deadline })), call.expects);
     };
     return underDeadline(`no answer to ${path}`, { timeoutMs, ...(signal && { signal }) }, (deadline) =>
       options.repeat === false
@@ -125,9 +125,9 @@ async function exchange(
   }
 }
 
-function read<T>({ status, headers }: Response, text: string, tells?: string): T {
+function read<T>({ status, headers }: Response, text: string, expects?: string): T {
   const body = parse(text);
-  if (status >= 200 && status < 300 && (tells ? Object(body)[tells] : body) !== undefined) return body as T;
+  if (status >= 200 && status < 300 && (expects ? Object(body)[expects] : body) !== undefined) return body as T;
   const error = isProblem(body) ? fromProblem(body) : unexpectedAnswer(status, text);
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);
   throw seconds >= 0 ? Object.assign(error, { retryAfterSeconds: seconds }) : error;

@@ -30,7 +30,7 @@ export interface NonceCalls {
 }
 
 export const NONCE_PATHS = {
-  reserveNonce: { at: "post /nonces", tells: "nonce", named: true },
+  reserveNonce: { at: "post /nonces", expects: "nonce", named: true },
   reservation: { at: "get /nonces/{reservationId}" },
   // Twice is CONFLICT: after silence the caller looks at the reservation.
   submitReserved: { at: "post /nonces/{reservationId}/submit", body: "rawTransaction", once: true },

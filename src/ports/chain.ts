@@ -40,7 +40,7 @@ export interface ChainIdentity {
 }
 
 /** Answer of one endpoint. "silent": it counts as up and gave no answer this time. */
-export type Heard<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
+export type EndpointAnswer<T> = { readonly kind: "says"; readonly answer: T } | { readonly kind: "silent" };
 
 /** Result of a payload that the node signs itself. */
 export interface NodeSubmission extends SubmitResult {
@@ -220,18 +220,18 @@ export interface Chain {
    */
   identity(genesisHash: Hash | null): Promise<ChainIdentity>;
   /** The same for every endpoint that is up; empty if none serves this chain. */
-  identityEverywhere(): Promise<readonly Heard<ChainIdentity>[]>;
+  identityEverywhere(): Promise<readonly EndpointAnswer<ChainIdentity>[]>;
 
   /** With two endpoints up, prices come from both, and the second is asked once. */
   feeMarket(): Promise<FeeMarket>;
   /** Registers a listener for hints of a new head. A hint may be false. Absent: there are no hints. */
-  hearHeads?(listener: () => void): void;
+  onNewHead?(listener: () => void): void;
   /** `eth_estimateGas` without `call.gas`, `eth_call` with it. Limits are not checked here. */
   simulate(call: Call): Promise<Simulation>;
   /** The same for every endpoint that is up. */
-  simulateEverywhere(call: Call): Promise<readonly Heard<Simulation>[]>;
+  simulateEverywhere(call: Call): Promise<readonly EndpointAnswer<Simulation>[]>;
   /** The same with head and market of each endpoint: all facts that a refusal may use. */
-  prospects(call: Call): Promise<readonly Heard<Prospect>[]>;
+  prospects(call: Call): Promise<readonly EndpointAnswer<Prospect>[]>;
 
   /**
    * Sends in the order given, as JSON-RPC batches. Never throws for a node's answer or silence: a lost reply is

@@ -84,7 +84,7 @@ export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
 /**
  * Result of recording a session lock. "unseen": the lock is not on the server that others read, so it is not recorded.
  */
-export type LockTold = "told" | "unseen" | "over";
+export type LockPublished = "told" | "unseen" | "over";
 
 export type Acquisition =
   | { readonly result: "acquired" | "kept" | "takenOver"; readonly fence: Fence }
@@ -119,7 +119,7 @@ export interface LeaseStore {
    * moves the counter, so that no node that looked before can declare the instance dead. A lock is recorded only if the
    * server that others read shows it: a direct address may lead to another server.
    */
-  tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold>;
+  publishLock(instanceId: string, lock: HeldLock | null): Promise<LockPublished>;
   instances(): Promise<readonly InstanceRecord[]>;
   /** The signers that an instance registered with; none if it is gone. */
   signersOf(instanceId: string): Promise<readonly Address[]>;

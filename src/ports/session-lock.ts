@@ -23,7 +23,7 @@ export interface SessionLock {
   /**
    * Called with the lock that is held, and at each change: with the next lock, or null when one is lost. One listener.
    */
-  hear(listener: (held: LockSession | null) => void): void;
+  onChange(listener: (held: LockSession | null) => void): void;
   /** The server does not show the lock that this process believes to hold: it ends the session and begins another. */
   startOver(): void;
   close(): Promise<void>;

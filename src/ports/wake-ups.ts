@@ -11,18 +11,18 @@ export type WakeUp = (typeof WAKE_UPS)[number];
  */
 export interface WakeUps {
   /** False if hints of other nodes do not arrive, as far as known. Then loops poll more often. */
-  readonly hears: boolean;
+  readonly isListening: boolean;
   /** Sends soon, together with other hints of the moment. Never throws, never waits. */
-  tell(wakeUp: WakeUp): void;
+  notify(wakeUp: WakeUp): void;
   /** Called with the hints of other nodes; and with every kind after a lost connection, because some may be missed. */
-  hear(listener: (wakeUp: WakeUp) => void): void;
+  listen(listener: (wakeUp: WakeUp) => void): void;
   /** Sends pending hints first, if the connection is up. */
   close(): Promise<void>;
 }
 
 export const noWakeUps: WakeUps = {
-  hears: false,
-  tell: () => undefined,
-  hear: () => undefined,
+  isListening: false,
+  notify: () => undefined,
+  listen: () => undefined,
   close: () => Promise.resolve(),
 };

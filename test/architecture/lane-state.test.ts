@@ -14,7 +14,7 @@ const BESIDE: Readonly<Record<string, string>> = {
   "ChainContext.balances": "questions to the chain about any address, shared for a poll interval",
   "ChainContext.knownBalances": "the chain's last answer about any address, for lists of signers",
   "Counts.asked": "questions to the chain about any address, shared for a poll interval",
-  "Counts.told": "the chain's last answer about any address, for lists of signers",
+  "Counts.known": "the chain's last answer about any address, for lists of signers",
   "KnownCode.addresses": "receivers of calls, not signers",
   "PoolMembers.queues": "queues of lanes that other nodes own",
   "PoolMembers.balancesAskedAtMs": "members of a pool that other nodes own",

@@ -9,7 +9,7 @@ export interface SessionLockSubject {
   /** The server ends this session. */
   interrupt(lock: SessionLock): Promise<void>;
   /** One more node's way to the rows of instances. */
-  store(): Promise<Pick<LeaseStore, "registerInstance" | "tellLock"> & { close(): Promise<void> }>;
+  store(): Promise<Pick<LeaseStore, "registerInstance" | "publishLock"> & { close(): Promise<void> }>;
   /** Keys that are held, as others see them. */
   keys(): Promise<readonly number[]>;
   /** Resolves when the fact holds. */
@@ -35,7 +35,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       const lock = await subject.connect();
       open.push(lock);
       const heard: (LockSession | null)[] = [];
-      lock.hear((held) => heard.push(held));
+      lock.onChange((held) => heard.push(held));
       return { lock, heard };
     }
 
@@ -55,8 +55,8 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       const [gone, held, silent] = [anInstance(), anInstance(), anInstance()];
       for (const instance of [gone, held, silent]) await store.registerInstance(instance);
       const [dying, living] = [await process(), await process()];
-      expect(await store.tellLock(gone.instanceId, dying.lock.held)).toBe("told");
-      expect(await store.tellLock(held.instanceId, living.lock.held)).toBe("told");
+      expect(await store.publishLock(gone.instanceId, dying.lock.held)).toBe("told");
+      expect(await store.publishLock(held.instanceId, living.lock.held)).toBe("told");
       expect((await process()).lock.held?.missed).toEqual([]);
       await dying.lock.close();
       await subject.until(async () => (await subject.keys()).length === 2);
@@ -86,7 +86,7 @@ export function sessionLockContract(name: string, create: () => Promise<SessionL
       await subject.until(() => lock.held !== null && lock.held !== first);
       expect(lock.held?.isFirst).toBe(false);
       const heard: (LockSession | null)[] = [];
-      lock.hear((held) => heard.push(held));
+      lock.onChange((held) => heard.push(held));
       expect(heard).toMatchObject([{ isFirst: false }]);
       expect((await process()).lock.held?.isFirst, "in another process").toBe(true);
     });

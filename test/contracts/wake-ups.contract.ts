@@ -29,13 +29,13 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       const wakeUps = await subject.connect();
       open.push(wakeUps);
       const heard: WakeUp[] = [];
-      wakeUps.hear((wakeUp) => heard.push(wakeUp));
+      wakeUps.listen((wakeUp) => heard.push(wakeUp));
       return { wakeUps, heard };
     }
 
     it("carries what one tells to all the others", async () => {
       const [teller, ...others] = [await node(), await node(), await node()];
-      teller?.wakeUps.tell("completions");
+      teller?.wakeUps.notify("completions");
       await subject.until(() => others.every(({ heard }) => heard.includes("completions")));
       for (const { heard } of others) expect(new Set(heard)).toEqual(new Set(["completions"]));
     });
@@ -43,22 +43,22 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
     // protects [Many lanes] src/adapters/postgres/stores/wake-ups.ts
     it("says that it hears, until it is closed", async () => {
       const { wakeUps } = await node();
-      expect(wakeUps.hears).toBe(true);
+      expect(wakeUps.isListening).toBe(true);
       await wakeUps.close();
-      expect(wakeUps.hears).toBe(false);
+      expect(wakeUps.isListening).toBe(false);
     });
 
     it("does not tell the teller what it said itself", async () => {
       const [teller, other] = [await node(), await node()];
-      teller.wakeUps.tell("lanes");
-      other.wakeUps.tell("intake");
+      teller.wakeUps.notify("lanes");
+      other.wakeUps.notify("intake");
       await subject.until(() => other.heard.length > 0 && teller.heard.length > 0);
       expect(new Set(teller.heard)).toEqual(new Set(["intake"]));
     });
 
     it("loses no kind of hint when many are told at once", async () => {
       const [teller, other] = [await node(), await node()];
-      for (let i = 0; i < 1_000; i++) teller.wakeUps.tell(WAKE_UPS[i % WAKE_UPS.length] as WakeUp);
+      for (let i = 0; i < 1_000; i++) teller.wakeUps.notify(WAKE_UPS[i % WAKE_UPS.length] as WakeUp);
       await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);
     });
 
@@ -67,16 +67,16 @@ export function wakeUpsContract(name: string, create: () => Promise<WakeUpsSubje
       await subject.interrupt(other.wakeUps);
       await subject.until(() => new Set(other.heard).size === WAKE_UPS.length);
       other.heard.length = 0;
-      teller.wakeUps.tell("lanes");
+      teller.wakeUps.notify("lanes");
       await subject.until(() => other.heard.includes("lanes"));
     });
 
     it("sends nothing after it is closed, and does not throw", async () => {
       const [teller, other] = [await node(), await node()];
       await teller.wakeUps.close();
-      teller.wakeUps.tell("lanes");
+      teller.wakeUps.notify("lanes");
       const third = await node();
-      third.wakeUps.tell("intake");
+      third.wakeUps.notify("intake");
       await subject.until(() => other.heard.includes("intake"));
       expect(teller.heard).toEqual([]);
     });

@@ -20,7 +20,7 @@ export class MemorySessionLock implements SessionLock {
     return this.current;
   }
 
-  hear(listener: (held: LockSession | null) => void): void {
+  onChange(listener: (held: LockSession | null) => void): void {
     this.listener = listener;
     if (this.current !== null) listener(this.current);
   }

@@ -24,7 +24,7 @@ import type {
   DeathEvidence,
   InstanceRegistration,
   LeaseStore,
-  LockTold,
+  LockPublished,
   Registered,
 } from "../../src/ports/lease-store.ts";
 import type { LeftRequest, LeftRequestStore } from "../../src/ports/left-request-store.ts";
@@ -214,10 +214,10 @@ export class MemoryStore
     leases.announce(this.state, instanceId, announcement);
   }
 
-  async tellLock(instanceId: string, lock: HeldLock | null): Promise<LockTold> {
+  async publishLock(instanceId: string, lock: HeldLock | null): Promise<LockPublished> {
     await this.reach();
     this.checkHistory();
-    return leases.tellLock(this.state, { instanceId, lock, now: this.now() });
+    return leases.publishLock(this.state, { instanceId, lock, now: this.now() });
   }
 
   async signersOf(instanceId: string): Promise<readonly Address[]> {

@@ -31,15 +31,15 @@ export class MemoryWakeUps implements WakeUps {
     this.hints = hints;
   }
 
-  get hears(): boolean {
+  get isListening(): boolean {
     return !this.deaf;
   }
 
-  tell(wakeUp: WakeUp): void {
+  notify(wakeUp: WakeUp): void {
     if (!this.deaf) this.hints.carry(this, wakeUp);
   }
 
-  hear(listener: (wakeUp: WakeUp) => void): void {
+  listen(listener: (wakeUp: WakeUp) => void): void {
     this.listener = listener;
   }
 

@@ -42,7 +42,7 @@ export class Counts {
   private readonly context;
   private readonly clock;
   private readonly asked: Readonly<Record<Tag, Answers<Address, CountFact>>>;
-  private readonly told = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
+  private readonly known = { latest: new Map<Address, number>(), pending: new Map<Address, number>() };
   private waiting: { readonly dueMs: number; readonly over: Promise<void> } | null = null;
 
   constructor(context: CountedChain, clock: Clock) {
@@ -66,7 +66,7 @@ export class Counts {
   async everywhere(signer: Address, atBlock: number, tag: Tag = "latest"): Promise<readonly CountAnswer[]> {
     const answers = await this.context.chain.transactionCountEverywhere(signer, atBlock, tag);
     const said = answers.find(({ kind }) => kind === "says");
-    if (said?.kind === "says") this.told[tag].set(signer, said.count);
+    if (said?.kind === "says") this.known[tag].set(signer, said.count);
     return answers;
   }
 
@@ -76,8 +76,8 @@ export class Counts {
   }
 
   /** The last answer to any caller, for people to look at; nothing is asked for it, and nothing decided by it. */
-  lastTold(signer: Address): Readonly<Record<Tag, number | null>> {
-    return { latest: this.told.latest.get(signer) ?? null, pending: this.told.pending.get(signer) ?? null };
+  lastKnown(signer: Address): Readonly<Record<Tag, number | null>> {
+    return { latest: this.known.latest.get(signer) ?? null, pending: this.known.pending.get(signer) ?? null };
   }
 
   /** A poll interval. Those who begin to wait in the same millisecond go on together, and so ask in one request. */
@@ -92,7 +92,7 @@ export class Counts {
     return this.asked[tag].about(signer, atMostMs, async (askedAtMs) => {
       const atBlock = this.context.follower.head?.number ?? 0;
       const { count, endpoint } = await this.context.chain.transactionCount(signer, tag);
-      this.told[tag].set(signer, count);
+      this.known[tag].set(signer, count);
       return { count, endpoint, atBlock, askedAtMs };
     });
   }

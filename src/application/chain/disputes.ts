@@ -39,7 +39,7 @@ export class Disputes {
   /** Contradictions in the newest market; null: there are none. */
   prices: Pick<Dispute, "answers" | "since"> | null = null;
   /** Monotonic time of the last alert, by code. */
-  private readonly toldAtMs = new Map<Dispute["code"], number>();
+  private readonly alertedAtMs = new Map<Dispute["code"], number>();
 
   constructor(ports: DisputesPorts) {
     this.ports = ports;
@@ -131,9 +131,9 @@ export class Disputes {
   private alert(code: Dispute["code"], message: string) {
     const { chainId, clock, telemetry } = this.ports;
     const nowMs = clock.monotonicMs();
-    const toldAtMs = this.toldAtMs.get(code);
-    if (toldAtMs !== undefined && nowMs - toldAtMs < ALERT_INTERVAL_MS) return;
-    this.toldAtMs.set(code, nowMs);
+    const alertedAtMs = this.alertedAtMs.get(code);
+    if (alertedAtMs !== undefined && nowMs - alertedAtMs < ALERT_INTERVAL_MS) return;
+    this.alertedAtMs.set(code, nowMs);
     const severity = code === "RPC_BEHIND" ? "WARNING" : "ERROR";
     telemetry.emit({ type: "alert", severity, code, message, chainId });
   }

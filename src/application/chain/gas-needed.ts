@@ -10,7 +10,7 @@ import { unavailable } from "../../domain/errors.ts";
 import { gasOverLimit, isOutOfProportion, plainTransferGas } from "../../domain/fees/gas.ts";
 import type { Address } from "../../domain/lane.ts";
 import type { FeeMarket, FeeWishes } from "../../domain/transaction/fees.ts";
-import type { Call, Heard, Simulation } from "../../ports/chain.ts";
+import type { Call, EndpointAnswer, Simulation } from "../../ports/chain.ts";
 import type { ChainContext } from "./chain-context.ts";
 
 /** Two honest endpoints may be at neighbouring blocks, and a call may cost more in one of them. */
@@ -48,13 +48,13 @@ export async function confirmEstimate(context: ChainContext, call: Call, estimat
   throw unavailable(`one endpoint estimates ${gas} gas for this call, another ${said}; bring gas, or try again`);
 }
 
-function isAsMuch(heard: Heard<Simulation>, gas: bigint) {
-  return heard.kind === "says" && heard.answer.outcome === "ok" && heard.answer.gas * SAME_WITHIN >= gas;
+function isAsMuch(given: EndpointAnswer<Simulation>, gas: bigint) {
+  return given.kind === "says" && given.answer.outcome === "ok" && given.answer.gas * SAME_WITHIN >= gas;
 }
 
-function inWords(heard: Heard<Simulation>) {
-  if (heard.kind === "silent") return "gives no answer";
-  const { answer: simulation } = heard;
+function inWords(given: EndpointAnswer<Simulation>) {
+  if (given.kind === "silent") return "gives no answer";
+  const { answer: simulation } = given;
   return simulation.outcome === "ok" ? `${simulation.gas}` : simulation.outcome;
 }
 
@@ -111,7 +111,7 @@ export async function simulationWithCode(
     noteCode(context, call, seeing);
     return seeing;
   }
-  const isAbsent = answers.length > 0 && answers.every((heard) => heard.kind === "says" && isBlind(heard.answer));
+  const isAbsent = answers.length > 0 && answers.every((given) => given.kind === "says" && isBlind(given.answer));
   return isAbsent && !context.knownCode.isKnown(call.to as Address) ? null : said;
 }
 
@@ -121,9 +121,9 @@ function isBlind(simulation: Simulation) {
 }
 
 /** Only code reverts. */
-function seenBy(heard: Heard<Simulation>): Simulation | null {
-  if (heard.kind === "silent") return null;
-  const { answer } = heard;
+function seenBy(given: EndpointAnswer<Simulation>): Simulation | null {
+  if (given.kind === "silent") return null;
+  const { answer } = given;
   const hasCode = answer.outcome === "revert" || (answer.outcome === "ok" && answer.hasCode === true);
   return hasCode ? answer : null;
 }

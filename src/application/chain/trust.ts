@@ -103,7 +103,7 @@ async function identityEvidence(context: ChainContext, lanes: readonly OwnedLane
 /** More than half of the endpoints contradict, or there is no other endpoint. Throws if a silent one could decide. */
 async function isShownByMost(context: ChainContext) {
   const answers = await context.chain.identityEverywhere();
-  const said = answers.flatMap((heard) => (heard.kind === "says" ? contradiction(context, heard.answer) : []));
+  const said = answers.flatMap((given) => (given.kind === "says" ? contradiction(context, given.answer) : []));
   const against = said.filter((each) => each !== null).length;
   if (2 * against > answers.length || answers.length === 0) return true;
   if (2 * (against + answers.length - said.length) > answers.length) throw new ChainUnavailable(SILENT);

@@ -100,7 +100,7 @@ export class Cluster {
       ...ports,
       members: () => this.membership.members,
       onEnded: () => this.goOn(),
-      onWritten: () => ports.wakeUps.tell("lanes"),
+      onWritten: () => ports.wakeUps.notify("lanes"),
       onHistoryChanged: (error) => ports.lease().historyChanged(error),
     });
     const lanes = { own: (lane: Lane) => ports.lanes().own(lane) };
@@ -175,7 +175,7 @@ export class Cluster {
   }
 
   async learn(instances: readonly InstanceRecord[]): Promise<void> {
-    if (instances[0] !== undefined) this.ports.clock.hear(instances[0].readAt);
+    if (instances[0] !== undefined) this.ports.clock.observe(instances[0].readAt);
     this.ports.peers.know(instances);
     await this.kills.noticed(instances[0]?.killChanges);
     if (await this.membership.learn(instances)) this.ports.onChange();
@@ -192,7 +192,7 @@ export class Cluster {
 
   /** Requests for this node's lanes were answered or declined: their senders wait, and this node may be one of them. */
   answered(): void {
-    this.ports.wakeUps.tell("taken");
+    this.ports.wakeUps.notify("taken");
     this.answersCame();
   }
 

@@ -31,10 +31,10 @@ interface KillSwitchPorts extends Pick<Ports, "peers" | "clock" | "entropy" | "t
 /** Until when an order is answered; what is not done by then goes on behind the answer. */
 const ANSWER_WITHIN_MS = 200;
 /** Limit of one notification: a node that has not answered by then is notified again. */
-const TELL_WITHIN_MS = 500;
+const NOTIFY_WITHIN_MS = 500;
 const AGAIN_MS = 250;
 /** Ten seconds: by then a node that cannot be notified has read the kill, or is past its own deadline. */
-const TELL_TIMES = 40;
+const NOTIFY_TIMES = 40;
 
 interface Held {
   readonly kill: Kill;
@@ -85,7 +85,7 @@ export class KillSwitch {
     const kill = { killId: entropy.uuid(), ...order };
     this.hold(kill);
     const nodes = this.others().map((member): Notified => ({ member, told: false }));
-    const first = Promise.all([this.keep(), ...nodes.map((node) => this.tell(node, kill, TELL_TIMES))]);
+    const first = Promise.all([this.keep(), ...nodes.map((node) => this.notify(node, kill, NOTIFY_TIMES))]);
     await bounded(clock, first, clock.monotonicMs() + ANSWER_WITHIN_MS);
     return this.answer(nodes);
   }
@@ -153,13 +153,13 @@ export class KillSwitch {
   }
 
   /** Resolves after the first attempt; continues in the background until the node is notified. */
-  private async tell(node: Notified, kill: Kill, times: number) {
+  private async notify(node: Notified, kill: Kill, times: number) {
     try {
-      await this.ports.peers.kill(node.member.url, kill, TELL_WITHIN_MS);
+      await this.ports.peers.kill(node.member.url, kill, NOTIFY_WITHIN_MS);
       node.told = true;
     } catch {
       const isWanted = () => times > 1 && this.held.has(kill.killId);
-      this.later(isWanted, () => this.tell(node, kill, times - 1));
+      this.later(isWanted, () => this.notify(node, kill, times - 1));
     }
   }
 

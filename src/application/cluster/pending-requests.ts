@@ -22,7 +22,7 @@ export interface PendingRequestPorts {
   readonly store: Pick<Ports["store"], "leaveRequests" | "leftStanding" | "withdrawRequest">;
   readonly entropy: Pick<Ports["entropy"], "uuid">;
   readonly clock: Pick<Ports["clock"], "monotonicMs" | "sleep">;
-  readonly wakeUps: Pick<Ports["wakeUps"], "hears">;
+  readonly wakeUps: Pick<Ports["wakeUps"], "isListening">;
   /** Most requests that may wait for one lane's owner. */
   readonly perLane: number;
   /** Requests or intents wait, which this node or another has to read. */
@@ -154,7 +154,7 @@ export class PendingRequests {
     const { clock, wakeUps } = this.ports;
     while (this.waiting.size > 0) {
       if (!this.isClosing) {
-        const pauseMs = wakeUps.hears ? READ_EVERY_MS.notified : READ_EVERY_MS.polling;
+        const pauseMs = wakeUps.isListening ? READ_EVERY_MS.notified : READ_EVERY_MS.polling;
         await clock.sleep(pauseMs, this.pause.signal).catch(() => undefined);
       }
       this.pause = new AbortController();

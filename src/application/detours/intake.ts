@@ -31,7 +31,7 @@ const QUIET_AFTER_MS = 10_000;
  * The hint about a caller's row arrives before its transaction commits. With hints working, polling only covers lost
  * ones.
  */
-const QUIET_BEATS = { hearing: 10, deaf: 3 };
+const QUIET_BEATS = { listening: 10, polling: 3 };
 
 interface IntakeEvents {
   /** There may be rows that no read has found: a lane has taken a full page, or a hint says so. */
@@ -57,11 +57,11 @@ export class Intake {
     this.events = events;
   }
 
-  /** `hears`: other processes can send hints to this one. */
-  isDue(beat: number, hears: boolean): boolean {
+  /** `isListening`: other processes can send hints to this one. */
+  isDue(beat: number, isListening: boolean): boolean {
     const { lastNewsMs } = this;
     const isQuiet = lastNewsMs === null || this.ports.clock.monotonicMs() - lastNewsMs > QUIET_AFTER_MS;
-    return !isQuiet || beat % (hears ? QUIET_BEATS.hearing : QUIET_BEATS.deaf) === 0;
+    return !isQuiet || beat % (isListening ? QUIET_BEATS.listening : QUIET_BEATS.polling) === 0;
   }
 
   /** Others leave things here at this time: more is looked for on every beat for a while. */

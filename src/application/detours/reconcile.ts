@@ -34,11 +34,11 @@ export async function reconcile(ports: WorkPorts, context: ChainContext, lanes: 
     return quietly(reconcileLane({ ports, context, lane }, trusted.has(lane) ? finalized : null));
   });
   await Promise.all(comparing);
-  tellUncompared(ports, context);
+  reportUncompared(ports, context);
 }
 
 /** One for the chain: an endpoint that fails does so for every lane, and a thousand alarms say no more than one. */
-function tellUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext) {
+function reportUncompared({ lanesOf }: WorkPorts, { chain: { chainId }, standing }: ChainContext) {
   const uncompared = lanesOf(chainId).filter(({ pace }) => pace.uncompared !== null);
   const [first] = uncompared;
   const code = "RECONCILIATION_FAILED";

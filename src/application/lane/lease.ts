@@ -62,7 +62,7 @@ export class Lease {
   /**
    * Instances that this process may have become: a registration without an answer may be in the database all the same.
    */
-  private unheard: readonly string[] = [];
+  private unanswered: readonly string[] = [];
   /** Monotonic; null: no lease. */
   private deadlineMs: number | null = null;
   private loop: Promise<unknown> | null = null;
@@ -83,12 +83,13 @@ export class Lease {
   private silentAs: string | null = null;
   private session: OwnSession | null = null;
   /** Our session lock as the others know it, and since when. */
-  private told: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null = null;
+  private published: { readonly instanceId: string; readonly lock: LockSession | null; readonly atMs: number } | null =
+    null;
   /** When a lock was lost that others may know of; null: no other node can take us for dead by it. */
   private unsureSinceMs: number | null = null;
-  private readonly telling = new Activity(
-    () => this.tellLock(),
-    (error) => this.tellLater(error),
+  private readonly publishing = new Activity(
+    () => this.publishLock(),
+    (error) => this.publishLater(error),
   );
 
   constructor(ports: LeasePorts, settings: NodeSettings, events: LeaseEvents) {
@@ -96,7 +97,7 @@ export class Lease {
     this.settings = settings;
     this.events = events;
     this.others = new OtherInstances({ ...ports, clockSkewMs: settings.lease.clockSkewMs }, events);
-    ports.sessionLock.hear((held) => this.lockChanged(held));
+    ports.sessionLock.onChange((held) => this.lockChanged(held));
   }
 
   private nowMs() {
@@ -151,7 +152,7 @@ export class Lease {
     this.stopping.abort();
     this.cancelLook?.();
     await this.loop;
-    await this.telling.settled();
+    await this.publishing.settled();
     this.deadlineMs = null;
   }
 
@@ -159,7 +160,7 @@ export class Lease {
   private async register() {
     const { nodeId, url, version, mode, lease } = this.settings;
     const instanceId = this.ports.entropy.uuid();
-    const replaces = this.current === null ? this.unheard : [this.current, ...this.unheard];
+    const replaces = this.current === null ? this.unanswered : [this.current, ...this.unanswered];
     const startedMs = this.nowMs();
     const registration = {
       ...this.ports.serving(),
@@ -173,12 +174,12 @@ export class Lease {
       ...(replaces.length === 0 ? {} : { replaces }),
     };
     const { epoch, begun, mayHaveLost } = await this.ports.store.registerInstance(registration).catch((error) => {
-      if (!provesNothingMade(error)) this.unheard = [...this.unheard, instanceId].slice(-MOST_UNHEARD);
+      if (!provesNothingMade(error)) this.unanswered = [...this.unanswered, instanceId].slice(-MOST_UNHEARD);
       throw error;
     });
     this.current = instanceId;
-    this.unheard = [];
-    this.telling.kick();
+    this.unanswered = [];
+    this.publishing.kick();
     this.ports.telemetry.emit({ type: "instance.registered", instanceId, nodeId });
     if (begun) this.ports.telemetry.emit({ type: "feed.epochBegun", epoch, mayHaveLost });
     if (begun && mayHaveLost) this.alert("COMMITS_MAY_BE_LOST", `epoch ${epoch}: every signer waits for an operator`);
@@ -187,11 +188,11 @@ export class Lease {
 
   private extendFrom(startedMs: number) {
     this.deadlineMs = startedMs + this.settings.lease.durationMs - this.settings.lease.clockSkewMs;
-    this.wasHeard(startedMs);
+    this.renewed(startedMs);
   }
 
   /** The database took a sign of life that began then: a node that took us for dead before has not declared it. */
-  private wasHeard(startedMs: number) {
+  private renewed(startedMs: number) {
     if (this.unsureSinceMs !== null && startedMs >= this.unsureSinceMs) this.unsureSinceMs = null;
   }
 
@@ -300,40 +301,41 @@ export class Lease {
   /** The published lock is gone, and we were not notified that our session has ended. */
   private missOwnLock() {
     const { sessionLock } = this.ports;
-    const { told } = this;
-    if (told === null || told.lock === null || told.instanceId !== this.current) return;
-    if (told.lock === sessionLock.held && told.atMs < (this.lookedAtMs ?? told.atMs)) sessionLock.startOver();
+    const { published } = this;
+    if (published === null || published.lock === null || published.instanceId !== this.current) return;
+    if (published.lock === sessionLock.held && published.atMs < (this.lookedAtMs ?? published.atMs))
+      sessionLock.startOver();
   }
 
   private lockChanged(held: LockSession | null) {
     const sinceMs = this.nowMs();
     this.session = held === null ? null : { ...held, sinceMs };
     if (held === null) this.unsureSinceMs ??= sinceMs;
-    this.telling.kick();
+    this.publishing.kick();
     if (held !== null) this.look();
   }
 
   /** Publishes the lock that is held now, or none: as soon as it changes, and once for each instance. */
-  private async tellLock() {
+  private async publishLock() {
     const { sessionLock, store, clock } = this.ports;
-    const { current: instanceId, told } = this;
+    const { current: instanceId, published } = this;
     const lock = sessionLock.held;
-    const isKnown = told?.instanceId === instanceId ? told.lock === lock : lock === null;
+    const isKnown = published?.instanceId === instanceId ? published.lock === lock : lock === null;
     if (instanceId === null || this.stopping.signal.aborted) return;
     if (isKnown && this.unsureSinceMs === null) return;
     const startedMs = clock.monotonicMs();
-    const result = await store.tellLock(instanceId, lock);
+    const result = await store.publishLock(instanceId, lock);
     if (result === "over") return this.hurry.abort();
-    this.told = { instanceId, lock, atMs: clock.monotonicMs() };
+    this.published = { instanceId, lock, atMs: clock.monotonicMs() };
     // On another server than the one that the others look at: a restart of theirs would not end it, so it is witness of nothing.
     if (result === "unseen" && sessionLock.held === lock) this.session = null;
-    this.wasHeard(startedMs);
+    this.renewed(startedMs);
     this.ports.telemetry.emit({ type: "instance.lock", state: lock === null ? "lost" : result });
   }
 
-  private tellLater(error: unknown) {
+  private publishLater(error: unknown) {
     if (error instanceof HistoryChanged) this.historyChanged(error);
-    if (!this.stopping.signal.aborted) this.ports.clock.after(this.retryMs(), () => this.telling.kick());
+    if (!this.stopping.signal.aborted) this.ports.clock.after(this.retryMs(), () => this.publishing.kick());
   }
 }
 

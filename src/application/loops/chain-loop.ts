@@ -67,7 +67,7 @@ export class ChainLoop {
     this.context = context;
     this.subscription = context.follower.subscribe();
     context.lookSoon = () => this.lookSoon();
-    context.chain.hearHeads?.(() => this.lookNow());
+    context.chain.onNewHead?.(() => this.lookNow());
     const failed = (error: unknown) => this.reportFailure(error);
     this.pass = new Activity(() => this.runPass(), failed);
     this.reconciling = new Activity(() => this.reconcileDue(), failed);

@@ -140,7 +140,7 @@ export class Housekeeping {
       return await this.removeOn(store, [taken.fence], ageMs, BATCHES_OF_A_HOLD);
     } finally {
       await leases.releaseLane(taken.fence);
-      wakeUps.tell("lanes");
+      wakeUps.notify("lanes");
     }
   }
 

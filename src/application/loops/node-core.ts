@@ -60,7 +60,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
   });
   const intakeWritten = () => {
     events.onIntake();
-    wakeUps.tell("intake");
+    wakeUps.notify("intake");
   };
   const leaseDurationMs = settings.lease.durationMs;
   const cluster = new Cluster({
@@ -83,7 +83,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     onSilence: () => cluster.wasSilent(),
     onFreed: () => {
       void events.onFree();
-      wakeUps.tell("lanes");
+      wakeUps.notify("lanes");
     },
     onAcquainted: () => void events.onFree().then(() => settlingIn.end()),
   });
@@ -99,7 +99,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
     nodeId: settings.nodeId,
     feedGrew: () => {
       feed.grew();
-      wakeUps.tell("completions");
+      wakeUps.notify("completions");
     },
     intakeDue: () => events.onIntake(),
     lanesOf: (chainId: number) => lanes.onChain(chainId),

@@ -29,7 +29,7 @@ import { broadcast } from "../stages/4-broadcast/broadcast.ts";
 import { backlogOf, ChainLoop } from "./chain-loop.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { coreOf, type NodeCore, type NodePorts, openCreates, takeWaiting } from "./node-core.ts";
-import { DRAINING, Reception, tellingPauses, Wakefulness } from "./reception.ts";
+import { DRAINING, Reception, reportingPauses, Wakefulness } from "./reception.ts";
 import { StuckWatch } from "./stuck-watch.ts";
 import { tendLane } from "./tend.ts";
 
@@ -111,7 +111,7 @@ export class FencepostNode {
     const isFree = (signer: Address) => lease.mayAct() && !cluster.kills.holds(signer);
     const { kills, actions } = cluster;
     const answering = { reports, hook, isFree, creates, reception: this.reception, kills, actions };
-    this.api = tellingPauses(callsOf({ ...core, ...createPorts, ...answering }), wakefulness);
+    this.api = reportingPauses(callsOf({ ...core, ...createPorts, ...answering }), wakefulness);
   }
 
   /** A first transaction in doubt does no harm: an instance whose registration got no answer is replaced by the next. */
@@ -125,9 +125,9 @@ export class FencepostNode {
     for (const loop of this.loops) loop.start();
     // A claim that fails now is owed, and the beat tries again.
     await this.claiming.now();
-    ports.wakeUps.hear((wakeUp) => this.wake(wakeUp));
+    ports.wakeUps.listen((wakeUp) => this.wake(wakeUp));
     // A node that was alone until now learns that there is another one to share with.
-    ports.wakeUps.tell("lanes");
+    ports.wakeUps.notify("lanes");
     this.beating = this.beat();
   }
 
@@ -153,7 +153,7 @@ export class FencepostNode {
     // Each step has its share of the time. Open writes, then the lease: the lanes are free before the chain is waited for.
     await bounded(clock, writer.idle(), deadlineMs + GRACE_MS);
     await bounded(clock, lease.stop(), deadlineMs + 2 * GRACE_MS);
-    ports.wakeUps.tell("lanes");
+    ports.wakeUps.notify("lanes");
     await bounded(clock, this.stopWork(), deadlineMs + 3 * GRACE_MS);
   }
 
@@ -237,7 +237,7 @@ export class FencepostNode {
       for (const { onChain } of chains.values()) kickInFlight(onChain, nowMs);
       if (lanes.claimOwed || nowMs >= this.claimAgainAtMs) this.claiming.kick();
       void lanes.retryWanted();
-      if (this.intakes.isDue(count, ports.wakeUps.hears)) this.taking.kick();
+      if (this.intakes.isDue(count, ports.wakeUps.isListening)) this.taking.kick();
     }
   }
 
@@ -262,7 +262,7 @@ export class FencepostNode {
     await cluster.announce();
     const held = lanes.size;
     await cluster.rebalance();
-    if (lanes.size < held) ports.wakeUps.tell("lanes");
+    if (lanes.size < held) ports.wakeUps.notify("lanes");
     this.claiming.kick();
     this.housekeeping.look();
   }
@@ -272,7 +272,7 @@ export class FencepostNode {
     const { clock, wakeUps } = ports;
     // A request that another node still sends here must not bring back a lane that is on its way to it.
     lanes.close(DRAINING);
-    const handOvers = lanes.all().map((lane) => lanes.handOver(lane, DRAINING).then(() => wakeUps.tell("lanes")));
+    const handOvers = lanes.all().map((lane) => lanes.handOver(lane, DRAINING).then(() => wakeUps.notify("lanes")));
     await bounded(clock, Promise.all(handOvers), deadlineMs);
     await clock.sleep(Math.max(0, deadlineMs - clock.monotonicMs()));
   }

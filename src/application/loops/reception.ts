@@ -151,25 +151,26 @@ export class Wakefulness {
 }
 
 /** The same API, whose refusals name a pause of this process if that is their cause. */
-export function tellingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
-  const tell = (result: unknown): unknown => {
+export function reportingPauses(api: FencepostApi, wakefulness: Pick<Wakefulness, "pausedMs">): FencepostApi {
+  const report = (result: unknown): unknown => {
     if (!(result instanceof DatabaseSilent || result instanceof LeaseLapsed)) return result;
     const pausedMs = wakefulness.pausedMs();
     return pausedMs === 0 ? result : result.afterPause(pausedMs);
   };
-  const telling = wrapped(api, (call) => async (...asked) => {
+  const methodsReporting = wrapped(api, (call) => async (...asked) => {
     try {
       return await call(...asked);
     } catch (error) {
-      throw tell(error);
+      throw report(error);
     }
   });
   const each = <Asked extends readonly unknown[]>(
     make: (...asked: Asked) => ReturnType<FencepostApi["createBatch"]>,
   ) => {
-    return async (...asked: Asked) => (await make(...asked)).map((result) => tell(result) as Created | FencepostError);
+    return async (...asked: Asked) =>
+      (await make(...asked)).map((result) => report(result) as Created | FencepostError);
   };
-  return { ...telling, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };
+  return { ...methodsReporting, createBatch: each(api.createBatch), createNamed: each(api.createNamed) };
 }
 
 /** Decides whether a create can be accepted before its body is read, so the check must cost next to nothing. */

@@ -39,18 +39,18 @@ export function createOperations(ports: OperationPorts) {
   ) => {
     // Async, both: what throws before its first wait fails like everything else.
     const carryOut = async (lane: OwnedLane, asked: Asked) => orRefused(perform(ports, lane, asked));
-    const hear = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
+    const parse = async (body: Body, owner: string | null) => laneOf(ports, body, owner);
     actions.register(action, async (lane, { body, owner }) => {
-      const asked = await acting(hear(body as Body, owner));
+      const asked = await acting(parse(body as Body, owner));
       if (laneKey(asked.lane) !== lane.key) throw invalid("lane", "is not the one that this request is about");
       return (await acting(carryOut(lane, asked))) ?? null;
     });
     const ask = async (body: Body, owner: string | null, limits: Limits): Promise<Answer> => {
-      const asked = await hear(body, owner);
+      const asked = await parse(body, owner);
       refuseOutside(limits, asked.lane);
       if ((await isDone?.(ports, asked)) === true) return answer(ports, asked, undefined as Done);
-      const told = travels?.(body, asked) ?? body;
-      const words = { action, body: told as Readonly<Record<string, unknown>>, owner };
+      const forwarded = travels?.(body, asked) ?? body;
+      const words = { action, body: forwarded as Readonly<Record<string, unknown>>, owner };
       const request = repeatable?.(asked) === true ? { ...words, repeatable: true } : words;
       const done = await actions.forwardToOwner(asked.lane, request, (lane) => acting(carryOut(lane, asked)));
       return answer(ports, asked, done as Done);

@@ -270,10 +270,10 @@ export async function settleApproval(
     return action === "approve" || action === "reject" ? refuseLate(ports, lane, txId, action) : null;
   if (event === undefined) throw conflict(txId, "waits for approval: it has no nonce and no payload yet");
   const { intakeId } = row;
-  const told = event === "approve" ? reason : `${DECIDED[event]} by ${decision.actor}: ${reason}`;
+  const explained = event === "approve" ? reason : `${DECIDED[event]} by ${decision.actor}: ${reason}`;
   await lane.term.write({
     kind: "settleIntake",
-    results: [{ intakeId, requestId, result: "decided", event, reason: told, decision }],
+    results: [{ intakeId, requestId, result: "decided", event, reason: explained, decision }],
   });
   if (event === "approve") ports.intakeDue();
   else ports.feedGrew();

@@ -186,7 +186,7 @@ function readBefore(context: ChainContext, { lane: { signer }, state, receipt }:
   if (receipt !== null) return { ...NO_FIGURES, disputed: context.disputes.about(receipt.blockHash) };
   return {
     ...NO_FIGURES,
-    minedCount: context.counts.lastTold(signer).latest,
+    minedCount: context.counts.lastKnown(signer).latest,
     balance: context.knownBalances.get(signer) ?? null,
     baseFee: context.follower.head?.baseFeePerGas ?? null,
     disputed: pricesOf(context),

@@ -184,7 +184,7 @@ function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonl
   const { txId, nonce, status, lostSightAt, createdAt } = tx;
   const { signer } = lane.lane;
   const balance = context.knownBalances.get(signer);
-  const minedCount = context.counts.lastTold(signer).latest;
+  const minedCount = context.counts.lastKnown(signer).latest;
   const facts = {
     ...(balance !== undefined && { balance: `${balance}` }),
     ...(minedCount !== null && { minedCount }),
@@ -221,7 +221,7 @@ export class RecentAlerts {
     this.clock = clock;
   }
 
-  hear(event: TelemetryEvent): void {
+  observe(event: TelemetryEvent): void {
     if (event.type === "alert.resolved") this.standing.delete(idOf(event));
     if (event.type === "alert.renewed") {
       const known = this.standing.get(idOf(event));

@@ -75,7 +75,7 @@ export async function rulerOf(
   const final = firstOpen ?? cursor ?? 0;
   const { from, to } = stretch(query, final, cursor ?? 0);
   const held = await store.nonces(lane, from, to);
-  const mined = chains.get(lane.chainId)?.counts.lastTold(signer).latest ?? null;
+  const mined = chains.get(lane.chainId)?.counts.lastKnown(signer).latest ?? null;
   // Nonces from the cursor on have not been given yet.
   const last = Math.min(to, (cursor ?? 0) - 1);
   // `mined`: the chain's last count; `final`: every nonce below it is over.

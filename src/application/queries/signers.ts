@@ -16,7 +16,7 @@ import { parseSigner } from "../requests/normalise.ts";
 import { silent } from "./silent.ts";
 
 /** The chain's last answers about an account; null: none yet. */
-interface Account extends ReturnType<ChainContext["counts"]["lastTold"]> {
+interface Account extends ReturnType<ChainContext["counts"]["lastKnown"]> {
   readonly balance: bigint | null;
 }
 
@@ -49,7 +49,7 @@ export async function signers(
   const page = records.slice(0, limit);
   const last = page.at(-1);
   return {
-    items: page.map((record) => viewOf(ports, record, lastTold(ports, record.lane))),
+    items: page.map((record) => viewOf(ports, record, lastKnown(ports, record.lane))),
     next: records.length > limit && last !== undefined ? sealCursor(last.lane) : null,
   };
 }
@@ -67,7 +67,7 @@ export async function signer(
   const others = unusedLanes(ports, known).filter((lane) => lane.signer === address);
   return Promise.all(
     [...known, ...others.map(unused)].map(async (record) => {
-      const account = fresh ? await askAnew(ports, record.lane) : lastTold(ports, record.lane);
+      const account = fresh ? await askAnew(ports, record.lane) : lastKnown(ports, record.lane);
       const decisions = await ports.store.laneDecisions(record.lane, MOST_DECISIONS);
       return { ...viewOf(ports, record, account), decisions };
     }),
@@ -134,9 +134,9 @@ export function signerAwayOf(lanes: readonly OwnedLane[], signer: Address) {
   return pace?.kind === "away" ? { since: pace.since, reason: pace.reason } : null;
 }
 
-function lastTold({ chains }: CallPorts, { chainId, signer: address }: Lane): Account {
+function lastKnown({ chains }: CallPorts, { chainId, signer: address }: Lane): Account {
   const context = chains.get(chainId);
-  const counts = context?.counts.lastTold(address) ?? { latest: null, pending: null };
+  const counts = context?.counts.lastKnown(address) ?? { latest: null, pending: null };
   return { ...counts, balance: context?.knownBalances.get(address) ?? null };
 }
 

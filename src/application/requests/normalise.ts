@@ -224,7 +224,7 @@ const ADDRESS = /^0x[0-9a-f]{40}$/;
 export function readForwardedCreate(item: unknown, path: string): ForwardedCreate {
   const { txId, owner, queueShare, chosen, request } = asObject(item, path);
   if (typeof txId !== "string" || !UUID.test(txId)) throw invalid(`${path}.txId`, "must be a UUID");
-  const told = asObject(request, `${path}.request`);
+  const given = asObject(request, `${path}.request`);
   if (queueShare !== undefined && !isQueueShare(queueShare)) {
     throw invalid(`${path}.queueShare`, "must be a part of one");
   }
@@ -232,7 +232,7 @@ export function readForwardedCreate(item: unknown, path: string): ForwardedCreat
     throw invalid(`${path}.chosen`, "must be an address");
   }
   const said = defined({ queueShare, chosen: chosen as Address | undefined });
-  return { txId, owner: readOwner(owner, `${path}.owner`), ...said, request: told };
+  return { txId, owner: readOwner(owner, `${path}.owner`), ...said, request: given };
 }
 
 /** The name of the caller's API key on the node that received the request; absent: none was required. */

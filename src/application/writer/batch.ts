@@ -37,7 +37,11 @@ type Sort = "create" | "move" | "strict";
 /** Values that the writer needs repeatedly are computed once. */
 export function entryOf(
   write: LaneWrite,
-  { shards, nowMs, ...told }: Pick<Entry, "resolve" | "reject"> & { readonly shards: number; readonly nowMs: number },
+  {
+    shards,
+    nowMs,
+    ...delivered
+  }: Pick<Entry, "resolve" | "reject"> & { readonly shards: number; readonly nowMs: number },
 ): Entry {
   const key = laneKey(write.fence.lane);
   const shard = shardOf(key, shards);
@@ -51,7 +55,7 @@ export function entryOf(
     completes,
     sinceMs: nowMs,
     passedBy: 0,
-    ...told,
+    ...delivered,
   };
 }
 
@@ -61,13 +65,13 @@ function sortOf({ kind }: LaneWrite): Sort {
 }
 
 /** A successful database transaction that neither lanes nor writers know of yet. */
-export interface Untold extends Committed {
+export interface Undelivered extends Committed {
   /** Durable or fenced, as the outcomes say. */
   readonly entries: readonly Entry[];
 }
 
 /** Those of which a part is written: the rest leaves with what comes next. */
-export function unfinishedOf({ entries, outcomes }: Untold): readonly Entry[] {
+export function unfinishedOf({ entries, outcomes }: Undelivered): readonly Entry[] {
   return entries.filter((_, index) => outcomes[index]?.status === "unfinished");
 }
 
@@ -224,20 +228,20 @@ export interface CommitterEvents {
   onGivenUp(fence: Fence, write: LaneWrite["kind"]): void;
 }
 
-interface Told {
+interface Delivered {
   readonly entry: Entry;
   readonly outcome: WriteOutcome;
 }
 
 /** The work after this many moves keeps the event loop busy for a few milliseconds. */
-const TOLD_AT_ONCE = 16;
+const DELIVERED_AT_ONCE = 16;
 
 /**
  * Delivers the results of writes. Lanes get them at once, in the order of their commits, and so do callers. The work
  * after a move takes its time on the event loop, and no caller waits for it: of many moves a few are answered at a
  * time.
  */
-export class Telling {
+export class Delivery {
   private readonly clock: Pick<Clock, "soon">;
   private readonly events: Pick<CommitterEvents, "onCommitted" | "onFenced">;
   private moves: Promise<void> = Promise.resolve();
@@ -248,30 +252,30 @@ export class Telling {
   }
 
   /** Resolves when all are answered, except those whose write goes on. */
-  async tell(untold: readonly Untold[]): Promise<void> {
+  async deliver(untold: readonly Undelivered[]): Promise<void> {
     for (const { changes } of untold) for (const each of changes) this.events.onCommitted(each);
-    const told = untold.flatMap(({ entries, outcomes }) =>
-      entries.flatMap((entry, index): Told[] => {
+    const delivered = untold.flatMap(({ entries, outcomes }) =>
+      entries.flatMap((entry, index): Delivered[] => {
         const outcome = outcomes[index] as WriteOutcome;
         return outcome.status === "unfinished" ? [] : [{ entry, outcome }];
       }),
     );
-    for (const each of told) if (each.entry.sort !== "move") this.tellOne(each);
-    const moves = told.filter(({ entry }) => entry.sort === "move");
+    for (const each of delivered) if (each.entry.sort !== "move") this.deliverOne(each);
+    const moves = delivered.filter(({ entry }) => entry.sort === "move");
     if (moves.length === 0) return;
-    const tellThese = () => this.tellInTurns(moves);
-    this.moves = this.moves.then(tellThese, tellThese);
+    const deliverThese = () => this.deliverInTurns(moves);
+    this.moves = this.moves.then(deliverThese, deliverThese);
     await this.moves;
   }
 
-  private async tellInTurns(moves: readonly Told[]) {
-    for (let from = 0; from < moves.length; from += TOLD_AT_ONCE) {
+  private async deliverInTurns(moves: readonly Delivered[]) {
+    for (let from = 0; from < moves.length; from += DELIVERED_AT_ONCE) {
       if (from > 0) await new Promise<void>((resolve) => this.clock.soon(resolve));
-      for (const each of moves.slice(from, from + TOLD_AT_ONCE)) this.tellOne(each);
+      for (const each of moves.slice(from, from + DELIVERED_AT_ONCE)) this.deliverOne(each);
     }
   }
 
-  private tellOne({ entry, outcome }: Told) {
+  private deliverOne({ entry, outcome }: Delivered) {
     if (outcome.status === "fenced") this.events.onFenced(entry.write.fence, entry.write.kind);
     entry.resolve(outcome);
   }

@@ -30,13 +30,13 @@ import type { Ports } from "../../ports/ports.ts";
 import type { WriterSettings } from "../settings.ts";
 import {
   type CommitterEvents,
+  Delivery,
   type Entry,
   entryOf,
   isWorthACommit,
   mergeAllocations,
   splitEntry,
-  Telling,
-  type Untold,
+  type Undelivered,
   unfinishedOf,
   WORTH_A_COMMIT,
 } from "./batch.ts";
@@ -102,15 +102,15 @@ export class Committer {
   /** In a database transaction, or being answered. */
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
-  private tellingSoon: Promise<void> | null = null;
-  private readonly telling: Telling;
+  private notifyingSoon: Promise<void> | null = null;
+  private readonly delivery: Delivery;
 
   constructor(ports: CommitterPorts, settings: WriterSettings, events: CommitterEvents) {
     this.ports = ports;
     this.settings = settings;
     this.events = events;
     this.turns = new Turns(settings.batchSize);
-    this.telling = new Telling(ports.clock, events);
+    this.delivery = new Delivery(ports.clock, events);
   }
 
   /** Items queued, not yet in a transaction. */
@@ -139,13 +139,13 @@ export class Committer {
     this.queueAll(key === null ? this.rooms.leaveBefore(Number.POSITIVE_INFINITY) : this.rooms.all(key));
     this.leaveLater();
     const shard = key === null ? null : shardOf(key, this.settings.shards);
-    const told = new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
+    const notified = new Promise<void>((resolve) => this.idleWaiters.push({ key, shard, resolve }));
     // Once for all that ask in one turn: a node that leaves asks for each of ten thousand lanes.
-    this.tellingSoon ??= Promise.resolve().then(() => {
-      this.tellingSoon = null;
-      this.tellIdle();
+    this.notifyingSoon ??= Promise.resolve().then(() => {
+      this.notifyingSoon = null;
+      this.notifyIdle();
     });
-    await told;
+    await notified;
   }
 
   private queueAll(entries: readonly Entry[]) {
@@ -175,7 +175,7 @@ export class Committer {
     this.leaving = { atMs, cancel: clock.after(Math.max(0, atMs - clock.monotonicMs()), leave) };
   }
 
-  private tellIdle() {
+  private notifyIdle() {
     const open = new Set<LaneKey>();
     for (const batch of [this.queue, ...this.underWay]) for (const { key } of batch) open.add(key);
     const isOpen = (key: LaneKey | null) => this.rooms.has(key) || (key === null ? open.size > 0 : open.has(key));
@@ -286,7 +286,7 @@ export class Committer {
   /** The next transaction is under way (`over`) before the callers of this one are answered: their work does not delay it. */
   private async commit(batch: Entry[], over: () => void) {
     const started = this.ports.clock.monotonicMs();
-    const untold: Untold[] = [];
+    const untold: Undelivered[] = [];
     this.underWay.add(batch);
     const failure = await this.commitOrBisect(batch, untold, () => this.letCreatesPass(batch)).then(
       () => null,
@@ -297,13 +297,13 @@ export class Committer {
       over();
       this.queueAll(untold.flatMap(unfinishedOf));
     }
-    await this.telling.tell(untold);
+    await this.delivery.deliver(untold);
     if (failure !== null) {
       this.fail(batch, failure.error, untold.length > 0);
       over();
     }
     this.underWay.delete(batch);
-    if (this.idleWaiters.length > 0) this.tellIdle();
+    if (this.idleWaiters.length > 0) this.notifyIdle();
     const items = batch.reduce((sum, entry) => sum + entry.weight, 0);
     this.ports.telemetry.emit({ type: "writer.flushed", items, writes: batch.length, durationMs });
   }
@@ -312,7 +312,7 @@ export class Committer {
    * One poison item must not fail the others: halves are tried in order until it is alone. A write that the ledger
    * could not judge for want of a row fails whole: none of its requests is called unstorable for that.
    */
-  private async commitOrBisect(batch: readonly Entry[], untold: Untold[], beforeRetry = nothing) {
+  private async commitOrBisect(batch: readonly Entry[], untold: Undelivered[], beforeRetry = nothing) {
     try {
       untold.push(await this.commitPatiently(batch, beforeRetry));
     } catch (error) {
@@ -331,7 +331,7 @@ export class Committer {
   }
 
   /** A lock, idle or statement timeout has committed nothing and is tried again before a caller is answered. */
-  private async commitPatiently(batch: readonly Entry[], beforeRetry: () => Promise<void>): Promise<Untold> {
+  private async commitPatiently(batch: readonly Entry[], beforeRetry: () => Promise<void>): Promise<Undelivered> {
     for (let failures = 1; ; failures++) {
       const merged = mergeAllocations(batch);
       try {

@@ -74,7 +74,7 @@ export async function composeNode(parts: NodeParts) {
     const { sinks, stuckHook, repricing, tracing } = keep(parts.extensions);
     // Keeps recent alerts for people who look later.
     const alerts = new RecentAlerts(systemClock);
-    const telemetry = createTelemetry([...parts.sinks, ...sinks, (event) => alerts.hear(event)], mask);
+    const telemetry = createTelemetry([...parts.sinks, ...sinks, (event) => alerts.observe(event)], mask);
     const entropy = createEntropy(systemClock);
     const { databaseUrl, databaseSchema: schema, preparedStatements } = config;
     // Bypasses a transaction pooler, for session state (advisory locks, LISTEN).
@@ -163,7 +163,7 @@ function openChains({ chains, hookNetworks }: NodeParts["config"], ports: ChainP
     const chain = keep(await createEvmChain(chainId === null ? options : { ...options, chainId }));
     const advised = advisedChain(chain, { oracle, hookNetworks, telemetry: ports.telemetry });
     const heads = wsUrl === null ? null : keep(openNewHeads({ ...rest, url: wsUrl, clock: systemClock }));
-    const hinted = heads && { hearHeads: (listener: () => void) => heads.subscribe(listener) };
+    const hinted = heads && { onNewHead: (listener: () => void) => heads.subscribe(listener) };
     return {
       chain: { ...advised, ...hinted },
       // A custom strategy replaces the configured one, but does not switch repricing on.

@@ -9,12 +9,12 @@ import { lockLanes, proveLanes, readLane, updateLanes } from "../../../src/adapt
 import { pickLanes, releaseLane, takeLanes } from "../../../src/adapters/postgres/statements/lease.ts";
 import {
   declareDead,
+  publishKnownLock,
+  publishLock,
   readInstance,
   renewInstance,
   renewKnownInstance,
   replaceInstance,
-  tellKnownLock,
-  tellLock,
 } from "../../../src/adapters/postgres/statements/node-instance.ts";
 import { openKnown, proveContinuity } from "../../../src/adapters/postgres/statements/session.ts";
 import type { Statement } from "../../../src/adapters/postgres/statements/statement.ts";
@@ -340,7 +340,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     beside: OTHER_SESSIONS,
   },
   {
-    statement: tellLock,
+    statement: publishLock,
     values: [OWNER, 7, session],
     answers: 1,
     accepts: [
@@ -352,7 +352,7 @@ export const subjectsIn = (history: KnownHistory, session: number): readonly Sub
     beside: OTHER_SESSIONS,
   },
   {
-    statement: tellKnownLock,
+    statement: publishKnownLock,
     values: [OWNER, null, null, null],
     answers: 1,
     accepts: [

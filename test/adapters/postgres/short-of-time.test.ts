@@ -76,7 +76,7 @@ describe("one round trip", () => {
     const lock = await openSessionLock(subject.url);
     onTestFinished(() => lock.close());
     for (const told of [lock.held, null]) {
-      expect(await tripsOf(() => counted.tellLock(instanceId, told))).toBe(1);
+      expect(await tripsOf(() => counted.publishLock(instanceId, told))).toBe(1);
       const row = (await counted.instances()).find((each) => each.instanceId === instanceId);
       expect(row?.lock).toBe(told === null ? "none" : "held");
     }

@@ -82,10 +82,10 @@ describe("a count", () => {
   });
 
   it("is shown to operators as it was last heard, by any question", async () => {
-    expect(counts.lastTold(ONE)).toEqual({ latest: null, pending: null });
+    expect(counts.lastKnown(ONE)).toEqual({ latest: null, pending: null });
     await counts.pending(ONE, ANEW);
     await counts.everywhere(ONE, 0);
-    expect(counts.lastTold(ONE)).toEqual({ latest: 8, pending: 7 });
+    expect(counts.lastKnown(ONE)).toEqual({ latest: 8, pending: 7 });
   });
 });
 

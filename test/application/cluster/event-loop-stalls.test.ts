@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { LeaseLapsed } from "../../../src/application/lane/between-owners.ts";
-import { tellingPauses, Wakefulness } from "../../../src/application/loops/reception.ts";
+import { reportingPauses, Wakefulness } from "../../../src/application/loops/reception.ts";
 import { DatabaseSilent, FencepostError, unavailable } from "../../../src/domain/errors.ts";
 import { createManualClock, type ManualClock } from "../../doubles/manual-clock.ts";
 import { scriptedApi } from "../../support/scripted-api.ts";
@@ -53,7 +53,7 @@ describe("what a caller is told", () => {
   const silent = new DatabaseSilent("nothing was accepted", new Error("timeout"));
 
   async function answerTo(refusal: FencepostError): Promise<readonly [string, unknown]> {
-    const api = tellingPauses(
+    const api = reportingPauses(
       scriptedApi({ create: () => Promise.reject(refusal), createBatch: async () => [refusal] }),
       wakefulness,
     );

@@ -31,7 +31,7 @@ function bench(answerOf: (request: LeftRequest) => string | null, isBegun = true
   };
   const entropy = createSeededEntropy(1, clock);
   const road = new PendingRequests({
-    ...{ store, clock, entropy, wakeUps: { hears: true }, perLane: 100, onEnqueued: () => undefined },
+    ...{ store, clock, entropy, wakeUps: { isListening: true }, perLane: 100, onEnqueued: () => undefined },
   });
   const ask = (action: string, text = "", lane = aLane()) => road.ask(lane, { action, body: { text }, owner: null });
   return { clock, store, left, road, accepted, written, ask };

@@ -156,9 +156,9 @@ describe("a node that loses its session, and lives", () => {
     const first = await world.startNode();
     const second = await world.startNode();
     await world.clock.advance(5_000);
-    const tell = first.store.tellLock.bind(first.store);
+    const tell = first.store.publishLock.bind(first.store);
     const renew = first.store.renewInstance.bind(first.store);
-    first.store.tellLock = () => Promise.reject(new StoreUnavailable("away"));
+    first.store.publishLock = () => Promise.reject(new StoreUnavailable("away"));
     first.store.renewInstance = () => Promise.reject(new StoreUnavailable("away"));
     const signer = SIGNERS.find((each) => world.ownerOf(each) === "node-1") ?? SIGNER;
     first.lock?.cut();

@@ -10,7 +10,7 @@ function clocks(aheadMs: number) {
   const machine = createManualClock();
   const clock = new DatabaseClock(machine);
   const databaseMs = { ahead: aheadMs };
-  const hear = () => clock.hear(new Date(machine.now().getTime() + databaseMs.ahead));
+  const hear = () => clock.observe(new Date(machine.now().getTime() + databaseMs.ahead));
   const isAheadByMs = () => clock.now().getTime() - machine.now().getTime();
   return { machine, databaseMs, hear, isAheadByMs };
 }

@@ -144,7 +144,7 @@ describe("a crash", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts
   it("is seen by its lease alone by a node that holds its lock on a server that the others do not look at", async () => {
     const [dying, heir] = await pair();
-    heir.store.tellLock = async () => "unseen";
+    heir.store.publishLock = async () => "unseen";
     heir.lock.interrupt();
     await bench.clock.advance(3_000);
     kill(dying);
@@ -244,7 +244,7 @@ describe("a live process that loses its session", () => {
   // protects [Processes that end, and those that only seem to] src/application/lane/lease.ts, src/application/stages/4-broadcast/broadcast.ts
   it("sends again once a renewal that began afterwards has succeeded, and by no other", async () => {
     const [cut] = await pair();
-    cut.store.tellLock = () => Promise.reject(new Error("no"));
+    cut.store.publishLock = () => Promise.reject(new Error("no"));
     let release: () => void = () => undefined;
     const renew = cut.store.renewInstance.bind(cut.store);
     cut.store.renewInstance = async (...call) => {

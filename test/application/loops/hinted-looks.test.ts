@@ -19,7 +19,7 @@ async function following() {
   let looks = 0;
   let hint: () => void = () => undefined;
   const hinting = Object.create(chain, {
-    hearHeads: {
+    onNewHead: {
       value: (listener: () => void) => {
         hint = listener;
       },

@@ -291,10 +291,10 @@ describe("alerts that were raised", () => {
 
   it("are past where they tell of a moment, and gone a quarter of an hour after the last time", async () => {
     const { clock, alerts } = begin();
-    alerts.hear(raised("DEEP_REORG"));
-    alerts.hear(raised("TX_STUCK"));
+    alerts.observe(raised("DEEP_REORG"));
+    alerts.observe(raised("TX_STUCK"));
     await clock.advance(10 * 60_000);
-    alerts.hear(raised("DEEP_REORG"));
+    alerts.observe(raised("DEEP_REORG"));
     const lastSaid = clock.now();
     await clock.advance(14 * 60_000);
     expect(alerts.shown()).toMatchObject([
@@ -308,19 +308,19 @@ describe("alerts that were raised", () => {
   it("stand for as long as they are not said to be over, and since the first time", async () => {
     const { clock, alerts } = begin();
     const since = clock.now();
-    alerts.hear(raised("RECONCILIATION_FAILED"));
+    alerts.observe(raised("RECONCILIATION_FAILED"));
     await clock.advance(3 * 60 * 60_000);
-    alerts.hear(raised("RECONCILIATION_FAILED", "worse"));
+    alerts.observe(raised("RECONCILIATION_FAILED", "worse"));
     expect(alerts.shown()).toMatchObject([{ code: "RECONCILIATION_FAILED", over: false, since, sentence: "Worse." }]);
-    alerts.hear({ type: "alert.resolved", code: "RECONCILIATION_FAILED", message: "over", lane });
+    alerts.observe({ type: "alert.resolved", code: "RECONCILIATION_FAILED", message: "over", lane });
     expect(alerts.shown()).toEqual([]);
   });
 
   // protects [Everything at once] src/application/queries/node-reports.ts
   it("fill no memory, and no storm of moments hides what lasts", () => {
     const { alerts } = begin();
-    alerts.hear(raised("RECONCILIATION_FAILED"));
-    for (let n = 0; n < 1_000; n++) alerts.hear({ ...raised("NONCE_GIVEN_UP"), txId: `tx-${n}` });
+    alerts.observe(raised("RECONCILIATION_FAILED"));
+    for (let n = 0; n < 1_000; n++) alerts.observe({ ...raised("NONCE_GIVEN_UP"), txId: `tx-${n}` });
     const shown = alerts.shown();
     expect(shown).toHaveLength(201);
     expect(shown[0]?.code).toBe("RECONCILIATION_FAILED");
@@ -338,16 +338,16 @@ describe("alerts that were raised", () => {
       findings,
       explain: () => Promise.reject(new Error("no")),
     });
-    alerts.hear(raised("DEEP_REORG"));
+    alerts.observe(raised("DEEP_REORG"));
     await world.clock.advance(SECOND);
-    alerts.hear(raised("NONCE_GIVEN_UP"));
+    alerts.observe(raised("NONCE_GIVEN_UP"));
     const view = await world.settle(desk.view());
     expect(view).toMatchObject({ items: [], more: 0, past: [{ code: "NONCE_GIVEN_UP" }, { code: "DEEP_REORG" }] });
     // Limited keys do not see what belongs to others.
     const elsewhere: Limits = { signers: new Set([SIGNERS[1] as typeof SIGNER]), chains: null };
     expect(await world.settle(desk.view({}, elsewhere))).toMatchObject({ items: [], past: [] });
     await world.clock.advance(2 * SECOND);
-    alerts.hear(raised("DEEP_REORG"));
+    alerts.observe(raised("DEEP_REORG"));
     expect((await world.settle(desk.view())).revision).not.toBe(view.revision);
   });
 });

@@ -171,7 +171,7 @@ describe("figures", () => {
   it("of a surge of repeats are those of the last look, with their time", async () => {
     const clock = createManualClock();
     const alerts = new RecentAlerts(clock);
-    const watch = new NodeWatch({ clock, telemetry: { emit: (event) => alerts.hear(event) } });
+    const watch = new NodeWatch({ clock, telemetry: { emit: (event) => alerts.observe(event) } });
     const tx = { lane: { chainId: CHAIN_ID, signer: SIGNER }, txId: "t", nonce: 1, txHash: null };
     const repeat: TelemetryEvent = {
       ...{ type: "submit.answered", ...tx, answer: "accepted", detail: null, first: false, sinceCreatedMs: null },

@@ -42,7 +42,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   it("is held once it was recorded, for every node that looks, and recording is a sign of life", async () => {
     const [id, lock] = [await register(), await session()];
     const before = await find(id);
-    expect(await context.store.tellLock(id, held(lock))).toBe("told");
+    expect(await context.store.publishLock(id, held(lock))).toBe("told");
     const other = await context.subject.connect();
     const seen = (await other.instances()).find(({ instanceId }) => instanceId === id);
     expect(seen).toEqual({ ...before, lock: "held", counter: before.counter + 1, readAt: expect.any(Date) });
@@ -52,8 +52,8 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   it("is gone when the session ends, and only that one's", async () => {
     const [one, two] = [await register(), await register()];
     const [ending, lasting] = [await session(), await session()];
-    await context.store.tellLock(one, held(ending));
-    await context.store.tellLock(two, held(lasting));
+    await context.store.publishLock(one, held(ending));
+    await context.store.publishLock(two, held(lasting));
     await ending.close();
     expect((await gone(one)).dead).toBe(false);
     expect((await find(two)).lock).toBe("held");
@@ -62,17 +62,17 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("that is not where others look is not told of, and neither is one of another session", async () => {
     const [id, lock] = [await register(), await session()];
-    await context.store.tellLock(id, held(lock));
+    await context.store.publishLock(id, held(lock));
     const stranger = { key: held(lock).key, session: held(lock).session + 1 };
-    expect(await context.store.tellLock(id, stranger)).toBe("unseen");
+    expect(await context.store.publishLock(id, stranger)).toBe("unseen");
     expect((await find(id)).lock).toBe("none");
-    expect(await context.store.tellLock(id, { ...held(lock), key: held(lock).key ^ 1 })).toBe("unseen");
+    expect(await context.store.publishLock(id, { ...held(lock), key: held(lock).key ^ 1 })).toBe("unseen");
   });
 
   it("is none again once that was told", async () => {
     const [id, lock] = [await register(), await session()];
-    await context.store.tellLock(id, held(lock));
-    expect(await context.store.tellLock(id, null)).toBe("told");
+    await context.store.publishLock(id, held(lock));
+    expect(await context.store.publishLock(id, null)).toBe("told");
     await lock.close();
     expect((await find(id)).lock).toBe("none");
   });
@@ -82,14 +82,14 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
     await context.subject.expire(expired);
     await context.store.retireInstance(dead);
     for (const id of [expired, dead, randomUUID()]) {
-      expect(await context.store.tellLock(id, held(lock))).toBe("over");
+      expect(await context.store.publishLock(id, held(lock))).toBe("over");
     }
     expect((await find(dead)).counter).toBe(1);
   });
 
   it("keeps over renewals", async () => {
     const [id, lock] = [await register(), await session()];
-    await context.store.tellLock(id, held(lock));
+    await context.store.publishLock(id, held(lock));
     await context.store.renewInstance(id, 60_000);
     expect((await find(id)).lock).toBe("held");
   });
@@ -97,7 +97,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts, src/application/lane/other-instances.ts
   it("declares no instance dead whose lock is held, or that never recorded one", async () => {
     const [silent, living, lock] = [await register(), await register(), await session()];
-    await context.store.tellLock(living, held(lock));
+    await context.store.publishLock(living, held(lock));
     expect(await context.store.declareDead(silent, 1, "lock-gone")).toBe(false);
     expect(await context.store.declareDead(living, 2, "lock-gone")).toBe(false);
     expect((await find(silent)).dead || (await find(living)).dead).toBe(false);
@@ -106,7 +106,7 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("declares dead whose lock is gone, at the counter that was seen and at no other", async () => {
     const [id, lock] = [await register(), await session()];
-    await context.store.tellLock(id, held(lock));
+    await context.store.publishLock(id, held(lock));
     await lock.close();
     const { counter } = await gone(id);
     await context.store.renewInstance(id, 60_000);
@@ -118,10 +118,10 @@ export function sessionLocksContract(context: LeaseStoreContext): void {
   // protects [Processes that end, and those that only seem to] src/adapters/postgres/statements/node-instance.ts
   it("recorded in the meantime saves an instance that lost one and holds another", async () => {
     const [id, first] = [await register(), await session()];
-    await context.store.tellLock(id, held(first));
+    await context.store.publishLock(id, held(first));
     await first.close();
     const { counter } = await gone(id);
-    expect(await context.store.tellLock(id, held(await session()))).toBe("told");
+    expect(await context.store.publishLock(id, held(await session()))).toBe("told");
     expect(await context.store.declareDead(id, counter, "lock-gone")).toBe(false);
     expect(await find(id)).toMatchObject({ dead: false, lock: "held" });
   });

@@ -9,7 +9,7 @@ import {
   type InstanceRegistration,
   type LaneOwner,
   type LeaseRecord,
-  type LockTold,
+  type LockPublished,
 } from "../../../src/ports/lease-store.ts";
 import type { HeldLock } from "../../../src/ports/session-lock.ts";
 import { returned, vanished } from "./notices.ts";
@@ -65,10 +65,10 @@ export function renewInstance(state: DatabaseState, id: string, renewal: { durat
 }
 
 /** A sign of life, and of a lock that is there to be seen. */
-export function tellLock(
+export function publishLock(
   state: DatabaseState,
   { instanceId, lock, now }: { instanceId: string; lock: HeldLock | null; now: Date },
-): LockTold {
+): LockPublished {
   const row = state.instances.get(instanceId);
   if (row === undefined || !isAlive(row, now)) return "over";
   row.counter++;

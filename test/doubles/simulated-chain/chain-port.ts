@@ -15,7 +15,7 @@ import {
   type ChainTransaction,
   ChainUnavailable,
   type Counted,
-  type Heard,
+  type EndpointAnswer,
   type MayLeave,
   type NodeSubmission,
   type PassedAnswer,
@@ -240,7 +240,7 @@ export class DirectChain implements Chain {
     return this.#answer("eth_chainId", [], () => identityOf(this.#chain, this.#view));
   }
 
-  identityEverywhere(): Promise<readonly Heard<ChainIdentity>[]> {
+  identityEverywhere(): Promise<readonly EndpointAnswer<ChainIdentity>[]> {
     return this.#askEverywhere("eth_chainId", [], ({ chain, view }) => ({
       kind: "says",
       answer: identityOf(chain, view),
@@ -270,14 +270,14 @@ export class DirectChain implements Chain {
     });
   }
 
-  simulateEverywhere(call: Call): Promise<readonly Heard<Simulation>[]> {
+  simulateEverywhere(call: Call): Promise<readonly EndpointAnswer<Simulation>[]> {
     return this.#askEverywhere(methodOf(call), [call], ({ chain, view }) => ({
       kind: "says",
       answer: simulateOn(chain, view, call),
     }));
   }
 
-  prospects(call: Call): Promise<readonly Heard<Prospect>[]> {
+  prospects(call: Call): Promise<readonly EndpointAnswer<Prospect>[]> {
     return this.#askEverywhere(methodOf(call), [call], (endpoint) => ({
       kind: "says",
       answer: {

@@ -50,7 +50,7 @@ const LEASE_CALLS = [
   "renewInstance",
   "declareDead",
   "announce",
-  "tellLock",
+  "publishLock",
 ] as const;
 const READS = [
   "loadLane",

@@ -5,8 +5,8 @@ import {
   type BlockTag,
   type ChainIdentity,
   ChainUnavailable,
+  type EndpointAnswer,
   type EndpointHealth,
-  type Heard,
 } from "../../../ports/chain.ts";
 import type { Entropy } from "../../../ports/entropy.ts";
 import type { AlertSeverity, EndpointState, Telemetry } from "../../../ports/telemetry.ts";
@@ -120,14 +120,14 @@ export class Endpoints {
    * One that has been down is not asked: otherwise a dead spare would delay every decision. Throws `ChainUnavailable`
    * if none answers. Empty if none serves this chain.
    */
-  async readEverywhere<T>(ask: Ask<T>): Promise<readonly Heard<T>[]> {
+  async readEverywhere<T>(ask: Ask<T>): Promise<readonly EndpointAnswer<T>[]> {
     const asked = this.usable();
     // State before this reading: an endpoint that fails now is silent in this reading, and absent from the next one at
     // the earliest.
     const up = new Set(asked.filter((endpoint) => !endpoint.down));
     const reasons: string[] = [];
     const said = await Promise.all(
-      asked.map(async (endpoint): Promise<Heard<T> | null> => {
+      asked.map(async (endpoint): Promise<EndpointAnswer<T> | null> => {
         const said = await this.tryOne(endpoint, ask, reasons);
         if (said !== null) return { kind: "says", answer: said.answer };
         return up.has(endpoint) && endpoint.chain !== "foreign" ? { kind: "silent" } : null;

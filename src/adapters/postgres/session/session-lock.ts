@@ -40,7 +40,7 @@ export class PostgresSessionLock implements SessionLock {
     return this.current;
   }
 
-  hear(listener: (held: LockSession | null) => void): void {
+  onChange(listener: (held: LockSession | null) => void): void {
     this.listener = listener;
     if (this.current !== null) listener(this.current);
   }

@@ -93,7 +93,7 @@ export interface SessionLockRow {
 }
 
 /** Publishes the lock $2 if the session $3 holds it as others see it, else none. Either way a sign of life. */
-export const tellLock = statement<{ readonly told: boolean }>("tell-lock")`
+export const publishLock = statement<{ readonly told: boolean }>("publish-lock")`
   UPDATE fencepost.node_instance AS n
   SET session_lock = (
       SELECT held.key FROM (${SESSION_LOCKS}) AS held WHERE held.key = $2::integer AND held.session = $3::integer
@@ -103,10 +103,10 @@ export const tellLock = statement<{ readonly told: boolean }>("tell-lock")`
   RETURNING n.session_lock IS NOT NULL AS told`;
 
 /**
- * Like `tellLock`, in one write with COMMIT behind it: if the instance is over, or the lock is not visible to others,
+ * Like `publishLock`, in one write with COMMIT behind it: if the instance is over, or the lock is not visible to others,
  * the transaction ends. $4: its marker.
  */
-export const tellKnownLock = counted("tell-known-lock", "living instances with this lock", "1")`
+export const publishKnownLock = counted("publish-known-lock", "living instances with this lock", "1")`
   UPDATE fencepost.node_instance AS n
   SET session_lock = $2::integer, counter = n.counter + 1
   WHERE n.instance_id = $1 AND NOT n.dead AND n.expires_at > clock_timestamp() AND fencepost.require_open($4)

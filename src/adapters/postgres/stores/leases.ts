@@ -35,10 +35,10 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
       await hasChanged(instances.announceInstance(instanceId, chains, draining, standsBack, keysAway));
     },
     /** As a renewal: others who miss a recorded lock take this process for dead unless they read of its end in time. */
-    async tellLock(instanceId, lock) {
+    async publishLock(instanceId, lock) {
       const values = [instanceId, lock?.key, lock?.session];
-      if (await atOnce((marker) => instances.tellKnownLock(...values, marker))) return "told";
-      const [row] = await writeRows(renewing, instances.tellLock(...values));
+      if (await atOnce((marker) => instances.publishKnownLock(...values, marker))) return "told";
+      const [row] = await writeRows(renewing, instances.publishLock(...values));
       if (row === undefined) return "over";
       return row.told || lock === null ? "told" : "unseen";
     },

@@ -19,10 +19,10 @@ const RECONNECT: BackoffRule = { firstMs: 200, mostMs: 5_000 };
 
 export class PostgresWakeUps implements WakeUps {
   private readonly options: DirectSessionOptions;
-  private readonly untold = new Set<WakeUp>();
+  private readonly unsent = new Set<WakeUp>();
   private listener: (wakeUp: WakeUp) => void = () => undefined;
   private listening: pg.Client | null = null;
-  private cancelTelling: (() => void) | null = null;
+  private cancelFlush: (() => void) | null = null;
   private readonly session: DirectSession;
 
   constructor(options: DirectSessionOptions) {
@@ -30,7 +30,7 @@ export class PostgresWakeUps implements WakeUps {
     this.session = new DirectSession(options, {
       name: "fencepost wake-ups",
       reconnect: RECONNECT,
-      begun: (client) => this.listen(client),
+      begun: (client) => this.begin(client),
       lost: () => {
         this.listening = null;
       },
@@ -42,16 +42,16 @@ export class PostgresWakeUps implements WakeUps {
     });
   }
 
-  get hears(): boolean {
+  get isListening(): boolean {
     return this.listening !== null;
   }
 
-  tell(wakeUp: WakeUp): void {
-    this.untold.add(wakeUp);
-    this.cancelTelling ??= this.options.clock.after(PAUSE_MS, () => void this.flush());
+  notify(wakeUp: WakeUp): void {
+    this.unsent.add(wakeUp);
+    this.cancelFlush ??= this.options.clock.after(PAUSE_MS, () => void this.flush());
   }
 
-  hear(listener: (wakeUp: WakeUp) => void): void {
+  listen(listener: (wakeUp: WakeUp) => void): void {
     this.listener = listener;
   }
 
@@ -63,14 +63,14 @@ export class PostgresWakeUps implements WakeUps {
 
   /** A hint that cannot be sent is dropped: NOTIFY only makes polling sooner (docs/many-nodes.md). */
   private async flush() {
-    this.cancelTelling?.();
-    this.cancelTelling = null;
-    const words = [...this.untold];
-    this.untold.clear();
+    this.cancelFlush?.();
+    this.cancelFlush = null;
+    const words = [...this.unsent];
+    this.unsent.clear();
     if (words.length > 0) await this.listening?.query(notify.sql, [words.join(" ")]).catch(() => undefined);
   }
 
-  private async listen(client: pg.Client) {
+  private async begin(client: pg.Client) {
     client.on("notification", ({ processId, payload = "" }) => {
       // The server sends a session its own notifications too.
       if (processId !== processIdOf(client)) this.wake(payload.split(" "));

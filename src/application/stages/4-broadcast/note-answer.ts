@@ -102,8 +102,8 @@ function planTaken(tx: Tracked, named: Named) {
 
 /** The same words again, but for the numbers in them, are not written again: an outage must not fill the history. */
 function planFailed(tx: Tracked, lastError: string, named: Named) {
-  const isHeard = tx.lastError !== null && withoutNumbers(tx.lastError) === withoutNumbers(lastError);
-  if (isHeard && named.identified === undefined) return [];
+  const isRepeatedError = tx.lastError !== null && withoutNumbers(tx.lastError) === withoutNumbers(lastError);
+  if (isRepeatedError && named.identified === undefined) return [];
   return [plan(tx, "submitFailed", { lastError, reason: lastError, ...named })];
 }
 

@@ -55,14 +55,14 @@ export function complete(
     const reasons = [expiryNote(tx, outcome), correction === undefined ? null : REASONS[correction.stored]];
     const reason = reasons.filter((each) => each !== null).join("; ");
     const paid = paidFor(mined, receipt);
-    const told = reason === "" ? { paid } : { reason, paid };
-    return plan(tx, outcome, correction === undefined ? told : { receipt: correction.receipt, ...told });
+    const details = reason === "" ? { paid } : { reason, paid };
+    return plan(tx, outcome, correction === undefined ? details : { receipt: correction.receipt, ...details });
   });
-  const tell = () => {
+  const report = () => {
     ports.feedGrew();
     return ports.failpoint("complete.committed");
   };
-  const writing = quietly(commitPlanned(ports, lane, planned).then(tell));
+  const writing = quietly(commitPlanned(ports, lane, planned).then(report));
   lane.outcomes.add(writing, (error) => lane.term.readAgain(String(error)));
 }
 

@@ -85,7 +85,7 @@ describe("a session lock of PostgreSQL", () => {
     await store.registerInstance(instance);
     // A direct address that leads to another server: if it were published, every other node would consider this
     // instance dead.
-    expect(await store.tellLock(instance.instanceId, lock.held)).toBe("unseen");
+    expect(await store.publishLock(instance.instanceId, lock.held)).toBe("unseen");
     await Promise.all([lock.close(), store.close()]);
     await Promise.all([one.close(), two.close()]);
   });
@@ -149,7 +149,7 @@ describe("a session lock of PostgreSQL", () => {
     const lock = await openSessionLock(server.url);
     const before = lock.held as LockSession;
     const heard: (LockSession | null)[] = [];
-    lock.hear((held) => heard.push(held));
+    lock.onChange((held) => heard.push(held));
     const beganMs = systemClock.monotonicMs();
     await waitUntil(() => systemClock.monotonicMs() - beganMs > 1_000, "the server has been up for a second");
     const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");

@@ -19,7 +19,7 @@ function open(directUrl: string, telemetry = recordTelemetry()): PostgresWakeUps
 /** A new listener gets every kind of hint once: it may have missed some. */
 async function listening(wakeUps: PostgresWakeUps): Promise<PostgresWakeUps> {
   const heard = new Set<string>();
-  wakeUps.hear((wakeUp) => heard.add(wakeUp));
+  wakeUps.listen((wakeUp) => heard.add(wakeUp));
   await waitUntil(() => heard.size === WAKE_UPS.length, "it listens");
   return wakeUps;
 }
@@ -55,7 +55,7 @@ describe("wake-ups of PostgreSQL", () => {
     client.on("notification", ({ payload }) => words.push(payload));
     await client.query("LISTEN fencepost");
     const wakeUps = await listening(open(database.url));
-    for (let i = 0; i < 10_000; i++) wakeUps.tell(i % 2 === 0 ? "completions" : "lanes");
+    for (let i = 0; i < 10_000; i++) wakeUps.notify(i % 2 === 0 ? "completions" : "lanes");
     await wakeUps.close();
     await client.query("SELECT 1");
     expect(words).toEqual(["completions lanes"]);
@@ -65,7 +65,7 @@ describe("wake-ups of PostgreSQL", () => {
 
   it("do no harm where no server answers: dropped, and closed at once", async () => {
     const wakeUps = open("postgres://nobody@127.0.0.1:1/none");
-    wakeUps.tell("lanes");
+    wakeUps.notify("lanes");
     await wakeUps.close();
   });
 });

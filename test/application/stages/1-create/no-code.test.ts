@@ -3,7 +3,7 @@ import { createCodec } from "../../../../src/adapters/evm/codec/codec.ts";
 import { normalise } from "../../../../src/application/requests/normalise.ts";
 import { prepare, type Standing } from "../../../../src/application/stages/1-create/prepare.ts";
 import type { Address } from "../../../../src/domain/lane.ts";
-import type { Heard, Simulation } from "../../../../src/ports/chain.ts";
+import type { EndpointAnswer, Simulation } from "../../../../src/ports/chain.ts";
 import { createSeededEntropy } from "../../../doubles/seeded-entropy.ts";
 import { type ChainBench, createChainBench } from "../../../support/chain-bench.ts";
 import { OperatedWorld } from "../../../support/operations.ts";
@@ -27,13 +27,13 @@ function call(bench: ChainBench, more: object = {}, standing = FIRST) {
   return prepare(bench.context, normalise(ports, { signer: SIGNER, payload, ...said }), standing);
 }
 
-const says = (hasCode: boolean | undefined, gas = 50_000n): Heard<Simulation> => {
+const says = (hasCode: boolean | undefined, gas = 50_000n): EndpointAnswer<Simulation> => {
   const code = hasCode === undefined ? {} : { hasCode };
   return { kind: "says", answer: { outcome: "ok", gas, balance: 10n ** 20n, ...code } };
 };
 
 /** The endpoint that was asked has no code; this is what all of them say. */
-function elsewhere(bench: ChainBench, ...answers: readonly Heard<Simulation>[]): void {
+function elsewhere(bench: ChainBench, ...answers: readonly EndpointAnswer<Simulation>[]): void {
   bench.chain.simulateEverywhere = async () => answers;
 }
 
