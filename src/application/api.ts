@@ -46,7 +46,7 @@ export interface LaneOrder extends Order {
   readonly signer: string;
 }
 
-/** In its body: the count `times` that the operator saw. */
+/** The body in `request` has the count `times` that the operator saw. */
 export interface NoticeOrder extends Order {
   readonly noticeId: string;
 }
@@ -59,13 +59,13 @@ export interface KillOrder extends Omit<Order, "idempotencyKey"> {
 export interface KillAnswer {
   /** Every order in force is written down: it outlives this process. False: that is tried until it is. */
   readonly durable: boolean;
-  /** In force, as this node knows it. */
+  /** Kills in force, as this node knows them. */
   readonly kills: readonly Kill[];
   /** The other nodes, and whether they have confirmed it; the others are notified again, or read it. */
   readonly nodes: readonly { readonly nodeId: string; readonly url: string; readonly told: boolean }[];
 }
 
-/** As received, not yet validated: only the create stage knows what is well-formed. */
+/** A create as received, not yet validated: only the create stage knows what is well-formed. */
 export type CreateRequest = { readonly [Name in (typeof CREATE_FIELDS)[number]]?: unknown };
 
 export interface NamedCreate {
@@ -99,10 +99,10 @@ export interface Reserved {
   readonly reservation: Reservation;
 }
 
-/** The same wherever it was accepted: here, or by the lane's owner. */
+/** The same answer, whether it was accepted here or by the lane's owner. */
 export type Created = ForwardedAnswer;
 
-/** With "logs" the chain is asked. */
+/** "logs" are read from the chain. */
 export type Include = "history" | "confirmations" | "logs";
 
 export interface TransactionView extends TransactionRecord {
@@ -123,7 +123,7 @@ export interface ChainLook extends Pick<ShownOutcome, "logs" | "more" | "revert"
   readonly blockHash: Hash | null;
 }
 
-/** By the lane's signer, or by the pool that was asked. */
+/** A request by its lane's signer, or by the pool that was asked. */
 export interface RequestQuery {
   readonly signer?: string;
   readonly pool?: string;

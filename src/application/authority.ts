@@ -28,7 +28,7 @@ import type { FencepostApi } from "./operations/calls.ts";
 const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   // Every authenticated caller.
   ...{ nodes: everybody, readiness: everybody, newIds: everybody },
-  // By an id that its caller has just received.
+  // For everybody: its caller has just received the id.
   firstHash: everybody,
 
   // Made in the name of the key, within its limits, and counted against its rate.
@@ -44,7 +44,7 @@ const RULES: { readonly [Name in keyof FencepostApi]: Rule<Name> } = {
   },
   ...{ explain: explained, signedAs: foundSigned },
 
-  // In lists: what it may not see is left out.
+  // Lists: entries that the key may not see are left out.
   ...{ transactions: listed({ narrows: true }), completions: listed({ filtered: true }), signers: listed() },
   ...{ signer: listedLanes, leases: listedLeases },
   ...{ policies: ownPolicies, policyUsage: ownUsage },
@@ -84,9 +84,9 @@ interface Key {
   readonly api: FencepostApi;
   /** How fast it has been creating and asking. */
   readonly rates: KeyRates;
-  /** To signers or chains. */
+  /** The key is limited to some signers or chains. */
   readonly limited: boolean;
-  /** It may act on everything: nothing is read to find out whose it is. */
+  /** The key may act on everything, so the owner of a transaction need not be read. */
   readonly mayAll: boolean;
 }
 
@@ -150,7 +150,7 @@ function asked(call: Call<"checkPolicy">, { principal, rates }: Key): Call<"chec
   };
 }
 
-/** By its id, or by its request. */
+/** Finds a row by its id or its request id, within the key's limits. */
 function found(kind: string) {
   return <By extends string | RequestQuery, Found extends OnLane>(
     call: (by: By, include?: readonly Include[]) => Promise<Found>,
@@ -225,7 +225,7 @@ function ownPolicies(call: Call<"policies">, { principal, limited }: Key) {
   };
 }
 
-/** The same for their use. */
+/** The same as `ownPolicies`, for the use of the policies. */
 function ownUsage(call: Call<"policyUsage">, { principal, limited }: Key): Call<"policyUsage"> {
   return async (query = {}) => {
     refuseNamed(principal, query);
@@ -257,13 +257,13 @@ function namedLane(call: Call<"nonceRuler">, { principal }: Key): Call<"nonceRul
   return async (signer, query = {}) => {
     refuseNamed(principal, { ...query, signer });
     const ruler = await call(signer, query);
-    // Without a chain that was named, the one that is configured was meant.
+    // If no chain was named, the configured one was meant: check that one now.
     refuseOutside(principal, ruler.lane);
     return ruler;
   };
 }
 
-/** Its questions to a chain are counted against a rate of their own. */
+/** Calls about one chain; they count against a rate of their own. */
 function namedChain(rate: RateRule | null) {
   return <Given extends readonly unknown[], Answer>(
     call: (chainId: number, ...given: Given) => Promise<Answer>,
@@ -364,7 +364,7 @@ interface Names {
   readonly chainId?: number;
 }
 
-/** As written: a text that is no address is in no list of signers. */
+/** The signer is not parsed: a text that is no address is in no list of signers. */
 function refuseNamed(principal: Principal, named: Names) {
   const signer = named.signer?.toLowerCase() as Address | undefined;
   refuseOutside(principal, { ...(signer && { signer }), ...(named.chainId && { chainId: named.chainId }) });

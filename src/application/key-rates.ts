@@ -10,7 +10,7 @@ import type { Clock } from "../ports/clock.ts";
 export const RATE_RULE = "createsPerSecond";
 export type RateRule = typeof RATE_RULE | "readsPerSecond";
 
-/** After which every bucket is full again. */
+/** Time after which every bucket is full again. */
 const FULL_AFTER_SECONDS = 1;
 
 type Rated = Pick<Principal, "name" | RateRule>;

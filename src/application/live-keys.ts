@@ -41,8 +41,8 @@ export class LiveKeys {
   }
 
   /**
-   * By the SHA-256 of a secret, in hex. Null: no key has it. UNAVAILABLE if one may have it, and the last read is too
-   * old.
+   * The API key whose secret has this SHA-256, in hex; null: there is none. UNAVAILABLE if the keys were never read, or
+   * if a key matches and the last read is too old.
    */
   find(digest: string): Principal | null {
     if (this.readAtMs === null) throw unavailable("this node has not read the API keys of the database yet");

@@ -78,7 +78,7 @@ export interface ChainSettings extends CeilingSettings {
   readonly holePolicy: "move" | "heal";
   /** The nonce of an expired reservation: taken by a placeholder once nothing of its caller's is found, or left to the hole policy. */
   readonly expiredReservations: "placeholder" | "hole";
-  /** Such placeholders that a lane pays for in one hour. */
+  /** Placeholders for expired reservations that a lane pays for in one hour, at most. */
   readonly maxReservationRepairs: number;
   /** Nonces of a lane that one key may keep from others at a time. */
   readonly maxReservations: number;

@@ -8,7 +8,7 @@ type StandingAlert = AlertSubject & { readonly severity: AlertSeverity; readonly
 
 export class StandingAlerts {
   private readonly telemetry;
-  /** By lane, chain or node: the head of an old line may change while the line is old. */
+  /** Alerts by lane, chain or node, not by transaction: the head of an old line may change while the line is old. */
   private readonly standing = new Map<string, AlertSubject>();
 
   constructor(telemetry: Telemetry) {
@@ -19,7 +19,7 @@ export class StandingAlerts {
     return this.standing.size;
   }
 
-  /** It was raised, and is not over. */
+  /** True if the alert was raised and is not resolved. */
   has(subject: AlertSubject): boolean {
     return this.standing.size > 0 && this.standing.has(standingKey(subject));
   }

@@ -34,7 +34,7 @@ import { NONCE_PATHS, type NonceCalls } from "./with-nonce.ts";
 export type Include = "history" | "confirmations" | "logs";
 export type ReadOptions = CallOptions & { readonly include?: readonly Include[] };
 
-/** By the signer, or by the pool that was asked. */
+/** A request id, with the signer or the pool that the request named. */
 export type RequestName = ({ readonly signer: string } | { readonly pool: string }) & {
   readonly requestId: string;
   readonly chainId?: number;
@@ -115,7 +115,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   /** Creates are accepted and wait; nothing is sent. */
   suspend(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   resume(signer: string, order: actions.LaneOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
-  /** Lowers a cursor that a lying endpoint pushed too far; the answer shows how far it went. */
+  /** Lowers a cursor that an endpoint's false answers pushed too far; the answer shows how far it was lowered. */
   realign(signer: string, order: actions.RealignOrder, options?: OrderOptions): Promise<readonly SignerLane[]>;
   /** Stops one signer, or everything, on all nodes: nothing is sent until it is ended. Look at `durable` and `nodes`. */
   kill(order?: KillWish, options?: CallOptions): Promise<KillSwitchState>;
@@ -134,7 +134,7 @@ export interface FencepostFace<SendOptions extends CallOptions = CallOptions> ex
   attention(query?: AttentionQuery, options?: CallOptions): Promise<Attention>;
   /** Everything in figures; held in the same way. */
   overview(query?: OverviewQuery, options?: CallOptions): Promise<Overview>;
-  /** By any id, or its beginning. */
+  /** Search by any id, or by its beginning. */
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResults["items"]>;
   /** A signer's nonces by what holds them, at most 2,000 at once. */
   nonceRuler(signer: string, query?: NonceRulerQuery, options?: CallOptions): Promise<NonceRuler>;

@@ -152,7 +152,7 @@ function queryString(query: Query): string {
   return text === "" ? "" : `?${text}`;
 }
 
-/** As texts. Undefined, false and empty lists are left out. */
+/** Query values as texts. Undefined, false and empty lists are left out. */
 export function asParameters(query: Query): Readonly<Record<string, string>> {
   const isSaid = (value: unknown) =>
     value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);

@@ -126,7 +126,7 @@ function parametersOf({ path, query, headers = {} }: Pick<Route, "path" | "query
   return [...inPath, ...inQuery, ...inHeader];
 }
 
-/** A description belongs to the parameter, where readers of the document look for it. */
+/** Moves the description from the schema to the parameter, where readers of the document look for it. */
 function parameter(place: Place, schema: JsonSchema) {
   const { description, ...rest } = schema;
   return { ...place, ...(typeof description === "string" ? { description } : {}), schema: rest };

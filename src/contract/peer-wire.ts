@@ -47,7 +47,7 @@ export interface PeerAction {
   readonly lane: Lane;
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** As for a create. */
+  /** Name of the caller's API key, as in `PeerCreate`. */
   readonly owner?: string;
 }
 

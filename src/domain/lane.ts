@@ -27,7 +27,10 @@ export function laneKey(lane: Lane): LaneKey {
   return `${lane.chainId}:${lane.signer}`;
 }
 
-/** The only lock order: a transaction over several lanes locks them ascending, so that deadlocks are impossible. */
+/**
+ * The only lock order of lanes: a transaction over several lanes locks them ascending, so that deadlocks are
+ * impossible.
+ */
 export function compareLanes(a: Lane, b: Lane): number {
   if (a.chainId !== b.chainId) return a.chainId - b.chainId;
   if (a.signer === b.signer) return 0;

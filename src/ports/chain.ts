@@ -29,7 +29,7 @@ export interface ChainTransaction extends Omit<UnsignedTransaction, "chainId" | 
   readonly block: BlockPlace | null;
 }
 
-/** Effect of a transaction, whoever sent it. */
+/** Effect of a transaction, ours or another program's. */
 export type SentContents = Pick<ChainTransaction, "to" | "value" | "data">;
 
 /** Chain id and genesis hash that an endpoint reports. */
@@ -254,7 +254,7 @@ export interface Chain {
    */
   passOn(method: string, params: unknown): Promise<PassedAnswer>;
   /**
-   * Forwards a transaction that somebody else signed, in the same way. Nothing is stored. A stop applies to it as well.
+   * Forwards a transaction that was signed elsewhere, in the same way. Nothing is stored. A stop applies to it as well.
    */
   passSigned(raw: Hex, mayLeave: MayLeave): Promise<PassedAnswer | NotStarted>;
   /**

@@ -12,7 +12,7 @@ export interface KeyTerms extends Quotas {
 
 export interface KeyRecord extends KeyTerms {
   readonly createdAt: Date;
-  /** None: nobody can use the key. Two during rotation, the older first. */
+  /** Empty: the key cannot be used. Two during rotation, the older first. */
   readonly secrets: readonly KeySecret[];
 }
 

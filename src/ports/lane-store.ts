@@ -136,7 +136,7 @@ export interface TrackedRecord
   readonly validUntil?: Date;
   /** An operator holds it back. */
   readonly held?: true;
-  /** It is being cancelled because its `validUntil` is over. */
+  /** The transaction is being cancelled because its `validUntil` is over. */
   readonly expired?: true;
 }
 

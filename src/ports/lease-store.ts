@@ -77,7 +77,8 @@ export interface InstanceRecord
 
 /**
  * Evidence of an instance's death. "expired": its heartbeat is overdue by the database's clock. "stood-still": a
- * claimant saw its counter unchanged, by a clock of its own. "lock-gone": a claimant missed its session lock twice.
+ * claimant saw its counter unchanged, by the claimant's own clock. "lock-gone": a claimant missed its session lock
+ * twice.
  */
 export type DeathEvidence = "expired" | "stood-still" | "lock-gone";
 

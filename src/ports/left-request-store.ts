@@ -16,7 +16,10 @@ export interface LeftRequest {
 }
 
 export interface BegunRequest extends LeftRequest {
-  /** By this owner or the one before it, and without an answer since: it may have been carried out. */
+  /**
+   * True: this owner or the one before it began the request, and there is no answer. The request may have been carried
+   * out.
+   */
   readonly begunBefore: boolean;
 }
 

@@ -15,7 +15,7 @@ export interface ForwardedCreate {
   readonly queueShare?: number;
   /** Signer that was chosen, if `request` names a pool. */
   readonly chosen?: Address;
-  /** As the caller sent it; the owner validates it again. */
+  /** The request as the caller sent it; the owner validates it again. */
   readonly request: Readonly<Record<string, unknown>>;
 }
 

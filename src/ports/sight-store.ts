@@ -12,7 +12,7 @@ import type { TransactionRecord } from "./query-store.ts";
 
 /** The database's facts about everything that needs a person. Each list has a limit; `more` is the number left out. */
 export interface Troubles {
-  /** By the database's clock. */
+  /** Time of expiry, by the database's clock. */
   readonly at: Date;
   readonly lanes: readonly TroubledLane[];
   readonly held: readonly TroubledTransaction[];

@@ -114,7 +114,7 @@ interface Events {
   /** A running node would execute late repeats again: until it is gone, nothing is deleted. */
   /** `from` and `cursor`: before and after; the cursor moves only if the chain was ahead. */
   "lane.recovered": OfTerm & { from: number | null; cursor: number; suspendedBy: SuspendedBy | null };
-  /** `reason`: from whoever decided, or why nothing was decided. */
+  /** `reason`: from the hook or operator that decided, or why nothing was decided. */
   "stuck.resolution": OfTerm & {
     txId: string;
     nonce: number | null;

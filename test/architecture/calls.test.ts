@@ -15,8 +15,8 @@ function withoutComments(text: string): string {
 }
 
 /**
- * By the operation id and the name in the client. A name that is one English word (`get`, `keys`) also has other
- * meanings.
+ * Names of a call: its operation id and its name in the client. A name that is one English word (`get`, `keys`) is left
+ * out, because it has other meanings.
  */
 function namesOf(operationId: string, { face }: Call): readonly string[] {
   return [...new Set([operationId, face ?? operationId])].filter((name) => /[a-z][A-Z]/.test(name));

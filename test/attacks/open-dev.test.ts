@@ -1,5 +1,6 @@
 /**
- * `fencepost dev` with a key, a chain or an address that others could use: nobody without an API key spends from it.
+ * `fencepost dev` with a key, a chain or an address that others could use: without an API key nothing can be spent from
+ * it.
  */
 import { expect } from "vitest";
 import { it, linesOf } from "../support/command-line.ts";

@@ -1,4 +1,4 @@
-/** One of two endpoints lies about the price of gas: in its blocks, its fee history, its tips and its gas price. */
+/** One of two endpoints reports a false price of gas: in its blocks, its fee history, its tips and its gas price. */
 import { describe, expect } from "vitest";
 import { startEmbeddedChain } from "../../src/main/dev/embedded/start-chain.ts";
 import { it as base } from "../support/integration.ts";

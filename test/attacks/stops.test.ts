@@ -19,7 +19,10 @@ const A_LEASE_BLOCKS = 3_500 / BLOCK_TIME_MS;
 let endpoint: SlowEndpoint;
 afterEach(() => endpoint.close());
 
-/** As many as a lane sends at once, on an endpoint that takes one after the other. Resolves when three have arrived. */
+/**
+ * Sends as many transactions as a lane sends at once, to an endpoint that takes one after the other. Resolves when
+ * three have arrived.
+ */
 async function threeOfMany(node: NodeProcess): Promise<readonly string[]> {
   endpoint.takesBatches = false;
   endpoint.sendMs = 60;

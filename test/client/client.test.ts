@@ -179,7 +179,7 @@ describe("completions", () => {
     let calls = 0;
     script.completions = async (query) => {
       asked.push(query);
-      // The second page ends a wait in silence: the feed goes on from where it was.
+      // The second page is empty, because its wait ended: the feed continues from the same position.
       const page = [[1, 2], [], [3]][calls++] ?? [];
       return { epoch: 5, items: page.map((seq) => sampleCompletion({ seq })), next: page.at(-1) ?? query.after };
     };

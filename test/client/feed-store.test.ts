@@ -8,7 +8,7 @@ import {
 } from "../../src/client/index.ts";
 import { type Answering, lost, problem, scriptedFetch } from "../support/scripted-fetch.ts";
 
-/** Keeps the position where a test can read it, and reports what was saved. */
+/** Keeps the position in memory, and lists every position that was saved. */
 class MemoryFeedStore implements FeedStore {
   place: FeedPlace | null = null;
   readonly saved: string[] = [];

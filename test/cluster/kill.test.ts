@@ -1,4 +1,4 @@
-/** One call stops everything on all nodes, by whichever way it reaches them. */
+/** One kill request stops everything on all nodes, whether it reaches them directly or through the database. */
 import { describe, expect } from "vitest";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { auditCluster } from "../support/cluster/auditor.ts";

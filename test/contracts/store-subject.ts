@@ -50,7 +50,7 @@ export interface StoreSubject {
   now(): Promise<Date>;
   /** Lets the database's clock go on by a little, so that two moments differ. */
   tick(): Promise<void>;
-  /** A caller's own transaction, committed, with these intents in this order. */
+  /** Commits a transaction of a caller with these intents, in this order. */
   intake(...intents: readonly Intent[]): Promise<void>;
   readonly older: OlderSender;
   /** The database comes back as another one, which may lack commits. */

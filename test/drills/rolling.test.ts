@@ -77,8 +77,8 @@ describe("a rolling upgrade", () => {
       return waitUntil(() => load.accepted.length > before + 30, "callers are served");
     };
     /**
-     * As a load balancer does it: the new node is ready before the old one leaves, and the old one gets no more
-     * requests then.
+     * Replaces a node as a load balancer does: the new node is ready before the old one leaves, and the old one gets no
+     * requests from then on.
      */
     const replace = async (place: number, root: string): Promise<void> => {
       const old = serving[place] as NodeProcess;

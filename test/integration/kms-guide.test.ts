@@ -1,6 +1,6 @@
 /**
- * docs/kms.md as printed: all its commands, in one shell, in their order. Stand-ins replace what no test can have: the
- * clouds' command lines (which record their arguments), psql, host names, and KMS itself, with real secp256k1.
+ * Runs docs/kms.md as printed: all its commands, in one shell, in their order. Stand-ins replace what no test can have:
+ * the clouds' command lines (which record their arguments), psql, host names, and KMS itself, with real secp256k1.
  */
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";

@@ -48,7 +48,7 @@ const it = base.extend<{ readonly embed: Embedding }>({
   },
 });
 
-/** The order row and the payment, in one transaction of the caller's. */
+/** Inserts the order row and sends the payment in one transaction of the caller, which stays open. */
 async function order(fencepost: Fencepost, client: Client, id: number): Promise<string> {
   await client.query("BEGIN");
   await client.query("INSERT INTO orders VALUES ($1)", [`order-${id}`]);

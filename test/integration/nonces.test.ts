@@ -230,7 +230,7 @@ describe("a nonce that nothing holds", () => {
     const txHash = await rpcCall<string>(edr.url, "eth_sendRawTransaction", [await sign(nonce)]);
     const behind = await client.send(transfer(1));
     await waitUntil(async () => (await holesOf(client)).length === 1, "the reservation is a hole");
-    // As long again as it was kept, and one second more: enough for a placeholder.
+    // Longer than the search, which lasts as long as the reservation was kept: enough for a placeholder.
     const over = "SELECT 1 FROM fencepost.hole WHERE since < clock_timestamp() - interval '3 seconds'";
     await waitUntil(async () => (await database.query(over)).length === 1, "the search is over");
     await rpcCall(edr.url, "evm_setIntervalMining", [3_000]);

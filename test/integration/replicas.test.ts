@@ -118,7 +118,7 @@ describe("replicas that embed the library", () => {
         expect(await face.releaseNonce(kept.reservationId)).toMatchObject({ state: "RELEASED", nonce: kept.nonce });
       }
     }
-    // Also a create that names its nonce, or a pool: the owner decides, whichever of the two nodes is asked.
+    // Also creates that name a nonce, or a pool: the owner decides, on whichever of the two nodes the request arrives.
     for (const signer of SIGNERS) {
       const { nonce } = await both[0].send({ signer, payload: { to: RECIPIENT, value: "1" } });
       for (const [at, face] of both.entries()) {

@@ -17,7 +17,7 @@ describe("a node with a retention", () => {
   let chain: SimulatedServer;
   let rows: Database & { end(): Promise<void> };
   let fencepost: Fencepost;
-  /** By the id that its caller knows; its row has another id by then, of long ago. */
+  /** Id that the caller knows. `makeOld` gives the row another id, of long ago. */
   let told: string;
   let truncatedAt: number;
 

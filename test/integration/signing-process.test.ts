@@ -102,7 +102,7 @@ const SNAPSHOT = "SIGUSR2";
 const SHIPPED = fileURLToPath(new URL("../../dist/bundle/signing-main.js", import.meta.url));
 const PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow";
 
-/** As hex, and as a part of base64, which has three alignments. */
+/** The text itself, and as a part of base64, which has three alignments. */
 function spellingsOf(text: string): readonly string[] {
   const shifted = [0, 1, 2].map((shift) => Buffer.from(`${"-".repeat(shift)}${text}`).toString("base64"));
   return [text, ...shifted.map((each) => each.slice(4, -4))];

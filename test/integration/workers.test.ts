@@ -67,7 +67,7 @@ describe("workers", () => {
     const own = before.map((node) => node.url);
     expect(new Set([...own, url]).size).toBe(3);
     for (const each of own) expect((await fetch(`${each}/readyz`)).status).toBe(200);
-    // Either worker serves both signers, whichever takes the connection.
+    // Both workers serve both signers: either may take the connection.
     await Promise.all(range(20).map((n) => client.send({ ...pricedTransfer(n), signer: SIGNERS[n % 2] as string })));
 
     process.kill(childrenOf(child.pid)[0] as number, "SIGKILL");

@@ -194,7 +194,10 @@ function checkChain(stored: readonly StoredTransaction[], mined: readonly MinedT
   expect(ours.length, "the chain has what the database has").toBe(bound.length);
 }
 
-/** I8: gapless, in one order, and the last completion of each transaction is its state. STUCK may precede it. */
+/**
+ * I8: the feed has no gap and one order, and the last completion of each transaction is its state. STUCK may precede
+ * it.
+ */
 function checkFeed(stored: readonly StoredTransaction[], completions: readonly StoredCompletion[]): void {
   expect(completions.map(({ seq }) => Number(seq))).toEqual(completions.map((_, index) => index + 1));
   const said = new Map<string, string[]>();

@@ -30,7 +30,7 @@ export interface CommandWorld {
   readonly actions?: Partial<CliActions>;
   /** Standard output is a terminal. */
   readonly screen?: Screen;
-  /** By path; `-` is standard input. */
+  /** Contents of files, by path; `-` is standard input. */
   readonly files?: Readonly<Record<string, string>>;
   /** A node that runs is asked: time is the clock's, and no id is used twice. */
   readonly real?: true;

@@ -10,7 +10,7 @@ import { RECIPIENT } from "./integration.ts";
 
 type Payment = Parameters<Fencepost["send"]>[0];
 
-/** As its generator writes it: the client without the members that a transaction lacks. */
+/** The client as Prisma's generator writes it. A transaction lacks `$connect` and `$transaction`. */
 interface PrismaClient {
   $connect(): Promise<void>;
   $executeRawUnsafe(query: string, ...values: unknown[]): Promise<number>;

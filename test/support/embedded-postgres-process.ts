@@ -3,7 +3,7 @@
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { startEmbeddedPostgres } from "../../src/main/dev/embedded/postgres.ts";
 
-// As if Ctrl-C had begun a slow drain: the database must still be there.
+// SIGINT does not end this process, as if Ctrl-C had begun a slow drain: the database must still be there.
 process.on("SIGINT", () => report({ interrupted: true }));
 
 const [, , directory = "", native] = process.argv;

@@ -57,7 +57,7 @@ function outcomeTroubles(world: World, row: TransactionRow): readonly string[] {
   });
 }
 
-/** I1, I2: terms follow each other, and every move begins where the one before ended. */
+/** I1, I2: tokens only grow, and each step begins in the state in which the one before ended. */
 function historyTroubles({ txId, history, state }: TransactionRow): readonly string[] {
   const tokens = history.flatMap(({ token }) => (token === null ? [] : [token]));
   return broken({

@@ -6,8 +6,8 @@ import { type ServiceHandler, type ServiceRequest, startServiceServer } from "./
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /**
- * Draws a random number for each signature, as key services do, and does not normalise s: it is above half of the
- * curve's order every other time.
+ * Signs with a new random number each time, as key services do. Does not normalise s: it is above half of the curve's
+ * order every other time.
  */
 export function derSignature(privateKey: Hex, hash: Hex): Buffer {
   const drawn = createECDH("secp256k1");
@@ -28,7 +28,7 @@ function inverse(k: bigint): bigint {
   return result;
 }
 
-/** As short as possible, and never negative. */
+/** Integer in DER: as short as possible, and never negative. */
 function derInteger(value: bigint): Buffer {
   const digits = value.toString(16);
   const bytes = Buffer.from(digits.padStart(digits.length + (digits.length % 2), "0"), "hex");
@@ -89,7 +89,7 @@ function isSignedForAws({ headers, path, body }: ServiceRequest): boolean {
 }
 
 export interface GcpOptions {
-  /** By the full name of the version. */
+  /** Private keys, by the full name of the key version. */
   readonly keys: Readonly<Record<string, Hex>>;
   /** Credentials of the service account that may request tokens. */
   readonly account: KeyObject;

@@ -19,10 +19,10 @@ export function signerAt(n: number): `0x${string}` {
 }
 
 /**
- * Fills an empty schema as years would have: final transactions that are no longer watched, then, newer, on every lane
- * a few that are watched and a window in flight, then some that wait to be signed. One in a hundred thousand failed,
- * one lane is stuck. A few wait in the intake table, older than its many aliases. Ids are in the order of creation, as
- * everywhere.
+ * Fills an empty schema as years of use would: first final transactions that are no longer watched; then, on every
+ * lane, a few that are watched and a window in flight; then some that wait to be signed. One in a hundred thousand
+ * failed, one lane is stuck. A few wait in the intake table, older than its many aliases. Ids are in the order of
+ * creation, as everywhere.
  */
 export async function fillTables(client: Client, size: Size): Promise<void> {
   await withoutUpkeep(client, () => insertRows(client, size));

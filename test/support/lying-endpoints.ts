@@ -21,7 +21,7 @@ const GWEI = 1_000_000_000n;
 
 export type Json = Record<string, unknown>;
 
-/** A receipt's change on its way through a lying endpoint; null: it is denied. */
+/** Changes a receipt as an endpoint with false data would; null: the endpoint denies it. */
 export type ReceiptChange = (receipt: Json) => Json | null;
 
 const LIES: Readonly<Record<ReceiptLieKind, ReceiptChange>> = {

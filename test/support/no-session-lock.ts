@@ -1,6 +1,6 @@
 import type { SessionLock } from "../../src/ports/session-lock.ts";
 
-/** As behind a transaction pooler: none is ever held. */
+/** Like a connection behind a transaction pooler: no session lock is ever held. */
 export const noSessionLock: SessionLock = {
   held: null,
   onChange: () => undefined,

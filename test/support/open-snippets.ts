@@ -96,8 +96,8 @@ function ofEmbed({ strangers, databaseUrl }: Stack): RunnableSnippet {
 }
 
 /**
- * The transaction object that each of them sends in. Prisma has a stand-in, because its client is generated; its own
- * client: documents/prisma.test.ts.
+ * The library object that each snippet uses, in the order of the snippets. Prisma has a stand-in, because its client is
+ * generated; documents/prisma.test.ts tests the client itself.
  */
 const LIBRARIES = [
   "",

@@ -159,7 +159,7 @@ export const explanation: Explanation = {
   ],
 };
 
-/** Right after a cancel: both payloads are tracked, and whichever is mined decides. */
+/** Right after a cancel: both payloads are tracked, and the one that is mined decides. */
 export const cancelling: Transaction = {
   ...transaction,
   state: "TRACKING",

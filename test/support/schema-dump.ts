@@ -45,7 +45,7 @@ async function columns(client: Client, table: string): Promise<readonly string[]
      ORDER BY a.attnum`,
     [table],
   );
-  // As below: a role with the schema's name sees its functions without the schema.
+  // Functions are printed without the schema, because a role with the schema's name sees them so (as below).
   return rows.map(({ line }) => `  ${line.replace("DEFAULT fencepost.", "DEFAULT ")}`);
 }
 

@@ -26,7 +26,7 @@ export function newLedger({ chainId, signer }: Lane): Ledger {
   return { ...(whole(bare) as Ledger), ...facts, intake, pooled };
 }
 
-/** In the order in which they were committed. */
+/** Folds changes in the order in which they were committed. */
 export function fold(ledger: Ledger, changes: readonly Change[]): Ledger {
   const folded = { ...ledger };
   for (const change of changes) foldInto(folded, change);

@@ -141,7 +141,10 @@ const UNDER_ANY_NAME = new Set(["/healthz", "/readyz", "/metrics"]);
 /** Around every request: who asks, and how it was answered. */
 function addHooks(app: FastifyInstance, options: HttpServerOptions, { longPolls, arrivals }: Around) {
   const { clock, onResponse, operators, within } = options;
-  /** Their methods are not revealed either: the refusal comes after the routes. */
+  /**
+   * URLs of operators' routes. The 405 routes are added later and hidden with them: their `Allow` would reveal the
+   * methods.
+   */
   const operatorsUrls = new Set<string>();
   const authenticate = authenticator(options.apiKeys, options.liveKeys);
   const rates = new KeyRates(clock);

@@ -61,7 +61,7 @@ interface Library {
   /** The method that takes SQL and parameters, by which the library is recognised. */
   readonly method: string;
   isTransaction(client: Shape): boolean;
-  /** What the method is called with. */
+  /** Arguments for the method. */
   asked(text: string, values: readonly unknown[]): readonly unknown[];
 }
 
@@ -142,7 +142,7 @@ export function intakeClientOf(client: CallerTransaction): IntakeClient {
   };
 }
 
-/** As `CompiledQuery.raw` makes it. */
+/** A query as Kysely's `CompiledQuery.raw` makes it. */
 function compiled(text: string, values: readonly unknown[]) {
   const query = { kind: "RawNode", sqlFragments: [text], parameters: [] };
   return { sql: text, parameters: values, query, queryId: { queryId: "fencepost" } };

@@ -36,8 +36,9 @@ export class Answers<K, T> {
 const EVERY_MS = 1_000;
 
 /**
- * A view that many people watch. It is drawn at most once a second, only while somebody asks, and once for all who do. The
- * answer comes as soon as its revision differs from the one that the caller has seen, or when the caller's wait is over.
+ * A view that many callers watch. It is drawn at most once a second, only while somebody asks, and once for all
+ * callers. The answer comes as soon as the view's revision differs from the one that the caller has seen, or when the
+ * caller's wait is over.
  */
 export function sharedLook<T>(clock: Clock, draw: () => Promise<T>) {
   const views = new Answers<"view", T>(clock);

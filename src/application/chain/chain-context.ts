@@ -40,7 +40,7 @@ export class ChainContext {
    * them.
    */
   readonly knownBalances = new Map<Address, bigint>();
-  /** The same of what blocks take. */
+  /** Latest fee market from one of the loops. Nothing is decided by it. */
   knownMarket: FeeMarket | null = null;
   readonly knownCode = new KnownCode();
   readonly settings;

@@ -15,7 +15,7 @@ import type { HeadFollower } from "./head-follower.ts";
 
 type Tag = "latest" | "pending";
 
-/** One endpoint's word. */
+/** A signer's count, as one endpoint reported it. */
 export interface CountFact {
   readonly count: number;
   /** How far this node had followed the chain when it asked. */
@@ -70,7 +70,7 @@ export class Counts {
     return answers;
   }
 
-  /** As of a block; null if the endpoint no longer keeps that state. */
+  /** Count as of a block; null if the endpoint no longer keeps that state. */
   at(signer: Address, blockNumber: number): Promise<number | null> {
     return this.context.chain.transactionCountAt(signer, blockNumber);
   }

@@ -26,9 +26,12 @@ interface DisputesPorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly pollIntervalMs: number;
 }
 
-/** Otherwise an endpoint that always lies would have its whole blocks fetched at every poll. */
+/**
+ * Longest pause before a disputed block is fetched again: an endpoint that is always wrong must not cause whole blocks
+ * to be fetched at every poll.
+ */
 const LONGEST_WAIT_MS = 30_000;
-/** Otherwise an endpoint that lies about every block would raise an alert with each. */
+/** One alert of a code in this time: an endpoint that is wrong about every block would raise one for each block. */
 const ALERT_INTERVAL_MS = 60_000;
 /** Endpoints are a few blocks apart all the time. */
 const PATIENCE_MS = 60_000;
@@ -91,7 +94,7 @@ export class Disputes {
     for (const hash of this.open.keys()) if (!isOfInterest(hash)) this.open.delete(hash);
   }
 
-  /** Those that people should know of, the oldest first. */
+  /** Disputes that people should know of, the oldest first. */
   ofNote(): readonly { readonly code: Dispute["code"]; readonly number: number; readonly since: Date }[] {
     const open = [...this.open.values()].filter((dispute) => this.isOfNote(dispute));
     return open.map(({ code, block, since }) => ({ code, number: block.number, since }));

@@ -23,12 +23,12 @@ export async function simulateWithin(context: ChainContext, call: Call): Promise
   return withinLimits(context, call, simulation);
 }
 
-/** All that the chain is asked about a call at once. */
+/** Everything that one request asks the chain about a call. */
 export function asAsked(context: ChainContext, call: Call): Call {
   return askingCode(context, withKnownCost(context, call));
 }
 
-/** The same for one that has been made already. */
+/** Checks the gas of a finished simulation against the chain's limit. */
 export function withinLimits(context: ChainContext, call: Call, simulation: Simulation): Simulation {
   if (simulation.outcome !== "ok") return simulation;
   context.knownBalances.set(call.from, simulation.balance);
@@ -115,12 +115,12 @@ export async function simulationWithCode(
   return isAbsent && !context.knownCode.isKnown(call.to as Address) ? null : said;
 }
 
-/** It ran, and there was no code to run. */
+/** The call ran, but the endpoint saw no code at its receiver. */
 function isBlind(simulation: Simulation) {
   return simulation.outcome === "ok" && simulation.hasCode === false;
 }
 
-/** Only code reverts. */
+/** The answer if the endpoint saw code; null: it saw none. Only code reverts. */
 function seenBy(given: EndpointAnswer<Simulation>): Simulation | null {
   if (given.kind === "silent") return null;
   const { answer } = given;

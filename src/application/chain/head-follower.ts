@@ -166,9 +166,7 @@ export class HeadFollower {
     return next;
   }
 
-  /**
-   * First poll, or continuity lost: the window is filled anew, and listeners are told that blocks may have been missed.
-   */
+  /** First poll, or continuity lost: fills the window anew and notifies listeners that blocks may have been missed. */
   private async begin(head: Block) {
     const first = this.window.tip === null;
     const below = await blocksBetween(this.chain, Math.max(0, head.number - this.depth + 1), head.number - 1);

@@ -1,8 +1,8 @@
 /**
- * Decides whether this is still the chain of a lane. Another chain id or another first block behind the URL, or a count
- * below what is settled and past its watch, means a chain that was reset, or an endpoint that lies. From the first sign
- * nothing is decided for the lane; after two signs on more than half of the endpoints the lane stops: nothing is sent,
- * allocated or decided until two checks find nothing any more.
+ * Decides whether this is still the chain of a lane. A chain that was reset, or an endpoint that answers falsely, shows
+ * in three ways: another chain id, another first block, or a count below settled transactions whose watch is over. From
+ * the first sign nothing is decided for the lane. After two signs on more than half of the endpoints the lane stops:
+ * nothing is sent, allocated or decided until two checks find nothing any more.
  *
  * Reads: the chain's identity and counts, settled rows of the database. Writes: the chain's first block, once. A crash
  * leaves nothing: every owner checks before its first pass over a lane.

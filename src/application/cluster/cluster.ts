@@ -67,8 +67,8 @@ export class Cluster {
   private readonly given = new Map<LaneKey, { readonly taker: string; readonly atMs: number }>();
   private readonly unowned;
   /**
-   * Lanes claimed while this node stands back, and their intended owners: a node that did not take one is not given it
-   * again.
+   * Lanes that this node claimed while it stands back (domain/cluster/stand-back.ts), and their intended owners: a node
+   * that did not take a lane is not given it again.
    */
   private readonly leftBy = new Map<LaneKey, string>();
   private silences: Silences | null = null;
@@ -150,9 +150,9 @@ export class Cluster {
   }
 
   /**
-   * This node gave the lane away a moment ago, and the new owner may be asked to act; whether it lives is checked
-   * before a request is sent there. Only for that moment: a registered node may have crashed before it took anything.
-   * Or this node stands back, and another one is to have the lane.
+   * True if another node is to have the lane: this node gave it away a moment ago, or stands back
+   * (domain/cluster/stand-back.ts). Only for a moment: the new owner may have crashed before it took the lane. Whether
+   * the new owner is live is checked before a request is sent to it.
    */
   async isForAnother(lane: Lane): Promise<boolean> {
     if (!this.isLeftToAnother(lane)) return false;
@@ -252,7 +252,7 @@ export class Cluster {
     return standsBack(this.silences, this.ports.clock.monotonicMs(), this.ports.leaseDurationMs);
   }
 
-  /** The intended owner did not take it: not after the hand-over, or not while this node stands back. */
+  /** The lane stays here: its intended owner did not take it after the hand-over, or while this node stands back. */
   private isLeftHere(lane: Lane) {
     if (this.isWithTaker(lane, this.ports.leaseDurationMs)) return true;
     const favourite = this.membership.favourite(lane);

@@ -17,7 +17,7 @@ interface KeysAwayPorts {
 }
 
 export class KeysAway {
-  /** The same signer, with an eye on what becomes of each request. */
+  /** The given signer; the result of each request is recorded in `health`. */
   readonly signer: Signer;
   private readonly ports;
   private readonly health = new Map<Address, KeyHealth>();

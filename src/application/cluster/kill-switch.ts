@@ -38,7 +38,7 @@ const NOTIFY_TIMES = 40;
 
 interface Held {
   readonly kill: Kill;
-  /** It is in the database, by the last read. */
+  /** The kill is in the database, as of the last read. */
   written: boolean;
 }
 
@@ -176,7 +176,7 @@ export class KillSwitch {
     if (unwritten().length === 0) return;
     try {
       await this.ports.store.keepKills(unwritten().map(({ kill }) => kill));
-      // Also if one was ended before this node was notified of it.
+      // Read again: a kill may have been ended before this node was notified of it.
       await this.read();
       this.ports.onWritten();
     } catch (error) {

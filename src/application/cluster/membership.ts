@@ -77,10 +77,10 @@ export class Membership {
 
 /**
  * Lanes that no node has acquired for the length of a lease. A node of an older release does not know that this one
- * stands back: each leaves the lane to the other, and without this file it would never have an owner.
+ * stands back: each leaves the lane to the other, and without this check the lane would never have an owner.
  *
- * Reads: the leases, a few times a lease, and only while this node stands back. Writes: nothing. The token shows that
- * the lane had no owner between two reads.
+ * Reads: the leases, a few times a lease, and only while this node stands back. Writes: nothing. An unchanged token
+ * shows that the lane had no owner between two reads.
  */
 
 const LOOKS_PER_LEASE = 4;

@@ -76,7 +76,7 @@ export class OwnerActions {
   }
 }
 
-/** One version of skew: the node that was asked may be newer than the owner. */
+/** The node that sent the action may be one version newer than the owner. */
 export function notKnownYet(action: string): FencepostError {
   const detail = `the node that acts for this signer does not know "${action}" yet: upgrade it; nothing was done`;
   return new FencepostError("UNAVAILABLE", detail, { retryAfterSeconds: 1 });

@@ -1,11 +1,12 @@
 /**
- * Requests for a lane's owner that has no URL because it is embedded in another process: enqueued in the database, where the
- * owner carries them out (dequeue.ts) and writes its answer. The sender waits for that answer, so its caller gets the result
- * that the owner itself would have given.
+ * Requests for a lane's owner that has no URL because it is embedded in another process. They are enqueued in the
+ * database; the owner carries them out (owner-actions.ts) and writes its answer. The sender waits for that answer, so its
+ * caller gets the result that the owner itself would have given.
  *
- * Reads and writes: waiting requests. Writes nothing of a lane. A request that the owner has not begun in time is withdrawn:
- * nothing was done, or its intents were accepted in the same statement. A request that was begun and is not answered is
- * unknown. A crash of this process leaves a request that is carried out without a reader, or never begun because its time is over.
+ * Reads and writes: waiting requests. Writes nothing of a lane. A request that the owner has not begun in time is
+ * withdrawn: nothing was done, or its intents were accepted in the same statement. If a request was begun and is not
+ * answered, its outcome is unknown. After a crash of this process a request is carried out without a reader, or never
+ * begun because its time is over.
  */
 import { DatabaseSilent, outcomeUnknown, queueFull, unavailable } from "../../domain/errors.ts";
 import { type Lane, type LaneKey, laneKey } from "../../domain/lane.ts";
@@ -147,7 +148,7 @@ export class PendingRequests {
     return all <= MOST_CHARACTERS && waiting.filter((each) => each.key === key).length < this.ports.perLane;
   }
 
-  /** Until no request waits any more. */
+  /** Reads answers until no request waits any more. */
   private async watch() {
     if (this.isWatching) return;
     this.isWatching = true;

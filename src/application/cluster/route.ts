@@ -44,9 +44,9 @@ export interface RoutePorts extends Pick<Ports, "clock" | "telemetry"> {
   readonly selfUrl: string;
   readonly selfId: () => string;
   readonly holds: (lane: Lane) => boolean;
-  /** This node has the lane's key, and may be leaving. */
+  /** This node has the lane's key and chain, even if it is draining. */
   readonly hasKey: (lane: Lane) => boolean;
-  /** This node may acquire the lane itself. */
+  /** This node may acquire the lane: it has the key and chain, and is not draining. */
   readonly canServe: (lane: Lane) => boolean;
   /** Reads the live members now, not on the next beat. */
   readonly lookAgain: () => Promise<void>;
@@ -74,7 +74,7 @@ export class Router {
     this.ports = ports;
   }
 
-  /** One result for each item, in order. */
+  /** Returns one result for each item, in order. */
   async deliver<T>(request: ForwardedRequest<T>): Promise<readonly Result<T>[]> {
     const results = await (this.ports.forwards ? this.forward(request) : request.here(everyItem(request), false));
     const unasked = everyItem(request).filter((item) => this.isUnasked(results[item]));

@@ -1,15 +1,17 @@
 /**
- * Detour: attempts that no create brought. Another payload at a nonce that already has one (reprice, cancel, replace and placeholder all
- * end in `signAnother`); the transaction that a caller signed for a nonce it reserved, or sent itself (`bind`); a placeholder, a transfer
- * of nothing to oneself, at a nonce that no transaction holds, so that what waits above can be mined; and STUCK for the head of a lane
- * that is not mined in time. STUCK is final for the feed only: the transaction is tracked by every hash and sent again at a slower pace.
+ * Detour: attempts that no create asked for. Another payload at a nonce that already has one (reprice, cancel, replace
+ * and placeholder all end in `signAnother`); the transaction that a caller signed for a nonce it reserved, or sent
+ * itself (`bind`); a placeholder, a transfer of nothing to oneself, at a nonce that no transaction holds, so that the
+ * transactions above it can be mined; and STUCK for the head of a lane that is not mined in time. STUCK is final for
+ * the feed only: the transaction is tracked by every hash and sent again at a slower pace.
  *
- * Reads: for a placeholder the fee market. Writes, in one fenced transaction: the attempt with its bytes and hash, TRACKING/PENDING,
- * claim, who decided it and why, for a new nonce also the transaction and the end of the reservation or of the hole; or STUCK and its
- * completion (settled: false). Invariants: I3 (the nonce stays with its transaction, or was this holder's alone), I6 (committed and
- * claimed before a byte leaves), I9 (never silent). A crash before the commit leaves everything as it was; after it, STUCK, or a claimed
- * attempt that the next owner claims again and sends. Every older attempt stays tracked, and whatever else turns up at a placeholder's
- * nonce competes with it: whichever is mined decides.
+ * Reads: for a placeholder the fee market. Writes, in one fenced transaction: the attempt with its bytes and hash,
+ * TRACKING/PENDING, claim, who decided it and why, for a new nonce also the transaction and the end of the reservation
+ * or of the hole; or STUCK and its completion (settled: false). Invariants: I3 (the nonce stays with its transaction,
+ * or was this holder's alone), I6 (committed and claimed before a byte leaves), I9 (never silent). A crash before the
+ * commit leaves everything as it was; after it, STUCK, or a claimed attempt that the next owner claims again and sends.
+ * Every older attempt stays tracked. Any other transaction at a placeholder's nonce competes with the placeholder: the
+ * one that is mined decides.
  */
 import { NO_DOUBT } from "../../domain/chain/doubt.ts";
 import { defined } from "../../domain/defined.ts";
@@ -63,7 +65,7 @@ export interface AnotherPayload {
   readonly reason: string;
   /** Absent if the lane's own loop decided by its settings. */
   readonly decision?: Decision;
-  /** With a cancel: because its `validUntil` is over. */
+  /** Only with a cancel: the transaction's `validUntil` is over. */
   readonly expires?: true;
   /** Reported as STUCK in the same commit if it is the head of the line: a crash never leaves one without the other. */
   readonly thenStuck?: boolean;
@@ -133,7 +135,7 @@ export function mayStick({ status, receipt, held }: Tracked): boolean {
   return receipt === null && status.state === "TRACKING" && status.subState !== "MINED" && !held;
 }
 
-/** Only the head of a lane becomes STUCK: what is behind it waits for it. */
+/** Only the head of a lane becomes STUCK: the transactions behind it wait for it. */
 export function canStick(lane: OwnedLane, tx: Tracked): boolean {
   return mayStick(tx) && tx.nonce === lane.headOfLine();
 }
@@ -186,7 +188,7 @@ interface Placing extends LaneWork {
   readonly hole: Hole;
   readonly reason: string;
   readonly decision: Decision;
-  /** For placeholders that nobody decided: the most that a lane fills for expired reservations. */
+  /** Only for a placeholder that nobody requested: the most that a lane makes per hour for expired reservations. */
   readonly mostPerHour?: number;
 }
 

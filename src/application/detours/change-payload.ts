@@ -47,7 +47,7 @@ import { changePrice, inWords, standingOffer } from "./reprice.ts";
 interface PayloadChange {
   /** `reprice` signs the current payload at another price. */
   readonly kind: AnotherPayload["kind"];
-  /** With `replace`; `allowNoCode`: its receiver need not have code. */
+  /** With `replace`: the new payload. `allowNoCode`: its receiver need not have code. */
   readonly payload?: Payload;
   readonly allowNoCode?: boolean;
   /** Signed by the one who decided it, and checked to belong to this nonce. */
@@ -58,7 +58,7 @@ interface PayloadChange {
   readonly decision: Decision;
   /** Once it is signed, and if it is the head of the line. */
   readonly thenStuck?: boolean;
-  /** With `cancel`: because its `validUntil` is over. */
+  /** Only with `cancel`: the transaction's `validUntil` is over. */
   readonly expires?: true;
 }
 
@@ -256,7 +256,7 @@ export function conflict(txId: string, why: string): FencepostError {
   return new FencepostError("CONFLICT", `transaction ${txId} ${why}`, { txId });
 }
 
-/** Only while it is tracked: after STUCK the action is a new one. */
+/** The newest attempt does what the action asks. Only while it is tracked: after STUCK the action is a new one. */
 export async function standsAlready(ports: LanePorts, tx: Tracked, change: PayloadChange): Promise<boolean> {
   const newest = tx.attempts.findLast(isSendable);
   if (newest === undefined || tx.attempts.length < 2 || tx.status.state !== "TRACKING") return false;
@@ -321,7 +321,10 @@ export async function resolveStuck(resolution: Resolution): Promise<ResolutionRe
   return "applied";
 }
 
-/** Filled or moved meanwhile: the same decision would use up the nonce of a transaction that nobody meant to give up. */
+/**
+ * Refuses a decision about a nonce that was filled or moved meanwhile: it would use up the nonce of a transaction that
+ * nobody meant to give up.
+ */
 function refuseAnotherNonce({ record, tx, verdict }: Resolution, hole: Hole | null) {
   const filled = hole?.nonce ?? tx?.nonce ?? record.nonce;
   if (verdict.nonce === undefined || verdict.nonce === filled) return;
@@ -372,7 +375,7 @@ async function changeOf({ ports, verdict, reason, decision, record, lane }: Reso
   return { ...common, kind, ...(payload === undefined ? {} : { payload }) };
 }
 
-/** Whether this decision was carried out already, by another owner or an earlier request. */
+/** True if this decision was carried out already, by another owner or an earlier request. */
 async function isDone({ ports, context }: LaneWork, tx: Tracked, change: PayloadChange) {
   const standing = repricedKind(tx.attempts);
   if (change.signed !== undefined) return tx.attempts.some(({ txHash }) => txHash === change.signed?.txHash);

@@ -172,8 +172,9 @@ async function takeLane(ports: WorkPorts, lane: OwnedLane, rows: readonly Intake
 }
 
 /**
- * Of intents with the same request id, one becomes the transaction and the others are names of it. A caller that
- * received an id should find the transaction by that id; senders that still wait have received none.
+ * Orders intents with the same request id: the first becomes the transaction, the others are names of it. An intent
+ * whose caller received its id comes first, so that the caller finds the transaction by that id. Senders that still
+ * wait have received none.
  */
 function answeredFirst(rows: readonly IntakeRow[]) {
   const answered = new Map<string, IntakeRow>();
@@ -235,7 +236,7 @@ function duplicateResult(result: AllocateResult, { intakeId, intent }: NewTransa
   if (result.result === "duplicate")
     return [resultBeside(intakeId, answerWith(result.existing, intent, result.samePayload))];
   if (result.result === "spent") return [resultBeside(intakeId, spentRequestId(intent.requestId))];
-  // Its time was over a moment after it was read.
+  // The `validUntil` was over a moment after the row was read.
   if (result.result === "expired" && intent.validUntil !== undefined)
     return [lapsed({ intakeId, requestId: intent.requestId }, intent.validUntil)];
   if (result.result === "forbidden") return [refusal(intakeId, forbiddenBy(result))];
@@ -265,7 +266,7 @@ async function confirmRefusal({ ports, context, lane }: LaneWork, { intakeId, in
   const seen = lane.refusals.of(intakeId);
   const waitsFor = judgeRefusal(words, block, seen);
   if (waitsFor === "confirmed") return true;
-  // Once for the whole lane: an endpoint that lies about one transaction lies about many.
+  // One alert for the whole lane: an endpoint that is wrong about one transaction is wrong about many.
   if (waitsFor === "agreement" && !lane.refusals.all.some((each) => each.waitsFor === waitsFor)) {
     const message = `one endpoint of chain ${lane.lane.chainId} refuses ${txId}, which was accepted, and another does not: it waits until they agree (${reason})`;
     ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "RPC_DISAGREES", message, lane: lane.lane, txId });

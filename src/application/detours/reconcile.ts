@@ -148,7 +148,7 @@ async function watchBalance({ ports, context, lane }: LaneWork) {
 
 type RecoverPorts = Pick<WorkPorts, "telemetry" | "chains">;
 
-/** After a failover all lanes ask at once; the chain is not to feel it. */
+/** After a failover all lanes ask at once; that must not overload the chain's endpoints. */
 const AT_ONCE = 32;
 const ANEW = { atMostMs: 0 };
 

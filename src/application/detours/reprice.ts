@@ -59,7 +59,7 @@ interface Work extends LaneWork {
   readonly tx: Tracked;
 }
 
-/** What keeps a transaction from another price is over if none is wanted any more. */
+/** Obstacles to another price: removed when no other price is wanted any more. */
 const WANTING_MORE = ["CANNOT_RESIGN", "MAX_ATTEMPTS_REACHED", "POLICY_LIMIT_REACHED"] as const;
 
 /** "signed": another attempt is on its way. "kept": the newest one is to be sent again as it is. */
@@ -114,7 +114,7 @@ export function isPassed({ follower }: ChainContext, { pace }: Tracked, ms: numb
   return isPassedOver(pace, { block: follower.head?.number ?? 0, ms }, PASSED_OVER);
 }
 
-/** What the payload moves counts only if somebody bounds it: else its bytes need not be read for this. */
+/** The value that the payload moves counts only if a cost ceiling is set: otherwise its bytes need not be read. */
 async function limitOf({ ports, context: { ceilings }, tx }: Work, { first, step }: RepricingView) {
   const newest = sendableAttempts(tx.attempts).at(-1);
   const standing = ceilings.cost === null ? null : await decodedNewest(ports, tx);
@@ -247,7 +247,7 @@ export async function changePrice(context: ChainContext, tx: Tracked, pricing: P
   return tippedAsWished(fees, wishes.maxPriorityFeePerGas, least);
 }
 
-/** What the next block takes, within the bound of a repricing. */
+/** The price that the next block takes, within the bound of a repricing. */
 async function marketPrice(
   context: ChainContext,
   { txId, attempts }: Tracked,

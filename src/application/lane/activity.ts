@@ -3,7 +3,7 @@ import { TermOver } from "./term.ts";
 /** Null: there was nothing to wait for. Most looks find nothing to do, and a thousand lanes make no promises of that. */
 export type Working = Promise<void> | null;
 
-/** One step after the other, each when the one before has ended. */
+/** Runs the steps one after the other. */
 export function inTurn(...steps: readonly (() => Working)[]): Working {
   for (let at = 0; at < steps.length; at++) {
     const working = steps[at]?.() ?? null;
@@ -12,14 +12,14 @@ export function inTurn(...steps: readonly (() => Working)[]): Working {
   return null;
 }
 
-/** At most this many at once: the next begins when one of them has ended. */
+/** Works on all items, at most `most` at once: the next begins when one of them has ended. */
 export async function sideBySide<T>(
   items: Iterable<T>,
   most: number,
   work: (item: T) => Promise<unknown>,
 ): Promise<void> {
   const all = [...items];
-  // One iterator for all workers: each takes what no other has taken.
+  // All workers share one iterator, so no item is taken twice.
   const left = all.values();
   const worker = async () => {
     for (const item of left) await work(item);

@@ -30,7 +30,7 @@ interface Waiting {
  */
 export class Backlog {
   private waiting: Waiting;
-  /** By transaction: the declaration for the signer, if its nonce may have been signed for before. */
+  /** Declaration for the signer, by transaction id, if the nonce may have been signed for before. */
   private readonly declared = new Map<string, Declaration>();
 
   constructor(waitsInDatabase: boolean) {

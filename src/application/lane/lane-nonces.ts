@@ -5,13 +5,13 @@ import type { OpenReservation } from "../../ports/lane-store.ts";
 
 /** When a reservation is past, by the clock of this process; the database alone says whether it is. */
 interface Expiry {
-  /** Its remaining time when this term learned of it. */
+  /** Remaining time of the reservation when this term learned of it. */
   readonly leftMs: number;
   /** Monotonic: when it is worth asking. Null: no look has come yet. */
   readonly dueMs: number | null;
 }
 
-/** At most this many free nonces are offered to one batch. */
+/** Free nonces that are offered to one batch, at most. */
 const OFFERED = 200;
 
 /** A nonce that the database did not yet call past is asked about again after this long: two clocks are never one. */
@@ -30,7 +30,7 @@ export class LaneNonces {
     this.expiries = new Map(reservations.map(({ nonce, leftMs }) => [nonce, { leftMs, dueMs: null }]));
   }
 
-  /** Whether every given nonce has a holder. */
+  /** True if there is no hole: every nonce that was given out has a holder. */
   get isWhole(): boolean {
     return this.ledger().holes.size === 0;
   }
@@ -59,7 +59,7 @@ export class LaneNonces {
     return null;
   }
 
-  /** Whether it is reserved, or known to be a hole. */
+  /** True if the nonce is reserved, or known to be a hole. */
   holds(nonce: number): boolean {
     const { holes, reserved } = this.ledger();
     return holes.get(nonce) !== null || reserved.get(nonce) !== null;
@@ -76,7 +76,7 @@ export class LaneNonces {
     this.expiries.set(nonce, { leftMs, dueMs: null });
   }
 
-  /** Whether some reservation may have expired. The first check of one starts its clock. */
+  /** True if some reservation may have expired. The first check of a reservation starts its clock. */
   isDue(nowMs: number): boolean {
     if (this.reserved === 0) return false;
     let due = false;

@@ -29,9 +29,9 @@ export interface Planned {
 }
 
 /**
- * Plans a step of a transaction, through the transition table: the database's write, and the state that memory expects
- * from here on. A planned step must be committed. Writes of a lane commit in the order of planning, so the next plan
- * may build on this one before it is durable; if it fails, the whole lane is reloaded.
+ * Plans a step of a transaction, through the transition table: the write for the database, and the state that memory
+ * expects from here on. A planned step must be committed. Writes of a lane commit in the order of planning, so the next
+ * plan may build on this one before it is durable. If a write fails, the whole lane is reloaded.
  */
 export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {}): Planned {
   const from = tx.status;
@@ -44,7 +44,7 @@ export function plan(tx: Tracked, event: TransitionEvent, changes: Changes = {})
   return { tx, item };
 }
 
-/** Of the mined payload, or else of the newest one. */
+/** Hash of the mined payload, or else of the newest one. */
 function hashOf({ receipt, attempts }: Tracked) {
   return receipt?.txHash ?? attempts.at(-1)?.txHash ?? null;
 }
@@ -141,7 +141,7 @@ export function keepTime(lane: OwnedLane, hasUnsigned: boolean, clock: Clock): v
   else for (const tx of lane.unmined.values()) noteTime(lane, tx, clock);
 }
 
-/** One more is to be mined by a certain time, or not at all. */
+/** Schedules the expiry check of a transaction that has a `validUntil`. */
 export function noteTime(
   lane: OwnedLane,
   { validUntil }: { readonly validUntil?: Date | null },

@@ -41,7 +41,7 @@ interface LanesPorts extends Pick<Ports, "clock" | "telemetry" | "failpoint"> {
     isOurs(lane: Lane): boolean;
     /** Those of the lanes, none of them ours, that no node has taken for so long that this one should. */
     unownedAmong(lanes: readonly Lane[]): Promise<readonly Lane[]>;
-    /** This node gave it away a moment ago, to a node that is live now. */
+    /** This node gave the lane away a moment ago, to a node that is live now. */
     isForAnother(lane: Lane): Promise<boolean>;
     /** The answer to a create if this node cannot act for the lane. */
     refusal(lane: Lane): Promise<FencepostError>;
@@ -248,8 +248,9 @@ export class Lanes {
   }
 
   /**
-   * A node that gave a lane away is still asked for it by nodes that do not know yet. Taking it back at once would only
-   * move it twice. A wanted lane may be ours in the database, where no other node can take it.
+   * Nodes that have not noticed that this node gave a lane away still ask it for that lane. Taking the lane back at
+   * once would only move it twice. A wanted lane is not left to another node: it may be ours in the database, and then
+   * no other node can take it.
    */
   private async isForAnother(lane: Lane) {
     return !this.wanted.has(laneKey(lane)) && (await this.ports.placement.isForAnother(lane));
@@ -354,7 +355,7 @@ export class Lanes {
     this.listedByChain.clear();
   }
 
-  /** One line for people, however many lanes it were. */
+  /** One log line, however many lanes were taken. */
   private summarise(results: readonly Acquisition["result"][]) {
     const acquired = results.filter((result) => result === "acquired").length;
     const takenOver = results.filter((result) => result === "takenOver").length;

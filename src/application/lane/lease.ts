@@ -225,7 +225,7 @@ export class Lease {
     if (this.mayAct() && !this.stopping.signal.aborted) this.looking.kick();
   }
 
-  /** One of the others could not be reached: it may have ended. */
+  /** Another instance could not be reached and may have ended: looks at all of them. */
   suspect(): void {
     const { lookedAtMs } = this;
     if (lookedAtMs === null || this.nowMs() - lookedAtMs >= SUSPECT_EVERY_MS) this.look();

@@ -20,8 +20,8 @@ export function limitsOf(store: Pick<PolicyStore, "knownPolicy"> & Pick<QuerySto
 }
 
 /**
- * Whether policies allow the next signature of a transaction; null: they do, or there are none. Asked so that nothing
- * is signed and planned in vain. The commit's own judgement, behind the lane's lock, is binding.
+ * The policy that forbids the next signature of a transaction; null: it is allowed, or there are no policies. Checked
+ * first so that nothing is signed and planned in vain. The commit's own check, behind the lane's lock, is binding.
  */
 export async function forbiddenNow(
   { limits }: LimitPorts,
@@ -42,7 +42,7 @@ function forbidden(verdict: FirstVerdict) {
   return "forbidden" in verdict ? verdict.forbidden : null;
 }
 
-/** By the document in force once `use` has been read: it may have changed. */
+/** Judges by the policy document in force after `use` was read: the document may have changed meanwhile. */
 export function foreseenBy({ policies }: Limits, use: PolicyUse, spends: Spending): FirstVerdict {
   return policies === null ? { charges: [] } : foreseen(policies, use, spends);
 }

@@ -43,7 +43,7 @@ export interface Observer {
   readonly session: OwnSession | null;
 }
 
-/** On our own clock. */
+/** Time of the next look, on our own clock; null: none is needed. */
 type Again = number | "soon" | null;
 
 interface Look {
@@ -79,8 +79,8 @@ export class OtherInstances {
    * our own row as the others see it.
    */
   async look(observer: Observer): Promise<{ readonly again: Again; readonly self: InstanceRecord | null }> {
-    // A counter is unchanged from the end of the read that first showed it to the start of this one. Measured any
-    // wider, a pause of our own between request and answer would look like the death of everybody else.
+    // A counter counts as unchanged from the end of the read that first showed it to the start of this read. Otherwise
+    // a pause of our own between request and answer would look like the death of all other instances.
     const askedMs = this.ports.clock.monotonicMs();
     const instances = await this.ports.store.instances();
     const look = { askedMs, heardMs: this.ports.clock.monotonicMs() };

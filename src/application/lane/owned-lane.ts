@@ -69,7 +69,7 @@ export class OwnedLane {
   readonly outcomes = new Outcomes();
   /** Steps that the database has not acknowledged yet, and whose they are. */
   private readonly underWay = new Map<TransitionItem, Tracked>();
-  /** Not signed yet. */
+  /** Transactions that are not signed yet. */
   readonly backlog;
   /** Kept for callers, or held by nothing. */
   readonly nonces;
@@ -237,7 +237,7 @@ export class OwnedLane {
     for (const hash of hashesOf(tx.attempts)) this.index.hashes.set(hash, { lane: this, tx });
   }
 
-  /** It has a receipt now. */
+  /** The transaction has a receipt now. */
   mine(tx: Tracked): void {
     happened(tx, mined);
     this.unmined.delete(tx.nonce);
@@ -247,7 +247,7 @@ export class OwnedLane {
     if (next !== undefined) happened(next, predecessorMined);
   }
 
-  /** It has none any more. */
+  /** The transaction has no receipt any more. */
   unmine(tx: Tracked): void {
     this.mined.delete(tx.nonce);
     this.unmined.set(tx.nonce, tx);
@@ -271,14 +271,15 @@ export class OwnedLane {
     return this.nonces.free(usedBelow(this.pace));
   }
 
-  /** One that took a hole below others. */
+  /** Queues a transaction that took a hole below others. */
   slipIn(record: AllocatedRecord): void {
     this.backlog.slipIn(record, this.unmined.has(record.nonce) || this.mined.has(record.nonce));
   }
 
   /**
-   * The next transactions that may be signed: in nonce order, none beyond the window over the lowest nonce to be mined.
-   * A transaction that its caller signed may be far above, and takes no room from those that must be mined before it.
+   * The next transactions that may be signed, in nonce order, within the window above the lowest nonce to be mined. A
+   * transaction that its caller signed may be far above the window, and takes no room from those that must be mined
+   * before it.
    */
   toSign(window: number, limit: number): readonly AllocatedRecord[] {
     const first = this.backlog.atHand[0]?.nonce;
@@ -340,7 +341,7 @@ export class OwnedLane {
     if (this.isTended) this.tending?.kick();
   }
 
-  /** Whether a kick wakes any work. */
+  /** True if a kick wakes any work. */
   get hasWork(): boolean {
     return !this.backlog.isEmpty || this.isTended;
   }

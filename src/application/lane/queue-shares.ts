@@ -51,7 +51,7 @@ export class QueueShares {
 
 /** Waiting transactions of one key on a lane, by id. */
 export class QueueShare {
-  /** Not mined, or admitted and without a result yet. */
+  /** Transactions that are not mined, or were admitted and have no result yet. */
   private readonly unmined = new Set<string>();
   /** May have to wait again. */
   private readonly mined = new Set<string>();
@@ -64,7 +64,7 @@ export class QueueShare {
     this.unmined.add(txId);
   }
 
-  /** It was let in, and nothing was made of it. */
+  /** The create was admitted, but no transaction came of it. */
   leave(txId: string): void {
     this.unmined.delete(txId);
   }

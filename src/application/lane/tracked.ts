@@ -29,17 +29,17 @@ export class Tracked {
   readonly nonce;
   readonly requestId;
   readonly createdAt;
-  /** Its caller's word; null: it gave none. */
+  /** Set by the caller; null: it set none. */
   readonly validUntil;
   /** First claim of a send, in any term; null: none is known. */
   readonly firstSentAt;
-  /** Before this term; null: not known to have been. */
+  /** Last send of the newest bytes, if a node accepted them before this term; null: not known. */
   readonly takenAt;
   readonly lostSightAt;
   private row;
   /** When it is next sent, looked for or judged; changed by `happened` alone. */
   pace;
-  /** Its obstacle, for people: why, and since when. */
+  /** Obstacles of the transaction, for people: why, and since when. */
   readonly facts = new Map<FactCode, Fact>();
 
   constructor(known: Known, row: KeptTransaction, pace: TransactionPace) {
@@ -55,7 +55,7 @@ export class Tracked {
     this.pace = pace;
   }
 
-  /** The one place where its row changes: by a planned or an acknowledged step. */
+  /** The only place that changes the row: by a planned or an acknowledged step. */
   stands<Step>(after: (row: KeptTransaction, step: Step) => KeptTransaction, step: Step): void {
     this.row = after(this.row, step);
   }
@@ -96,7 +96,7 @@ export class Tracked {
     return this.row.expected.heldSince !== null;
   }
 
-  /** It is being cancelled because its `validUntil` is over. */
+  /** The transaction is being cancelled because its `validUntil` is over. */
   get expired(): boolean {
     return this.row.expected.expiredAt !== null;
   }
@@ -206,14 +206,14 @@ export function keepPace(tx: Tracked, { nowMs, now }: { nowMs: number; now: Date
   happened(tx, takenBefore, afterInterval(nowMs, everyMs === null ? null : Math.max(0, everyMs - ageMs)));
 }
 
-/** One that waits to be signed, for a step that leaves it there. */
+/** A transaction that waits to be signed, for a step after which it still waits. */
 export function queued(
   record: Pick<AllocatedRecord, "txId" | "nonce" | "requestId" | "createdAt" | "validUntil">,
 ): Tracked {
   return new Tracked(record, keptTransaction(UNSIGNED), resumedPace(null, false));
 }
 
-/** The one place where the pace of a lane or of a transaction changes: by what happened. */
+/** The only place that changes the pace of a lane or of a transaction: by an event. */
 export function happened<Pace, Details extends readonly unknown[]>(
   to: { pace: Pace },
   event: (pace: Pace, ...details: Details) => Pace,

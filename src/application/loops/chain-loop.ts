@@ -283,7 +283,7 @@ function turnAfter(nowMs: number, intervalMs: number, part: number) {
   return turnMs > nowMs ? turnMs : turnMs + intervalMs;
 }
 
-/** Whether every block that holds something of the lane, mined or under watch, is in the window. */
+/** True if every block that holds a mined or watched transaction of the lane is in the window. */
 function standsOn(window: BlockWindow, { mined, watched }: OwnedLane) {
   for (const { receipt } of mined.values()) {
     if (receipt === null || window.hashAt(receipt.blockNumber) !== receipt.blockHash) return false;
@@ -292,7 +292,7 @@ function standsOn(window: BlockWindow, { mined, watched }: OwnedLane) {
   return true;
 }
 
-/** Whether something of the lane may be final on this view, or its watch may end. */
+/** True if a transaction of the lane may be final on this view, or its watch may end. */
 function mayDecide({ context: { settings }, view, watchEnds }: FinalityPass, lane: OwnedLane) {
   for (const { receipt } of lane.mined.values()) if (isFinal(receipt?.blockNumber ?? -1, settings, view)) return true;
   return watchEnds >= 0 && hasWatched(lane, watchEnds);

@@ -48,7 +48,7 @@ const LANES_OF_A_BATCH = 8;
 const ROWS_OF_A_BATCH = 100;
 const BATCHES_OF_A_HOLD = 10;
 const SMALL_ROWS_OF_A_BATCH = 500;
-/** After a batch, so many times as long as it took, and no less than this. */
+/** Pause after a batch: `PAUSES` times as long as the batch took, and at least `SHORTEST_PAUSE_MS`. */
 const PAUSES = 3;
 const SHORTEST_PAUSE_MS = 20;
 

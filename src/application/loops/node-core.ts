@@ -115,7 +115,7 @@ export function coreOf(given: NodePorts, settings: NodeSettings, events: CoreEve
 
 interface FollowPorts extends Pick<Ports, "telemetry" | "signer"> {
   readonly store: Pick<PolicyStore, "knownPolicy">;
-  /** Of this node's file or configuration. */
+  /** From this node's file or configuration. */
   readonly policies?: Policies | null;
 }
 
@@ -160,7 +160,6 @@ export function openCreates({ work, lanes, cluster, settings }: NodeCore, recept
   return { createPorts, creates };
 }
 
-/** All ports of a node. */
 export interface NodePorts extends Ports {
   readonly chains: readonly { readonly chain: Chain; readonly settings: ChainSettings }[];
   /** Absent: without an operator no CANCEL, REPLACE or PLACEHOLDER is ever signed. */
@@ -171,7 +170,10 @@ export interface NodePorts extends Ports {
   readonly tracer?: Tracer;
   /** Absent: everything is kept. */
   readonly retention?: Retention;
-  /** Of this node's file or configuration: they seed a database without any, and are compared with the document in force. */
+  /**
+   * From this node's file or configuration: they seed a database without policies, and are compared with the document
+   * in force.
+   */
   readonly policies?: Policies | null;
 }
 

@@ -46,7 +46,7 @@ export class FencepostNode {
   readonly reception;
   private readonly core: NodeCore;
   private readonly creates;
-  /** One for each chain: blocks, receipts, finality, comparison. */
+  /** One loop for each chain: blocks, receipts, finality, comparison. */
   private readonly loops: readonly ChainLoop[];
   /** Claims what is free. */
   private readonly claiming;
@@ -171,7 +171,7 @@ export class FencepostNode {
     this.core.ports.clock.after(INTAKE_HINT_MS, this.core.intakeWritten);
   }
 
-  /** What only memory knows, for the metrics. */
+  /** Figures for the metrics that only memory has. */
   gauges() {
     const { ports, writer } = this.core;
     const lanes = this.core.lanes.all();

@@ -48,7 +48,7 @@ export class Reception {
     return this.draining && !this.isTakenElsewhere ? unavailable(DRAINING) : null;
   }
 
-  /** Whether a create can be accepted right now. If other nodes are live it can: they get it. */
+  /** Admission of creates right now. It is open if other nodes are live: they get the creates. */
   admittance(): Admittance {
     const { admission, lease, cluster, wakefulness } = this.ports;
     const turnedAway = this.turnedAway();
@@ -120,7 +120,7 @@ export class Wakefulness {
     this.everyMs = everyMs;
   }
 
-  /** To be called every `everyMs`. */
+  /** Must be called every `everyMs`. */
   beat(): void {
     const nowMs = this.clock.monotonicMs();
     const lateMs = this.lateMs(nowMs);

@@ -24,7 +24,7 @@ interface StuckWatchPorts extends Pick<Ports, "clock" | "telemetry"> {
 
 type Question = Parameters<HookRunner["ask"]>[0];
 
-/** One measure of a lane as a whole. */
+/** One check of a lane as a whole; `lasts`: its threshold is exceeded. */
 interface Measure {
   readonly trigger: StuckTrigger;
   readonly code: (typeof SYMPTOMS)[number];
@@ -71,7 +71,7 @@ export class StuckWatch {
     // An operator or the node has suspended it: that is a decision already.
     if (lane.suspended) return [];
     const first = measures.find(({ lasts }) => lasts);
-    // The same for a head that an operator holds.
+    // No question about a head that an operator holds: that is a decision, too.
     const isAsked = head !== undefined && first !== undefined && !head.held;
     const ofHead = isAsked ? [{ lane, context, tx: head, trigger: first.trigger }] : [];
     return [...singles(lane, context), ...ofHead];
@@ -158,7 +158,7 @@ type Chains = ReadonlyMap<number, ChainContext>;
 type Held = { onChain(chainId: number): readonly OwnedLane[] };
 
 export class NodeWatch {
-  /** To be used in place of the one that was given. */
+  /** Counts the events that it passes on; use it in place of the given telemetry. */
   readonly telemetry: Telemetry;
   private readonly clock;
   private readonly standing;

@@ -67,7 +67,7 @@ function ageBefore(clock: Clock, { firstSentAt }: Tracked) {
 async function judgeAll(ports: LanePorts, context: ChainContext, lane: OwnedLane, due: readonly Tracked[]) {
   await markStale(ports, lane, due);
   const isRepriced = context.settings.repricing !== null;
-  // None if the count is unknown.
+  // Empty if the transaction count is unknown.
   const executable = isRepriced ? await lane.term.during(unlessSilent(executableOf(context, lane), NONE)) : NONE;
   for (const tx of due) {
     if (tx.receipt !== null || tx.pace.inHand) continue;

@@ -1,6 +1,6 @@
 /**
- * One typed record of what performs each call: HTTP, the library and the tests all use it. Each call is described where
- * it is performed. A call that fails for a reason that the caller can act on throws a FencepostError.
+ * One typed record of the functions that perform the calls: HTTP, the library and the tests all use it. Each call is
+ * described at its implementation. A call that fails for a reason that the caller can act on throws a FencepostError.
  */
 import { FencepostError, orDatabaseSilent } from "../../domain/errors.ts";
 import type { CreateLimits } from "../../domain/keys/principal.ts";
@@ -37,7 +37,7 @@ export function callsOf(ports: AllPorts) {
     ...createKeyOperations(ports),
     ...createJsonRpc(ports),
     ...createCalls(creates),
-    /** Of one chain, or of any. UNKNOWN_CHAIN if the requested one is not configured. */
+    /** Readiness for one chain, or for any. UNKNOWN_CHAIN if the requested one is not configured. */
     readiness: (chainId?: number) => {
       const state = { draining: reception.draining, settledIn: settlingIn.isOver };
       return readiness({ ...ports, lease, chains: [...ports.chains.values()], ...state }, chainId);
@@ -47,13 +47,13 @@ export function callsOf(ports: AllPorts) {
 
 type Call = (...given: never[]) => Promise<unknown>;
 
-/** The same calls, each in another one. */
+/** The same calls, each wrapped by `wrap`. */
 export function wrapped<Calls extends object>(calls: Calls, wrap: (call: Call) => Call): Calls {
   const all = Object.entries(calls).map(([name, call]) => [name, wrap(call)]);
   return Object.fromEntries(all) as Calls;
 }
 
-/** A read that failed has changed nothing: the caller is told only that the database does not answer. */
+/** A read that failed has changed nothing: the error says only that the database does not answer. */
 function reading(call: Call): Call {
   return (...given) => orDatabaseSilent(call(...given), null);
 }
@@ -71,7 +71,7 @@ export function createCalls(creates: Pick<Creates, "create">) {
       if (result instanceof FencepostError) throw result;
       return result as Created;
     },
-    /** In order; partial success is normal. Never throws for an item. */
+    /** Results in the order of the requests; partial success is normal. Never throws for an item. */
     createBatch: (requests: readonly CreateRequest[], owner?: string | null, limits?: CreateLimits) =>
       creates.create(requests.map((request) => ({ request, owner, limits }))),
     /** The same, of creates whose ids are known before they are made: one whose answer does not come in time can be named. */

@@ -33,7 +33,7 @@ export function createKeyOperations({ store, codec, secrets }: KeyPorts) {
           : "exists with other scopes, limits or quotas: revoke it first";
       throw new FencepostError("CONFLICT", `the API key ${terms.name} ${why}`);
     },
-    /** One secret of it, or all of it. */
+    /** Revokes one secret of a key, or the whole key. */
     async revokeKey(name: string, secretId: string | undefined, actor: string): Promise<void> {
       refuseNoName(name);
       if (secretId !== undefined && !/^[0-9a-f]{8,64}$/.test(secretId))
@@ -66,7 +66,7 @@ function parseTerms(codec: KeyPorts["codec"], request: unknown): KeyTerms {
   if (given === null) throw invalid("scopes", "must be a list, or absent");
   return {
     name,
-    // In one order, so that the same terms are the same.
+    // Scopes in a fixed order, so that equal terms compare as equal.
     scopes: SCOPES.filter((scope) => given.includes(scope)),
     signers: parseList(body.signers, "signers", (value, path) => parseAddress(codec, value, path)),
     chains: parseList(body.chains, "chains", (value) =>

@@ -34,7 +34,7 @@ export function noticeOperations({ store }: Pick<Ports, "store">) {
   };
 }
 
-/** A limited key acknowledges notices about its own lanes; a node concerns everybody. */
+/** A limited key acknowledges only notices about its own lanes. A notice about a node concerns everybody. */
 function refuseOthers(notice: Notice | null, limits: Limits) {
   if (notice === null || notice.lane === null || !isWithin(limits, notice.lane)) throw noNotice();
 }

@@ -38,9 +38,9 @@ export interface OwnerPorts {
 }
 
 /**
- * An action with an idempotency key (`Idempotency-Key`) is carried out once: a repeat, after any silence, at any node,
+ * An action with an idempotency key (`Idempotency-Key`) is carried out once: a repeat, at any time and at any node,
  * gets the transaction or the lane as it is. The key is written in the commit that carries the action out
- * (domain/ledger/order-keys.ts).
+ * (domain/ledger/draft.ts).
  *
  * Reads: keys. Writes: nothing. A crash leaves the key and the action's effect, or neither.
  */

@@ -67,7 +67,7 @@ export function createOperations(ports: OperationPorts) {
     /** Carries out an operator's action; answers with the transaction as it is then. CONFLICT says what really happened. */
     act: (order: TransactionOrder) =>
       (order.idempotencyKey === undefined ? orderTransaction : orderTransactionOnce)(order),
-    /** The same for a lane as a whole. */
+    /** Carries out an operator's action on a lane as a whole. */
     actOnLane: (order: LaneOrder, limits?: Limits) =>
       (order.idempotencyKey === undefined ? orderLane : orderLaneOnce)(order, null, limits),
     ...reservationCalls(ports, offer, acting),

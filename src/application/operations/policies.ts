@@ -112,7 +112,7 @@ export interface UsageQuery {
   readonly signer?: string;
 }
 
-/** Of each limit, null: not limited. `since`: when the hour began. */
+/** Use of each limit; a limit of null: not limited. `since`: when the hour began. */
 async function usage({ limits, store, intents }: PolicyPorts, { key, signer }: UsageQuery) {
   const wanted = signer === undefined ? null : parseSigner(intents.codec, signer, "signer");
   const [{ at, signers, keys }] = await Promise.all([store.allPolicyUse(), store.readPolicy()]);

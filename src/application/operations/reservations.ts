@@ -225,7 +225,7 @@ const markUsed: Operation<ReservationPorts, Used, Reservation & { readonly txHas
     await refuseAnother(ports.chains.get(lane.lane.chainId) as ChainContext, txHash, reservation);
     const payload: Payload = { to: null, data: "0x", value: 0n };
     const intent = intentOf(ports, reservation, { payload, gas: 0n, gasCost: 0n });
-    // Its price and gas are unknown: zero.
+    // The transaction's price and gas are unknown: recorded as zero.
     const fees = { type: "legacy", gasPrice: 0n } as const;
     const attempt: SignedAttempt = { ordinal: 1, kind: "external", txHash, gas: 0n, fees, rawTransaction: null };
     return settle(ports, lane, { reservation, intent, attempt, becomes: "USED" });
@@ -260,7 +260,7 @@ async function settle(ports: ReservationPorts, owned: OwnedLane, use: Use): Prom
   const { reservationId, lane, nonce } = use.reservation;
   const reason = `${becomes === "SUBMITTED" ? "handed in" : "sent"} by the caller for reservation ${reservationId}`;
   const binding: Binding = { nonce, intent, attempt, reason, reservation: { reservationId, becomes } };
-  // Its request id may have been taken since: then the transaction has none.
+  // The request id may have been taken meanwhile: then the transaction has none.
   const { result, requestId } = await bindOn(ports, owned, binding);
   if (result !== "settled") throw overAlready(await findReservation(ports, reservationId));
   report(ports, owned, { reservationId, nonce, state: becomes });
@@ -340,7 +340,7 @@ export const submitSigned: Operation<
     return { lane: { chainId, signer: decoded.signer }, owner, handedIn: { ...decoded, rawTransaction } };
   },
   travels: (request, { lane }) => ({ ...request, chainId: lane.chainId }),
-  // The same bytes are the same transaction.
+  // Repeatable: the same bytes are the same transaction.
   repeatable: () => true,
   async perform(ports, owned, { lane, owner, handedIn }) {
     const context = ports.chains.get(lane.chainId) as ChainContext;
@@ -352,7 +352,7 @@ export const submitSigned: Operation<
     const reason = "signed by the caller, for a nonce that it chose";
     const { nonce } = handedIn.unsigned;
     const { result, next = null } = await bindOn(ports, owned, { nonce, ...submission, reason, chosen: { floor } });
-    // It may have been bound meanwhile, by a repeat of the same bytes.
+    // A repeat of the same bytes may have bound the transaction meanwhile.
     if (result !== "settled") return (await heldAt(ports, lane, handedIn, owner)) ?? refuse(otherNonce(nonce, next));
     return { outcome: "created", txId: submission.intent.txId, lane, requestId: null, nonce, state: "TRACKING" };
   },
@@ -374,7 +374,7 @@ export async function orUnserved<T>(ports: ReservationPorts, request: SignedRequ
   }
 }
 
-/** The same bytes again. */
+/** The transaction with the same bytes; null: none, or another key's. */
 async function heldAt({ store }: ReservationPorts, at: Lane, { txHash, unsigned }: HandedIn, asking: string | null) {
   const found = await store.transactionAt(at, unsigned.nonce);
   if (found === null || isAnothers(found.owner, asking)) return null;

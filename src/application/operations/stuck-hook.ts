@@ -263,7 +263,7 @@ export class RateLimit<Key> {
     return true;
   }
 
-  /** Keys are in the order of their last use: expired ones come first. */
+  /** Removes expired keys. They come first, because keys are in the order of their last use. */
   private forget(nowMs: number) {
     for (const [key, times] of this.taken) {
       if (nowMs - (times.at(-1) ?? 0) < this.rule.withinMs) return;

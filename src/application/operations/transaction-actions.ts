@@ -34,7 +34,7 @@ export interface ActionPorts extends CallPorts, OwnerPorts {
   readonly hook: HookRunner;
 }
 
-/** One order on the node that may carry it out. */
+/** One action, on the node that may carry it out. */
 interface Task extends Pick<Consultation, "lane" | "context" | "record" | "tx"> {
   readonly instruction: Instruction;
 }
@@ -138,7 +138,7 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
   if (approval === "done" || action === "approve" || action === "reject") return "done";
   refuseSettled(record);
-  // By its own id: the requested one may have become another name of it meanwhile.
+  // By the transaction's own id: the requested id may have become another name of it meanwhile.
   const tx = lane.find(record.txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";
@@ -352,7 +352,7 @@ async function holdQueued(ports: CallPorts, { lane, record, instruction }: Task)
   }
 }
 
-/** It has none yet, and gets none before it is let go. */
+/** Holds an intent, or ends its hold. It has no nonce yet, and gets none while it is held. */
 export async function holdIntent(
   ports: CallPorts,
   lane: OwnedLane,

@@ -18,12 +18,12 @@ interface AttentionPorts extends Pick<Ports, "clock"> {
   readonly store: Pick<Ports["store"], "troubles" | "kills" | "instances">;
   /** Findings of this node, and reports of the others. */
   readonly findings: () => Promise<readonly Trouble[]>;
-  /** From figures that were read before; asks the chain nothing. */
+  /** Explains by figures that were read before; does not call the chain. */
   readonly explain: (txId: string) => Promise<Explanation>;
 }
 
 const DEFAULT_LIMIT = 100;
-/** Of each kind, in one read of the database. */
+/** Rows of each kind in one read of the database. */
 const READ_AT_MOST = 500;
 /** An explanation takes half a dozen reads: so many in one look, the others in the next. */
 const EXPLAINED_AT_ONCE = 20;
@@ -133,7 +133,7 @@ export class AttentionDesk {
   }
 }
 
-/** A row about no signer or chain in particular concerns everybody. */
+/** A row without a signer or a chain concerns everybody. */
 function isSeen({ signer, chainId }: Trouble, limits: Limits) {
   const ofSigner = signer === null || limits.signers?.has(signer) !== false;
   return ofSigner && (chainId === null || limits.chains?.has(chainId) !== false);

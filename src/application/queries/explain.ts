@@ -46,7 +46,7 @@ export async function explanationOf(
   return { ...explanation, summary: `${explanation.summary} Its signer was chosen from the pool ${pool}.` };
 }
 
-/** With what is known of the one that it waits for. */
+/** Explains a transaction together with the one that it waits for. */
 async function explainBehind(
   ports: ExplainPorts,
   record: TransactionRecord,

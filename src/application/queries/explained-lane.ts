@@ -143,7 +143,7 @@ async function firstAbove(
 
 function fillingOf(hole: Hole, above: TransactionRecord, settings: OnChain["settings"]): ExplainedHole["filling"] {
   const { state, txId, receipt, attempts } = above;
-  // Not signed yet, it moves down into the hole.
+  // A transaction that is not signed yet moves down into the hole.
   if (receipt !== null || (state !== "TRACKING" && state !== "STUCK")) return BY_ITSELF;
   if (attemptToSend(attempts)?.nodeSigned === true) return { by: "chainNode" };
   const repairs = hole.expired !== undefined && settings?.expiredReservations === "placeholder";

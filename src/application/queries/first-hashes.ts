@@ -8,8 +8,9 @@ import type { Waiting } from "../api.ts";
 const LOOK_EVERY_MS = 20;
 
 /**
- * Callers that wait until their transaction is signed, whichever node owns its lane: its first attempt is looked for in the
- * database. One look serves all who wait, so two hundred callers cost as much as one. Null: not in time, or it ended unsigned.
+ * First hashes, for callers that wait until their transaction is signed, whichever node owns its lane: the database is
+ * read for its first attempt. One read serves all waiting callers, so two hundred cost as much as one. Null: not signed
+ * in time, or it ended unsigned.
  */
 export function firstHashes({ clock, store }: Pick<Ports, "clock" | "store">) {
   const waiting = new Set<{ readonly txId: string; resolve(hash: Hash | null): void }>();

@@ -67,7 +67,7 @@ export class NodeReports {
     void silent(report());
   }
 
-  /** Of all nodes; of this one as of now. */
+  /** Findings of all nodes; those of this node as of now. */
   async all(): Promise<readonly Trouble[]> {
     const [own, reports] = await Promise.all([this.own(), this.ports.store.reports()]);
     return [...own, ...reports.flatMap(({ instanceId, findings }) => (instanceId === this.self ? [] : findings))];
@@ -207,7 +207,7 @@ function ofUnmined(context: ChainContext, lane: OwnedLane, tx: Tracked): readonl
  */
 
 const SHOWN_FOR_MS = 15 * 60_000;
-/** Of each kind: a storm of alerts must not fill the memory; the oldest are dropped. */
+/** Alerts kept of each kind; the oldest are dropped, so that a storm of alerts does not fill the memory. */
 const MOST_ALERTS = 200;
 
 type Alert = Extract<TelemetryEvent, { readonly type: "alert" }>;

@@ -19,7 +19,7 @@ type OldestPending = Pick<TransactionRecord, "lane" | "txId" | "nonce" | "create
 
 export type OverviewView = Figures & { readonly revision: string };
 
-/** Not over, with a nonce. */
+/** States of a transaction that has a nonce and is not over. */
 const OPEN_STATES = ["ALLOCATED", "TRACKING", "STUCK"] as const satisfies readonly State[];
 const LOOKED_UP_FOR_MS = 30_000;
 
@@ -101,7 +101,7 @@ export class OverviewBoard {
     });
   }
 
-  /** By the heads of their lines. */
+  /** Oldest transactions of these signers: the heads of their lanes. */
   private async oldestOf(signers: ReadonlySet<Address>, limits: Limits): Promise<readonly OldestPending[]> {
     const lanes = (await Promise.all([...signers].map((signer) => this.ports.store.lanes(signer)))).flat();
     return lanes.flatMap(({ lane, headOfLine }) =>
@@ -114,7 +114,7 @@ function oldestOf({ lane, txId, nonce, createdAt }: OldestPending): OldestPendin
   return { lane, txId, nonce, createdAt };
 }
 
-/** One chain as this node's loops last saw it; nothing is asked. */
+/** One chain as this node's loops last saw it; does not call the chain. */
 function chainView(context: ChainContext) {
   const { chain, reachable, follower, settings, knownMarket, headSince, usualBlockMs } = context;
   return {
@@ -127,7 +127,7 @@ function chainView(context: ChainContext) {
     blockSeconds: usualBlockMs === null ? null : Number((usualBlockMs / 1_000).toPrecision(2)),
     stalled: context.isStalled([]),
     baseFee: follower.baseFee,
-    /** What the last blocks took above the base fee. */
+    /** Tip that the last blocks took above the base fee. */
     tip: knownMarket && tipTaken(knownMarket),
     endpoints: chain.health?.() ?? [],
     explorer: explorerOf(chain.chainId, settings.explorerUrl),

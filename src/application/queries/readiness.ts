@@ -14,8 +14,8 @@ export interface ReadinessParts {
 }
 
 /**
- * Whether a load balancer should send requests here: the database accepts our lease, and a chain answers. Any chain, so
- * that one chain's outage does not take away the others' traffic; the named one, if one is named.
+ * Readiness, for a load balancer: the database accepts our lease, and a chain answers. Without `chainId` any chain is
+ * enough, so that one chain's outage does not take away the others' traffic; with `chainId`, that chain must answer.
  */
 export async function readiness(parts: ReadinessParts, chainId?: number) {
   const { store, lease, draining, settledIn, lanesOf } = parts;

@@ -51,7 +51,7 @@ export class Feed {
     this.ports = ports;
   }
 
-  /** This node appended to the feed. */
+  /** This node appended to the feed: wakes the waiting readers. */
   grew(): void {
     const woken = this.sleepers;
     this.sleepers = new Set();

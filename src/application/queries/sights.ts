@@ -31,7 +31,7 @@ export function createSights(ports: SightPorts) {
     attention: (query?: AttentionQuery, limits?: Limits) => desk.view(query, limits),
     /** Everything in figures. */
     overview: (query?: HeldQuery, limits?: Limits) => board.view(query, limits),
-    /** By any id, or its beginning. */
+    /** Finds anything by an id, or by the beginning of one. */
     search: (query: { readonly q: string; readonly limit?: number }, limits?: Limits) =>
       findAnything(ports, query, limits),
     /** A lane's nonces by what holds them. UNKNOWN_SIGNER, UNKNOWN_CHAIN if there is no such lane. */

@@ -150,7 +150,7 @@ async function askAnew({ chains }: CallPorts, { chainId, signer: address }: Lane
   return { latest: latest?.count ?? null, pending: pending?.count ?? null, balance };
 }
 
-/** Not the order of locks: a signer's lanes are together. */
+/** Order of the list, not of locks: a signer's lanes are together. */
 function compareKeys(a: Lane, b: Lane) {
   if (a.signer === b.signer) return a.chainId - b.chainId;
   return a.signer < b.signer ? -1 : 1;

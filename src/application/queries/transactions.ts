@@ -54,7 +54,7 @@ export async function transactionByRequest(
   return detailed(ports, record, include);
 }
 
-/** With a retention, it may have existed. */
+/** With a retention the transaction may have existed: the detail says so. */
 export function notFound({ retention }: Pick<CallPorts, "retention">, detail: string): FencepostError {
   const kept =
     retention === undefined

@@ -80,7 +80,7 @@ export function parseAddress(codec: Codec, value: unknown, path: string): Addres
   return encoded(path, () => codec.parseAddress(value));
 }
 
-/** Whether the receiver of call data may be without code. */
+/** True if the receiver of call data may be without code. */
 export function parseAllowNoCode(value: unknown): boolean {
   if (value === undefined || value === null) return false;
   if (typeof value !== "boolean") throw invalid("allowNoCode", "must be true or false");
@@ -118,11 +118,11 @@ const BESIDE_PAYLOAD: ReadonlyMap<string, string> = new Map(
   CREATE_FIELDS.filter((name) => name !== "payload").map((name) => [name, `${name}\` beside \`payload`] as const),
 );
 
-/** By number, as in EIP-2718: each may be given by its name, or by its number, in digits or in hex. */
+/** Transaction types by their number in EIP-2718. A request gives the name, or the number in digits or in hex. */
 const TYPES: readonly Fees["type"][] = ["legacy", "eip2930", "eip1559"];
 
 export type Fields = Readonly<Record<string, unknown>>;
-/** While it is put together. */
+/** Writable while the object is built. */
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Raw fields, an ABI call or a deployment: three ways in, one form out. */

@@ -32,7 +32,7 @@ import {
 export interface NormalisePorts extends Pick<Ports, "codec" | "entropy"> {
   /** Configured chains; the only one is the default. */
   readonly chainIds: readonly number[];
-  /** Another live node reaches this chain: not ours, but not unknown either. */
+  /** Another live node reaches this chain: it is not configured here, but not unknown either. */
   readonly isServedElsewhere?: (chainId: number) => boolean;
   /** The time of day, which bounds how far ahead a `validUntil` may be; absent: nothing does. */
   readonly clock?: Pick<Clock, "now">;
@@ -160,7 +160,7 @@ const POOL_ELSEWHERE =
 /** Visible characters only, as in a request id. */
 const STICKY_KEY = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,255}$/u;
 
-/** Whether `signer` names a pool; an address is validated elsewhere. */
+/** True if `signer` names a pool; an address is validated elsewhere. */
 export function namesPool(signer: unknown): signer is object {
   return typeof signer === "object" && signer !== null;
 }
@@ -216,7 +216,7 @@ function instantOf(value: unknown) {
   return new Date(text);
 }
 
-/** In the internal, normalised form of transactions and lanes. */
+/** Transaction ids and addresses in the internal, normalised form. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 

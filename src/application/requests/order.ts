@@ -32,9 +32,9 @@ export interface Instruction {
   readonly payload?: Payload;
   /** With `payload`: its receiver need not have code. */
   readonly allowNoCode: boolean;
-  /** With `resubmit`: public endpoints may be given it. */
+  /** With `resubmit`: the transaction may be sent to public endpoints. */
   readonly disclose: boolean;
-  /** With `resolve`: what is to be done instead of asking the hook. */
+  /** With `resolve`: the decision to carry out instead of asking the hook. */
   readonly verdict?: Verdict;
 }
 
@@ -104,7 +104,7 @@ export function parseLaneOrder(given: LaneOrder): LaneInstruction {
   refuseUnknownKeys(fields, ["reason", "chainId", ...(given.action === "realign" ? ["nonce"] : [])], "");
   const { chainId, ...request } = fields;
   const read = { reason: parseReason(fields.reason), chainId, nonce: parseNonce(fields.nonce) };
-  // The lane names its chain: a node with only one chain is not told.
+  // Without `chainId`: the lane names its chain, and a request to a node with only one chain may omit it.
   const order = parseOrderKey(given.idempotencyKey, { subject: "", action: given.action, request });
   return order === undefined ? read : { ...read, order };
 }
@@ -159,7 +159,7 @@ function feesIn({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas }: Payload)
   return defined({ type, gasPrice, maxFeePerGas, maxPriorityFeePerGas });
 }
 
-/** As a header can carry it. */
+/** Printable ASCII, as a header can carry it. */
 const KEY = /^[ -~]{1,255}$/;
 
 type Keyed = Pick<OrderKey, "subject"> & { readonly action: string; readonly request: unknown };

@@ -18,7 +18,7 @@ export interface Entry {
   readonly shard: number;
   readonly weight: number;
   readonly sort: Sort;
-  /** It ends at the feed's counter row. */
+  /** The write has a completion, so it ends at the feed's counter row. */
   readonly completes: boolean;
   /** When it was given to the writer, and then when it joined the queue. */
   sinceMs: number;
@@ -70,7 +70,7 @@ export interface Undelivered extends Committed {
   readonly entries: readonly Entry[];
 }
 
-/** Those of which a part is written: the rest leaves with what comes next. */
+/** Entries of which only a part is written: the rest is queued again. */
 export function unfinishedOf({ entries, outcomes }: Undelivered): readonly Entry[] {
   return entries.filter((_, index) => outcomes[index]?.status === "unfinished");
 }

@@ -2,14 +2,14 @@
  * The one writer of a node. Every kind of lane write, of every lane, passes through this queue and leaves in group
  * commits: at most two database transactions in flight, and one of creates alone beside them. If none is in flight, the
  * next one leaves with everything that has arrived by the end of this turn of the event loop: later entries gather
- * meanwhile, and waiting for more would only leave the database idle. Enough creates do not even wait for that. Beside
- * one in flight, another leaves when it is full, when its oldest entry is old enough, or when the one before it has
- * committed. If small ones keep coming, of a thousand lanes with a transaction each, they leave at a pace, each with
- * what has gathered: a commit costs much the same with one row or fifty.
+ * meanwhile, and waiting for more would only leave the database idle. Creates that are numerous enough leave even
+ * before that. Beside one transaction in flight, another leaves when it is full, when its oldest entry is old enough,
+ * or when the one before it has committed. If small ones keep coming, of a thousand lanes with a transaction each, they
+ * leave at a limited pace, each with the entries gathered by then: a commit costs much the same with one row or fifty.
  *
  * Order: hash(lane) picks a shard, and a shard is never in two transactions at once, so the writes of a lane commit in
  * the order they were given; only allocations may overtake (turn.ts). Completions share one counter row in the
- * database, so at most one of the transactions carries any: a node that is paused there delays the others no longer
+ * database, so at most one of the transactions has completions: a node that is paused there delays the others no longer
  * than a lock timeout.
  */
 
@@ -99,7 +99,7 @@ export class Committer {
   private cancelTimer: (() => void) | null = null;
   private readonly rooms = new WaitingRooms();
   private leaving: { readonly atMs: number; readonly cancel: () => void } | null = null;
-  /** In a database transaction, or being answered. */
+  /** Batches in a database transaction, or being answered. */
   private readonly underWay = new Set<readonly Entry[]>();
   private idleWaiters: IdleWaiter[] = [];
   private notifyingSoon: Promise<void> | null = null;

@@ -30,7 +30,7 @@ export interface UnderWay {
   readonly completing: boolean;
   /** A transaction of creates alone. */
   readonly creating: boolean;
-  /** All other slots are in use: creates alone may leave, of however few lanes. */
+  /** All other slots are in use: only creates may leave, of however few lanes. */
   readonly onlyCreates: boolean;
   /** More callers want to create something than the node has had time to read. */
   readonly callersWait: boolean;
@@ -49,11 +49,11 @@ export interface Turn {
  * Selects the queued writes of the next transaction: in order, as many as fit.
  *
  * Allocations may overtake writes about existing transactions, since they touch none of those rows; everything else
- * keeps its place. If a whole batch of creates waits on one lane, the others get a share and no more: a caller that
- * wants more than a lane can send is answered at once and its transactions wait in the database, instead of waiting for
- * the answer behind everything before. The share keeps that moving. A node that is short of time reads fewer creates at
- * once than a batch holds, and would spend most of its time on the follow-up of the first ones: so creates also press
- * while callers wait to be read. Their lanes are not known then, so every lane's moves wait, but for a second at most.
+ * keeps its place. If a whole batch of creates waits on one lane, creates press: the lane's moves get a share and no
+ * more. A caller that wants more than a lane can send is then answered at once, and its transactions wait in the
+ * database. The share keeps the moves going. A node that is short of time reads fewer creates at once than a batch
+ * holds, and would spend most of its time on the follow-up of the first ones: so creates also press while callers wait
+ * to be read. The lanes of those callers are not known then, so every lane's moves wait, for a second at most.
  */
 export class Turns {
   private readonly batchSize: number;
@@ -140,7 +140,7 @@ export class Turns {
 interface Survey {
   /** How many transactions. */
   readonly creates: number;
-  /** They leave in a transaction of their own. */
+  /** The creates leave in a transaction of their own. */
   readonly areAlone: boolean;
   readonly hasStrict: boolean;
   /** Shards with a move that was passed by too often and may leave: their creates leave with it, not before it. */
@@ -163,7 +163,7 @@ function surveyOf(queue: readonly Entry[], { busyShards, completing, onlyCreates
   return { creates, areAlone, hasStrict, late };
 }
 
-/** Whether creates of this many lanes can leave now: those of free shards, and behind nothing that keeps its place. */
+/** True if creates of this many lanes can leave now: their shards are free, and no strict entry is before them. */
 function areThere(queue: readonly Entry[], least: number, taken: readonly ReadonlySet<number>[]) {
   const lanes = new Set<LaneKey>();
   const strict = new Set<number>();
@@ -204,7 +204,7 @@ function isLate({ passedBy }: Entry) {
   return passedBy >= PASSED_BY_AT_MOST;
 }
 
-/** In places of a batch. */
+/** Cost of an entry, in places of a batch. */
 function costOf({ weight, sort }: Entry) {
   return sort === "create" ? weight / CREATES_PER_MOVE : weight;
 }

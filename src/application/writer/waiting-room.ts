@@ -52,7 +52,7 @@ class WaitingRoom {
     return leaveAtMs;
   }
 
-  /** All of one lane, in order. */
+  /** Removes and returns all entries of one lane, in order. */
   leave(key: LaneKey): readonly Entry[] {
     const guests = this.lanes.get(key);
     if (guests === undefined) return NOBODY;

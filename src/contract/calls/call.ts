@@ -78,7 +78,7 @@ export interface Call {
   readonly metered?: true;
   /** Let in at once, also under overload. */
   readonly urgent?: true;
-  /** By status; of two, the second one is for what is not new, or not durable yet. */
+  /** Answers by HTTP status. Of two, the second one means: not new, or not durable yet. */
   readonly answers: Readonly<Record<number, Answer>>;
   /** No cache may keep the answer. */
   readonly noStore?: true;

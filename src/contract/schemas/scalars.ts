@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { POOL_NAME } from "../../domain/nonces/pool.ts";
 import { count, text } from "./shapes.ts";
 
-/** The story that the examples tell: order 42, paid from the first account of development chains. */
+/** Values shared by the examples: order 42, paid from the first account of development chains. */
 export const STORY = {
   signer: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
   recipient: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",

@@ -4,11 +4,11 @@
  * blocks. So a lagging endpoint can prove that a count is reached, but not that it is not.
  */
 export type CountAnswer =
-  /** Its head is at or above the block in question. */
+  /** The endpoint's head is at or above the block in question. */
   | { readonly kind: "says"; readonly count: number }
-  /** Its head is below that block: its count may still grow. */
+  /** The endpoint's head is below that block: its count may still grow. */
   | { readonly kind: "behind"; readonly count: number }
-  /** It counts as up, and gave no answer this time. */
+  /** The endpoint counts as up, and gave no answer this time. */
   | { readonly kind: "silent" };
 
 export type CountVerdict =

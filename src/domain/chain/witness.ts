@@ -37,7 +37,7 @@ export interface Sighting {
 
 export const UNSEEN: Sighting = { wasHeld: false, gone: null };
 
-/** One look at another instance, with its start and end on our own clock. */
+/** One look at another instance's lock, with its start and end on our own clock. */
 export interface LockLook {
   readonly lock: "none" | "held" | "gone";
   readonly counter: number;

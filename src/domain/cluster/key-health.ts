@@ -16,7 +16,7 @@ export interface KeyHealth {
 
 const HEALTHY: KeyHealth = { failures: 0, firstFailureMs: 0, marks: 0, mark: null };
 const FAILURES_OF_AN_ABSENCE = 3;
-/** Also the minimum time between two marks: each may move the lane. */
+/** Length of a first mark, in leases. Also the minimum time between two marks: each may move the lane. */
 const LEASES_OF_A_MARK = 10;
 const MOST_DOUBLINGS = 6;
 

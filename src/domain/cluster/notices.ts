@@ -18,7 +18,7 @@ export interface ForeignUse {
   readonly txId: string | null;
 }
 
-/** One event of either kind. */
+/** One event of a notice, of either kind. */
 export interface NoticeEvidence extends Partial<ForeignUse> {
   readonly at: Date;
   readonly instanceId?: string;
@@ -73,8 +73,9 @@ export interface AcknowledgeOrder {
 export type KeptOrder = NonNullable<AcknowledgeOrder["order"]>;
 
 /**
- * `acknowledge`: write it. `stands`: the same action was already carried out. `reused`: another action has this key.
- * `taken`: somebody else acknowledged it. `grown`: it happened again since the operator looked.
+ * `acknowledge`: write the acknowledgement. `stands`: the same action was already carried out. `reused`: another action
+ * has this idempotency key. `taken`: another action acknowledged the notice. `grown`: the event happened again since
+ * the operator looked.
  */
 export type AcknowledgeVerdict = "acknowledge" | "stands" | "reused" | "taken" | "grown";
 

@@ -10,7 +10,7 @@ export interface Member {
   /** Chains that it reaches now. */
   readonly chains: ReadonlySet<number>;
   readonly signers: ReadonlySet<Address>;
-  /** It is shutting down and takes no lanes. */
+  /** The member is shutting down and takes no lanes. */
   readonly draining: boolean;
   /** It lost its lanes because it was silent: it takes only lanes that no other member serves. */
   readonly standsBack: boolean;
@@ -22,12 +22,12 @@ export function serves(member: Member, lane: Lane): boolean {
   return !member.draining && member.chains.has(lane.chainId) && member.signers.has(lane.signer);
 }
 
-/** It has the key, whichever chains it reaches now. */
+/** True if the member has the lane's key, whichever chains it reaches now. */
 export function holdsKey(member: Member, lane: Lane): boolean {
   return member.signers.has(lane.signer);
 }
 
-/** It reports that it could not sign with the key. */
+/** True if the member reports that it could not sign with the key. */
 export function findsKeyAway({ keysAway }: Member, { signer }: Lane): boolean {
   return keysAway?.has(signer) === true;
 }
@@ -42,7 +42,7 @@ function preferring(isPreferred: (member: Member) => boolean, members: readonly 
   return preferred.length > 0 ? preferred : members;
 }
 
-/** It did not lose its lanes by silence. */
+/** True if the member did not lose its lanes by silence. */
 function isSteady({ standsBack }: Member) {
   return !standsBack;
 }

@@ -36,7 +36,7 @@ export function mayLeave(
   return updatedAt.getTime() < kept - BEHIND_ITS_COMPLETION_MS;
 }
 
-/** In whole days if it is that long, else in hours, rounded up. */
+/** Duration in whole days from 48 hours on, else in hours, rounded up. */
 export function ageInWords(ms: number): string {
   const hours = Math.ceil(ms / 3_600_000);
   return hours >= 48 ? `${Math.ceil(hours / 24)} days` : `${hours} ${hours === 1 ? "hour" : "hours"}`;

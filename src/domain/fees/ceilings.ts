@@ -84,8 +84,8 @@ export function feeLimit({ feePerGas, gasCost, cost }: Ceilings, content: Conten
 }
 
 /**
- * Limit for a replacement that nobody asked for: without a configured ceiling it ends at five times the first price. If
- * the first price was almost zero, it waits there for an operator's action (reprice.ts).
+ * Limit for an automatic replacement. Without a configured ceiling it is five times the first price. If the first price
+ * was almost zero, the replacement waits there for an operator's action (reprice.ts).
  */
 export function repricingLimit(ceilings: Ceilings, content: Content, first: Fees): FeeLimit {
   const limit = feeLimit(ceilings, content);

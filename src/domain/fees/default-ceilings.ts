@@ -5,7 +5,7 @@
  * native token. Ethereum's are geth's own, `gpo.maxprice` and `rpc.txfeecap`.
  */
 export interface DefaultCeilings {
-  /** In gwei per gas. */
+  /** Ceiling of the fee, in gwei per gas. */
   readonly feeGwei: bigint;
   /** Gas × fee cap, in thousandths of the native token (1e18 wei). */
   readonly gasCostMilli: bigint;

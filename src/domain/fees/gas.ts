@@ -76,7 +76,7 @@ export function knownGasCap(chainId: number): bigint | null {
 }
 
 /**
- * Gas of a payload whose receiver has no code; null if only the chain can tell. An access list costs extra, only on
+ * Gas of a payload whose receiver has no code; null if only the chain knows it. An access list costs extra, only on
  * chains that charge like Ethereum.
  */
 export function plainTransferGas(chainId: number, payload: Pick<Payload, "to" | "data" | "accessList">): bigint | null {

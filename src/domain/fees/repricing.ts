@@ -92,7 +92,7 @@ function isFees(proposed: unknown): proposed is Fees {
   return isKnown && offered.every((fee) => typeof fee === "bigint" && fee >= 0n);
 }
 
-/** By their names in the settings. */
+/** Strategies by their names in the settings. */
 export const REPRICING_STRATEGIES: Readonly<Record<"on" | "linear", RepricingStrategy>> = {
   on: marketRepricing,
   linear: linearRepricing(),
@@ -179,7 +179,7 @@ export function leastReplacement(standing: Fees): Fees {
 /** Offer of a payload for its place in a block. */
 export interface Offer {
   readonly fees: Fees;
-  /** Only for blobs. */
+  /** Set only for blobs. */
   readonly blobFeeCap?: bigint;
 }
 

@@ -22,7 +22,7 @@ const CONTRADICTION_FACTOR = 4n;
 export function lowerOf(a: MarketWord, b: MarketWord, shared: SharedBaseFee, troubles: readonly string[]): FeeMarket {
   const bases = shared === "none" ? [a.baseFee, b.baseFee] : [shared.baseFee, shared.baseFee];
   const [one = null, other = null] = bases;
-  // Both kinds of chain accept a payload without a dynamic fee.
+  // If one endpoint shows no base fee, price without one: both kinds of chain accept a payload without a dynamic fee.
   const baseFee = one === null || other === null ? null : smaller(one, other);
   const gasPrice = smaller(a.market.gasPrice, b.market.gasPrice);
   const priorityFees = baseFee === null ? [] : lowerTips(a.market, b.market);
@@ -50,7 +50,7 @@ function lowerTips(a: FeeMarket, b: FeeMarket): readonly bigint[] {
   return tips.map((tip, index) => (index < tips.length - LAST_BLOCKS ? tip : smaller(tip, most)));
 }
 
-/** By more than an eighth, the most that one block can change. */
+/** True if the dearer prices are higher by more than an eighth, the most that one block can change. */
 function isDearer(dearer: Asked, lower: FeeMarket) {
   const isMore = (high: bigint, low: bigint) => high * 8n > low * 9n;
   const price = (lower.baseFees[0] ?? 0n) + tipFor(lower);

@@ -50,7 +50,7 @@ export const NO_QUOTAS: Quotas = { createsPerSecond: null, readsPerSecond: null,
 /** Scopes of a key that names none. */
 export const USUAL_SCOPES: readonly Scope[] = ["read", "submit"];
 
-/** Without required keys everybody may do everything, and transactions have no owner. */
+/** Used if no keys are required: everybody may do everything, and transactions have no owner. */
 export const ANYBODY: Principal = {
   ...{ name: null, scopes: new Set(SCOPES), signers: null, chains: null },
   ...NO_QUOTAS,
@@ -79,7 +79,7 @@ export function refuseLimited(limits: Limits, detail: string): void {
   if (isLimited(limits)) throw forbidden(limits.signers === null ? "chains" : "signers", detail);
 }
 
-/** True if this key created what belongs to `owner`. Nobody owns what has no owner. */
+/** True if this key is the owner. Without an owner, no key is. */
 export function isOwn({ name }: Principal, owner: string | null): boolean {
   return name !== null && name === owner;
 }

@@ -1,7 +1,7 @@
 /**
- * Checks of the key holder before it signs, whoever asks: the chain, the ceilings, the policy rules that need no
- * database, and that a nonce gets a second, different payload only with a declared reason. It is a second line of
- * defence: the database binds a nonce to one transaction (ledger/index.ts), and this detects bugs above it.
+ * Checks of the key holder before it signs, for every requester: the chain, the ceilings, the policy rules that need no
+ * database, and that a nonce gets a second, different payload only with a declared reason. These checks are a second
+ * line of defence: the database binds a nonce to one transaction (ledger/index.ts), and they detect bugs above it.
  */
 import { hash } from "node:crypto";
 import { FencepostError } from "../errors.ts";
@@ -24,7 +24,7 @@ export interface Declared {
 export type ToSign = UnsignedTransaction & Declared;
 
 export interface SigningBounds {
-  /** By chain id; nothing is signed for other chains. */
+  /** Ceilings by chain id. Nothing is signed for other chains. */
   readonly ceilings: ReadonlyMap<number, Ceilings>;
   /**
    * Policies by signer address, sent with every change of the document. Null: none has arrived, so nothing is signed.

@@ -60,7 +60,7 @@ function resultOf(draft: Draft, giver: Giver, item: NewTransaction): AllocateRes
   return { result: "created", nonce, createdAt: intake?.acceptedAt ?? draft.at, ...(recycled ? { recycled } : {}) };
 }
 
-/** By the database's clock, behind the lane's lock: an expired intent gets no nonce. */
+/** True if `validUntil` is over, by the database's clock, behind the lane's lock: an expired intent gets no nonce. */
 export function isOver(validUntil: Date | null | undefined, at: Date): boolean {
   return validUntil !== null && validUntil !== undefined && validUntil <= at;
 }
@@ -81,7 +81,7 @@ function awaiting(rule: string, createdAt: Date): AllocateResult {
   return { result: "awaiting", rule, createdAt };
 }
 
-/** By request id; an intent that may have been allocated before also by its own id. */
+/** Finds the existing owner by request id; for an intent that may have been allocated before, also by its own id. */
 function findExisting(ledger: Ledger, { intent, intakeId, mayExist }: NewTransaction): RequestOwner | null {
   const { requestId, txId } = intent;
   // An intent that waited for approval is not a repeat of itself when it gets its nonce.
@@ -108,7 +108,7 @@ function waiting({ intake }: Ledger, { intakeId, intent: { txId } }: NewTransact
 
 interface Given {
   readonly nonce: number;
-  /** It was a hole. */
+  /** The nonce was a hole. */
   readonly recycled: boolean;
 }
 

@@ -76,7 +76,7 @@ export interface Allocated {
 export interface Moved {
   readonly kind: "moved";
   readonly item: TransitionItem;
-  /** Their values from now on. */
+  /** Values of the transaction from now on: this one and the next three. */
   readonly nonce: number | null;
   readonly live: boolean;
   readonly attemptCount: number;
@@ -110,8 +110,8 @@ export interface Refused {
 export type EndedResult = ApprovalResult<Exclude<IntakeEvent, "approve" | "hold" | "unhold">>;
 
 /**
- * An intent of the intake table ends as if it had never been requested: its sender gets the reason, and nobody else
- * knows of it.
+ * An intent of the intake table ends as if it had never been requested: its sender gets the reason, and nothing else is
+ * kept.
  */
 export interface Declined {
   readonly kind: "declined";
@@ -119,7 +119,7 @@ export interface Declined {
   readonly problem: Problem;
 }
 
-/** One line of the feed, less its number. */
+/** One line of the feed, without its number. */
 export interface Completion extends NewCompletion {
   readonly txId: string;
   readonly requestId: string | null;

@@ -35,9 +35,10 @@ export class Draft {
   }
 
   /**
-   * An order of this key (`Idempotency-Key`) was carried out before. Judged behind the lane's lock, and kept in the
-   * transaction that carries the order out: a repeat, also of another node after a takeover or after a commit with an
-   * unknown outcome, finds its key and does nothing. Whether it was the same order is for its sender to compare.
+   * True if an action with this key (`Idempotency-Key`) was carried out before. The key is checked behind the lane's
+   * lock, and stored in the transaction that carries the action out: a repeat, also of another node after a takeover or
+   * after a commit with an unknown outcome, finds its key and does nothing. The sender compares whether it was the same
+   * action.
    */
   isCarriedOut(order: OrderKey | undefined): boolean {
     return order !== undefined && this.ledger.orders.get(orderKeyOf(order)) !== null;

@@ -129,14 +129,16 @@ function datedDetails(details: TransactionDetails, { claim, event }: TransitionI
   };
 }
 
-/** A hold ends with the outcome: nobody could end it for a transaction that is final, even if a reorg undoes that outcome. */
+/**
+ * A hold ends with the outcome: nobody could end the hold of a final transaction, even if a reorg undoes that outcome.
+ */
 function heldAfter<At>(before: At | null, { event, to }: TransitionItem, at: At): At | null {
   if (isSettled(to)) return null;
   if (event === "hold") return before ?? at;
   return event === "unhold" ? null : before;
 }
 
-/** From the first claim on, the network may know an attempt. */
+/** Attempts with the time of their first claim: from then on, the network may know an attempt. */
 function sentAttempts(all: readonly LedgerAttempt[], { claim }: TransitionItem, at: Date): readonly LedgerAttempt[] {
   if (claim === undefined) return all;
   return all.map((each) =>

@@ -88,7 +88,7 @@ function foldBegun(ledger: OwnLedger, tx: LedgerTransaction, ownsRequest = true)
   if (requestId !== null && ownsRequest) ledger.requests = ledger.requests.add(requestId, existingOf(ledger, tx));
 }
 
-/** It is a transaction from now on, or the end of one. */
+/** Removes a waiting intent: from now on it is a transaction, or the end of one. */
 function forgetWaiting(ledger: OwnLedger, { intakeId, txId, requestId, approval }: WaitingIntent) {
   ledger.intake = ledger.intake.delete(intakeId);
   if (approval === null) return;
@@ -166,7 +166,10 @@ function letGo(watched: Ledger["watched"], block: number, txId: string): Ledger[
   return others.length === 0 ? watched.delete(block) : watched.set(block, others);
 }
 
-/** As far as this part shows, no other transaction has its request id: then it is its own. The database decides. */
+/**
+ * A refused intent owns its request id if, as far as this part shows, no other transaction has that id. The database
+ * decides.
+ */
 function foldRefused(ledger: OwnLedger, change: Refused) {
   const tx = refusedTransaction(change);
   forgetWaiting(ledger, change.intake);

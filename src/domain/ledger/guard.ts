@@ -78,14 +78,14 @@ export function judgeStep({ ledger, at }: Judging, tx: LedgerTransaction, item: 
 export interface PolicyUse {
   readonly lane: Lane;
   readonly at: Date;
-  /** Of the transaction, or as requested. */
+  /** Owner of the transaction, or of the request. */
   readonly owner: string | null;
   readonly signer: Use;
   readonly key: Use;
   readonly charges: readonly Charge[];
 }
 
-/** As judged at that moment. */
+/** Verdict at the moment `use.at`; the commit's own judgement is binding. */
 export function foreseen(policies: Policies, use: PolicyUse, spends: Spending): FirstVerdict {
   const { lane, at, owner, signer, key, charges } = use;
   if (policies.unreadable.length > 0) return { forbidden: UNREADABLE };
@@ -174,7 +174,7 @@ function guardOf({ guard, lane }: Ledger, { owner }: Holder) {
   return guard !== null && isLimited(guard.policies, lane.signer, owner) ? guard : null;
 }
 
-/** With one entry more. */
+/** The guard with one more charge. */
 export function foldCharge(guard: Guard, signer: Address, { txId, owner, charge }: Charged): Guard {
   const { policies, use, keyUse, charges } = guard;
   const isOfKey = owner !== null && policyFor(policies.keys, owner) !== null;

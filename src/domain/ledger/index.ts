@@ -2,16 +2,15 @@
  * The ledger: every rule of a lane, in one place and pure.
  *
  * A `Ledger` is a part of what the database holds of one lane: the lane's own row, and those transactions, holes,
- * reservations, request ids and intake rows that somebody loaded. A part says what it covers, and asking it about
- * anything else throws `NotLoaded`, because a row that was not loaded may exist (part.ts).
- * `apply` judges one write of the lane's owner: what may follow what, which nonce is free, which repeat is honest. It
- * answers with the outcome and with `changes`, plain data in the order it happened (changes.ts). `foldInto` puts a change into
- * a ledger and is the only way in which one comes to stand differently (fold.ts); `apply` goes through it as well, so
- * replaying the changes of a lane gives the lane. Both cost by what a write is about, not by the rows of the lane
- * (ordered-map.ts).
- * A store loads a part behind the lane's lock, applies and persists the changes; the lane's owner folds changes into what
- * it remembers once their commit is acknowledged, and never applies a write itself.
- * Outside stay: whether the writer may write (the fence), numbers of the feed, and what belongs to a whole chain.
+ * reservations, request ids and intake rows that were loaded. A part knows which keys it covers, and asking it about
+ * anything else throws `NotLoaded`, because a row that was not loaded may exist (part.ts). `apply` judges one write of
+ * the lane's owner: what may follow what, which nonce is free, which repeat is honest. It returns the outcome and
+ * `changes`, plain data in the order of events (changes.ts). `foldInto` puts a change into a ledger and is the only way
+ * to change one (fold.ts); `apply` goes through it as well, so replaying the changes of a lane gives the lane. The cost
+ * of both depends on the rows that a write concerns, not on the rows of the lane (ordered-map.ts). A store loads a part
+ * behind the lane's lock, applies and persists the changes; the lane's owner folds changes into its memory once their
+ * commit is acknowledged, and never applies a write itself. Not part of the ledger: the fence (whether the writer may
+ * write), numbers of the feed, and data of a whole chain.
  */
 export { apply, inOrder } from "./apply.ts";
 export type * from "./changes.ts";

@@ -20,7 +20,7 @@ export interface KeptTransaction {
   readonly acknowledged: TransactionRow;
   /** Planned and not acknowledged yet, in the order in which they were planned. */
   readonly underWay: readonly TransitionItem[];
-  /** Its state once these are committed. */
+  /** State of the transaction once the steps of `underWay` are committed. */
   readonly expected: TransactionRow;
 }
 
@@ -39,7 +39,7 @@ const KEEPING = { at: true, keep: (attempt: Attempt) => attempt } as const;
 
 const NONE: readonly TransitionItem[] = [];
 
-/** As it was read, with no step in flight. */
+/** A transaction as it was read, with no step in flight. */
 export function keptTransaction(row: TransactionRow): KeptTransaction {
   return { acknowledged: row, underWay: NONE, expected: row };
 }
@@ -63,7 +63,7 @@ export function stepAcknowledged(kept: KeptTransaction, { item }: Moved): KeptTr
   const first = underWay[0];
   if (first !== item)
     throw new Error(`${item.event} of ${item.txId} was committed before ${first?.event ?? "it left"}`);
-  // The same steps are expected in the same order.
+  // It was the last step in flight: `expected` has the same steps in the same order.
   if (underWay.length === 1) return keptTransaction(expected);
   return { acknowledged: stepped(acknowledged, item, KEEPING), underWay: underWay.slice(1), expected };
 }

@@ -15,7 +15,7 @@ export type KeptLedger = Pick<Ledger, "cursor" | "suspendedBy" | "reconciled" | 
 export interface LoadedLane extends Pick<KeptLedger, "cursor" | "suspendedBy" | "reconciled"> {
   /** Ascending by nonce. */
   readonly holes: readonly Hole[];
-  /** Those that are open. */
+  /** Open reservations. */
   readonly reservations: readonly { readonly reservationId: string; readonly nonce: number }[];
 }
 
@@ -34,7 +34,7 @@ export function keptOf({ cursor, suspendedBy, reconciled, holes, reservations }:
 
 const ALL = { kind: "all" } as const;
 
-/** In the order in which they were committed. */
+/** Folds changes in the order in which they were committed. */
 export function foldKept(kept: KeptLedger, changes: readonly Change[]): KeptLedger {
   const folded = { ...kept };
   for (const change of changes) foldStanding(folded, change);

@@ -29,9 +29,9 @@ export interface Ledger {
   readonly transactions: Part<string, LedgerTransaction>;
   /** Which transaction has a nonce, whatever became of it. */
   readonly nonces: Part<number, string>;
-  /** Those of them that are still followed: open, or settled and watched. */
+  /** Transactions that are still followed, by nonce: open, or settled and watched. */
   readonly live: Part<number, string>;
-  /** Those of them that may not move (may-move.ts), by nonce. */
+  /** Transactions that may not move (may-move.ts), by nonce. */
   readonly fixed: Part<number, string>;
   /** Settled and watched, by the number of the block that mined them. */
   readonly watched: Part<number, readonly Watched[]>;
@@ -47,7 +47,7 @@ export interface Ledger {
   readonly reservedAs: Part<string, string>;
   /** Intents in the intake table. */
   readonly intake: Part<number, WaitingIntent>;
-  /** The fingerprints of orders that were carried out, by their keys (draft.ts). */
+  /** Fingerprints of actions that were carried out, by their keys (draft.ts). */
   readonly orders: Part<string, Hex>;
   /** Null: no policy is in force. */
   readonly guard: Guard | null;
@@ -64,11 +64,11 @@ export interface LedgerTransaction extends Status {
   /** How many rows its history has. */
   readonly steps: number;
   readonly attemptCount: number;
-  /** Its caller named its nonce. */
+  /** The caller named the nonce. */
   readonly pinned: boolean;
   /** The highest attempt that a node took; null: none that we know of. */
   readonly acceptedOrdinal: number | null;
-  /** Its caller's word; null: it gave none. */
+  /** As the caller named it; null: the caller named none. */
   readonly validUntil: Date | null;
   /** Since when an operator holds it; null: not held. */
   readonly heldSince: Date | null;
@@ -92,7 +92,7 @@ export interface TransactionDetails extends StepDetails {
   readonly lostSightAt: Date | null;
 }
 
-/** Those of them that follow from the steps alone. */
+/** Details that follow from the steps alone. */
 export interface StepDetails {
   readonly receipt: Receipt | null;
   readonly submitAttempts: number;
@@ -126,7 +126,7 @@ export interface WaitingIntent {
   readonly held?: true;
   /** How often it was held back or let go on; absent: never. */
   readonly holds?: number;
-  /** Its sender still waits for the result, and has answered nobody that it is accepted. */
+  /** The sender still waits for the result, and has not answered its caller that the intent is accepted. */
   readonly unanswered: boolean;
 }
 
@@ -137,7 +137,7 @@ export interface Approval {
   readonly approved: boolean;
 }
 
-/** Key of an operator's order, in a ledger and in an index of the database. */
+/** Key of an operator's action, in a ledger and in an index of the database. */
 export function orderKeyOf({ subject, key }: { subject: string; key: string }): string {
   return `${subject}:${key}`;
 }
@@ -203,7 +203,9 @@ export function watchedIn({ live, state, minedIn }: LedgerTransaction): number |
   return live && isSettled(state) ? minedIn : null;
 }
 
-/** As everybody sees it: a past reservation is expired, whether or not its lane's owner has settled it. */
+/**
+ * The reservation as every reader sees it: past its time it is expired, whether or not its lane's owner has settled it.
+ */
 export function reservationAt(reservation: Reservation, at: Date): Reservation {
   const isPast = reservation.state === "RESERVED" && reservation.expiresAt <= at;
   return isPast ? { ...reservation, state: "EXPIRED" } : reservation;
@@ -233,9 +235,9 @@ export interface Guard {
   readonly policies: Policies;
   /** Use by the lane's signer. Undefined: not loaded. */
   readonly use: Use | undefined;
-  /** By the name of the API key, over all its lanes on this chain. */
+  /** Use by name of the API key, over all its lanes on this chain. */
   readonly keyUse: Part<string, Use>;
-  /** By transaction. */
+  /** Charges by transaction. */
   readonly charges: Part<string, readonly Charge[]>;
 }
 

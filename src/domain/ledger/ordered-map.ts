@@ -1,7 +1,7 @@
 /**
- * An immutable map: setting or deleting gives another one, which shares all but the path to the key with the one
- * before. Keys are in order. A weight-balanced tree (Adams, "Efficient sets: a balancing act", 1993), with the
- * parameters that Hirai and Yamamoto proved right ("Balancing weight-balanced trees", 2011).
+ * An immutable map with ordered keys: setting or deleting returns a new map, which shares all but the path to the key
+ * with the one before. A weight-balanced tree (Adams, "Efficient sets: a balancing act", 1993), with the parameters
+ * that Hirai and Yamamoto proved right ("Balancing weight-balanced trees", 2011).
  */
 const DELTA = 3;
 const RATIO = 2;
@@ -96,7 +96,7 @@ function removed<K extends Key, V>(tree: Tree<K, V>, key: K): Tree<K, V> {
   return less === left && more === right ? tree : balanced(tree, less, more);
 }
 
-/** Two trees whose root is gone: the lowest of the right one takes its place. */
+/** Joins two trees whose root was removed: the lowest node of the right one becomes the root. */
 function joined<K extends Key, V>(left: Tree<K, V>, right: Tree<K, V>): Tree<K, V> {
   if (left === null) return right;
   if (right === null) return left;

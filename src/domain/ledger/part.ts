@@ -61,7 +61,7 @@ export class Part<K extends Key, V> {
     return this.covers(key) ? null : undefined;
   }
 
-  /** The same part, loaded with these rows too; null: there is none. */
+  /** The same part, loaded with these rows too. A null row is known to be missing. */
   with(rows: readonly (readonly [K, V | null])[]): Part<K, V> {
     return rows.length === 0 ? this : this.holding(this.rows.with(rows));
   }
@@ -81,7 +81,7 @@ export class Part<K extends Key, V> {
     return this.set(key, row);
   }
 
-  /** From now on there is none. */
+  /** The same part, in which this row is known to be missing. */
   delete(key: K): Part<K, V> {
     return this.holding(this.covers(key) ? this.rows.delete(key) : this.rows.set(key, null));
   }

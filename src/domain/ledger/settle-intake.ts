@@ -71,7 +71,7 @@ function end(draft: Draft, intake: WaitingIntent, result: EndedResult) {
   const isSame =
     other !== null && !isSpent(other) && other.fingerprint === fingerprint && !isAnothers(other.owner, owner);
   if (isSame && other.txId !== txId) draft.record({ kind: "aliased", intakeId, of: other.txId });
-  // Its sender has answered nobody yet, and gets the owner's own refusal.
+  // The sender has not answered its caller yet, and gets the lane owner's own refusal.
   else if (intake.unanswered && isOver(intake.validUntil, draft.at))
     draft.record({ kind: "declined", intake, problem: problemFrom(tooLate()) });
   else refuse(draft, intake, result);
@@ -83,7 +83,7 @@ export function expired(waiting: Waiting, { rule, expiresAt }: Pick<Approval, "r
   return ended(waiting, `nobody approved it before ${expiresAt.toISOString()} (${rule})`);
 }
 
-/** Its caller wanted it mined by then, and it has no nonce yet. */
+/** End of an intent that has no nonce at `validUntil`, by which its caller wanted it mined. */
 export function lapsed(waiting: Waiting, validUntil: Date): EndedResult {
   return ended(waiting, `it had no nonce when its validUntil, ${validUntil.toISOString()}, was over`);
 }

@@ -70,7 +70,7 @@ function keepDecision(draft: Draft, decision: LaneDecision | undefined) {
   draft.keepOrderKey(decision.order);
 }
 
-/** Nonces that somebody else used. */
+/** Closes holes whose nonces somebody else used. */
 export function closeHoles(draft: Draft, { nonces }: CloseHolesWrite): LedgerOutcome {
   for (const nonce of nonces) {
     const hole = draft.ledger.holes.get(nonce);

@@ -64,7 +64,7 @@ export interface ReconcileWrite extends Fenced<"reconcile"> {
   readonly floor: number;
 }
 
-/** By an operator; resuming also ends a stop by HISTORY. */
+/** Suspends or resumes a lane for an operator. Resuming also ends a stop by HISTORY. */
 export interface SuspendWrite extends Fenced<"suspend"> {
   readonly suspended: boolean;
   readonly decision?: LaneDecision;
@@ -100,7 +100,7 @@ export interface TransitionItem {
   readonly change?: QueuedChange;
   /** With another payload than was judged before, or with another price: what policies judge, and count. */
   readonly spends?: Spending;
-  /** With a claim of a held transaction: an operator requested this very send. */
+  /** With a claim of a held transaction: an operator requested exactly this send. */
   readonly ordered?: true;
   /**
    * With a cancel, or a queued one: because its `validUntil` is over. `conflict` if it is not, or the transaction is
@@ -169,7 +169,7 @@ export type IntakeResult =
       readonly reason: string;
       /** The answer for its sender, if one waits: then nothing is kept of it, and its request id stays free. */
       readonly problem?: Problem;
-      /** Only a waiting sender would get it: else it goes on waiting. */
+      /** Refuse only if the sender still waits for the answer; else the intent goes on waiting. */
       readonly ifUnanswered?: true;
     }
   | ApprovalResult;
@@ -180,7 +180,7 @@ export type IntakeResult =
  */
 export interface ApprovalResult<Event extends IntakeEvent = IntakeEvent> {
   readonly intakeId: number;
-  /** Of the intent: another transaction may have it by now. */
+  /** Request id of the intent: another transaction may have it by now. */
   readonly requestId: string | null;
   readonly result: "decided";
   readonly event: Event;
@@ -220,7 +220,7 @@ export type AllocateResult =
    * cannot read the policy document in force. Nothing consumed.
    */
   | { readonly result: "held"; readonly unreadable?: true }
-  /** Its `validUntil` is over: nothing consumed. */
+  /** The intent's `validUntil` is over: nothing consumed. */
   | { readonly result: "expired" }
   /** A policy does not allow it: nothing consumed. */
   | ({ readonly result: "forbidden" } & Forbidden)
@@ -248,7 +248,7 @@ export interface OrderKey {
   /** The id of the transaction that it is addressed to; empty: the lane itself. */
   readonly subject: string;
   readonly key: string;
-  /** Of its content: a repeat has the same. */
+  /** Fingerprint of the action's content: a repeat has the same. */
   readonly fingerprint: Hex;
 }
 

@@ -76,7 +76,7 @@ function spanOfTransaction({ nonce, txId, state, subState, held }: HeldNonce): N
   return { ...at(nonce), kind: state === "TRACKING" ? "inFlight" : "queued" };
 }
 
-/** Only nonces without a transaction id or a cause of their own are merged. */
+/** True if two spans merge: only nonces without a transaction id or a cause of their own do. */
 function isJoined(last: NonceSpan, next: NonceSpan) {
   return last.kind === next.kind && isPlain(last) && isPlain(next);
 }

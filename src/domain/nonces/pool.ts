@@ -6,7 +6,7 @@
 import { type Address, affinity } from "../lane.ts";
 import type { Intent } from "../transaction/transaction.ts";
 
-/** By name; members in the order of the configuration. */
+/** Members by name of the pool, in the order of the configuration. */
 export type Pools = ReadonlyMap<string, readonly Address[]>;
 
 export const POOL_NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
@@ -34,7 +34,7 @@ export interface MemberFacts {
   readonly ahead: number;
   /** Age of the head of the lane; 0 if there is none. */
   readonly headAgeMs: number;
-  /** Its queue is full. */
+  /** The member's queue is full. */
   readonly isFull: boolean;
   /** Last known balance; null if unknown, which decides nothing. */
   readonly balance: bigint | null;

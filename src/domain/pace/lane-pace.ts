@@ -39,8 +39,8 @@ export interface LanePace {
   /** Head at which each hole was first found passed by the chain, while that lasts. */
   readonly passedHoles: ReadonlyMap<number, number>;
   /**
-   * By nonce: search for transactions of callers whose reservations expired. Absent if one was found, or no search was
-   * made.
+   * Searches by nonce, for transactions of callers whose reservations expired. Absent if one was found, or no search
+   * was made.
    */
   readonly searches: ReadonlyMap<number, Search>;
   /** The lane has paid for its hourly limit of placeholders at expired reservations: earliest next try. */
@@ -49,7 +49,7 @@ export interface LanePace {
   readonly pileSaid: boolean;
   /** Time at which a `validUntil` may next be over: then the database is asked. */
   readonly expiry: When;
-  /** By transaction past its `validUntil` that may have been sent: next try to cancel it. */
+  /** Next try to cancel, by id of a transaction that is past its `validUntil` and may have been sent. */
   readonly overdue: ReadonlyMap<string, When>;
 }
 
@@ -66,7 +66,7 @@ export interface HeadOfLine {
   readonly seenMs: number;
   /** Number of sends when its patience began: only later ones count. */
   readonly sentBefore: number;
-  /** It was reported for blocking others. */
+  /** The head was reported for blocking others. */
   readonly blocks: boolean;
   /** It was STUCK at the last look: once repaired, it gets the lane's patience anew. */
   readonly stuck: boolean;
@@ -84,14 +84,14 @@ export type Window =
 /** State of the signer. */
 export type SignerPace =
   | { readonly kind: "there" }
-  /** It failed this many times in a row: not asked before this monotonic time. */
+  /** The signer failed `failures` times in a row, and is not asked before the monotonic time `untilMs`. */
   | {
       readonly kind: "away";
       readonly untilMs: number;
       readonly failures: number;
       readonly since: Date;
       readonly reason: string;
-      /** It returns something else than the requested signature. */
+      /** The signer returns something else than the requested signature. */
       readonly lies: boolean;
     };
 
@@ -135,7 +135,7 @@ export const NEW_LANE_PACE: LanePace = {
   overdue: new Map(),
 };
 
-/** It is unknown whether the chain that answers is ours. */
+/** True if it is unknown whether the chain that answers is ours. */
 export function isUnsure({ lookOwed, doubt }: LanePace): boolean {
   return lookOwed || doubt !== NO_DOUBT;
 }

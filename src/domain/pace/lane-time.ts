@@ -31,12 +31,12 @@ export function overdueSeen(pace: LanePace, txIds: readonly string[]): LanePace 
   return { ...pace, overdue: new Map(txIds.map((txId) => [txId, before.get(txId) ?? AT_ONCE])) };
 }
 
-/** It could not be cancelled now. */
+/** The transaction could not be cancelled now: next try at `nextMs`. */
 export function cancelPutOff(pace: LanePace, txId: string, nextMs: number): LanePace {
   return { ...pace, overdue: new Map(pace.overdue).set(txId, at(nextMs)) };
 }
 
-/** Its time needs no more action. */
+/** The transaction's `validUntil` needs no more action. */
 export function overdueDone(pace: LanePace, txId: string): LanePace {
   const overdue = new Map(pace.overdue);
   overdue.delete(txId);

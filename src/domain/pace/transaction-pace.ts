@@ -43,9 +43,9 @@ export interface TakenAt {
 
 /** Look for a receipt by hash. */
 export type Look =
-  /** Before anything is sent again. */
+  /** Look before anything is sent again. */
   | { readonly kind: "owed" }
-  /** With the next pass; nothing waits for it. */
+  /** Look with the next pass; nothing waits for it. */
   | { readonly kind: "due" }
   | { readonly kind: "looked"; readonly ms: number };
 
@@ -94,7 +94,7 @@ type Pace = TransactionPace;
 /** Attempt and claim are durable. */
 export const committed = (pace: Pace, look: Look): Pace => ({ ...pace, send: AT_ONCE, look });
 
-/** Its caller named a hash without bytes: it is looked for, and never sent. */
+/** The caller named a hash without bytes: the transaction is looked for, and never sent. */
 export const namedOnly = (pace: Pace): Pace => ({ ...pace, sendOrdinal: null, claimed: false });
 
 /** A node accepted it under the previous owner. */
@@ -173,12 +173,12 @@ export const gasJudged = (pace: Pace, gasJudgedAt: number | null): Pace => ({ ..
 
 export const mined = (pace: Pace): Pace => ({ ...pace, send: NEVER, rawTransaction: null });
 
-/** It may have been refused as a future nonce; it is the head now. */
+/** A transaction that was refused as a future nonce is the head now: send it at once. */
 export function predecessorMined(pace: Pace): Pace {
   return pace.answer === "nonceTooHigh" ? { ...pace, send: AT_ONCE } : pace;
 }
 
-/** Its receipt no longer counts. */
+/** The transaction's receipt no longer counts: send it again. */
 export function withdrawn(pace: Pace, sendOrdinal: number | null, nowMs: number): Pace {
   const unsent = { rawTransaction: null, claimed: false, answer: null, takenAt: null, failures: 0 };
   return { ...pace, ...unsent, sendOrdinal, send: AT_ONCE, look: lookedAt(nowMs) };
@@ -198,7 +198,7 @@ export function sightLost(pace: Pace, nowMs: number): Pace {
   return { ...pace, send: NEVER, claimed: false, ordered: false, search: { sinceMs: nowMs, nextMs: nowMs } };
 }
 
-/** Its hash was unknown before this term began. */
+/** The transaction's hash was unknown before this term began. */
 export const searchBegun = (pace: Pace, search: Search): Pace => ({ ...pace, search });
 
 export function searched(pace: Pace, nextMs: number): Pace {
@@ -210,7 +210,7 @@ export function sightRegained(pace: Pace): Pace {
   return { ...pace, answer: "alreadyKnown", send: AT_ONCE, look: LOOK_OWED };
 }
 
-/** Not found within the timeout: it is sent once more at the same nonce. */
+/** The transaction was not found within the timeout: it is sent once more at the same nonce. */
 export const sightGivenUp = (pace: Pace): Pace => ({ ...pace, answer: "unknown", send: AT_ONCE, search: null });
 
 /** Due to be sent or judged. One that needs a receipt look waits for it. */
@@ -223,7 +223,7 @@ export function awaitsVerdict({ answer }: Pace): boolean {
   return answer !== null && (isTaken(answer) || answer === "underpriced");
 }
 
-/** This many blocks, over at least this time, since a node accepted it. */
+/** True if this many blocks, over at least this time, have passed since a node accepted the transaction. */
 export function isPassedOver({ takenAt }: Pace, now: TakenAt, least: { blocks: number; ms: number }): boolean {
   return takenAt !== null && now.block - takenAt.block >= least.blocks && now.ms - takenAt.ms >= least.ms;
 }

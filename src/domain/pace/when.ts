@@ -2,7 +2,7 @@
 export type When =
   | { readonly kind: "at once" }
   | { readonly kind: "at"; readonly ms: number }
-  /** Not until an event schedules it. */
+  /** No action until an event schedules one. */
   | { readonly kind: "never" };
 
 export const AT_ONCE: When = { kind: "at once" };
@@ -12,7 +12,7 @@ export function at(ms: number): When {
   return { kind: "at", ms };
 }
 
-/** After an interval; never if none is set. */
+/** Due after an interval; never if none is set. */
 export function afterInterval(nowMs: number, intervalMs: number | null): When {
   return intervalMs === null ? NEVER : at(nowMs + intervalMs);
 }

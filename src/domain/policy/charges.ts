@@ -34,7 +34,7 @@ export interface Paid {
   readonly gasCost: bigint;
   /** The amount may be higher: then the worst case stays counted. */
   readonly unsure?: true;
-  /** It did not revert, so its value was transferred. */
+  /** The transaction did not revert, so its value was transferred. */
   readonly succeeded: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface PolicyRecord {
   /** Random for each change: after a failover that lost one, another document may get the same version. */
   readonly stamp: string;
   readonly document: Document | null;
-  /** All null if no document was applied yet. */
+  /** Null if no document was applied yet, as are `changedBy` and `reason`. */
   readonly changedAt: Date | null;
   readonly changedBy: string | null;
   readonly reason: string | null;

@@ -72,7 +72,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000,
 const DURATION = /^(\d{1,12})(ms|s|m|h)$/;
 const A_YEAR_MS = 365 * 24 * 3_600_000;
 
-/** A part of the document, and where it is. A mistake is kept, and the rest is read on, so that all are reported. */
+/** A part of the document, and its path. A mistake is collected and reading goes on, so that all are reported. */
 class Place {
   readonly raw: unknown;
   readonly path: string;

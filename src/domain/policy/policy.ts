@@ -25,7 +25,7 @@ export interface Policy {
   readonly maxValue: Limit;
   /** Limit on value + gas × fee cap. */
   readonly maxCost: Limit;
-  /** By selector. A call without an entry is limited only by the other rules. */
+  /** Bounds by selector. A call without an entry is limited only by the other rules. */
   readonly arguments: ReadonlyMap<string, ArgumentBounds>;
   readonly requireApproval: ApprovalBound | null;
 }

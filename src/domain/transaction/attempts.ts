@@ -16,7 +16,7 @@ export function repricedKind(attempts: readonly Attempt[]): "reprice" | Supersed
   return attempts.findLast(supersedes)?.kind ?? "reprice";
 }
 
-/** This node has its bytes and knows its price. */
+/** True if this node has the attempt's bytes and knows its price. */
 export function isSendable({ kind, foreign }: Attempt): boolean {
   return kind !== "external" && foreign !== true;
 }
@@ -46,7 +46,7 @@ export function sendableAttempts(attempts: readonly Attempt[]): readonly Attempt
   return sendable.slice(Math.max(0, sendable.findLastIndex(supersedes)));
 }
 
-/** Their known hashes. */
+/** Known hashes of the attempts. */
 export function hashesOf(attempts: readonly Attempt[]): readonly Hash[] {
   return attempts.flatMap(({ txHash }) => txHash ?? []);
 }

@@ -43,7 +43,7 @@ export interface FeeWishes {
   readonly maxPriorityFeePerGas?: bigint;
 }
 
-/** One gwei. */
+/** One gwei: the tip if the market shows none. */
 const FALLBACK_TIP = 1_000_000_000n;
 const SANITY_FACTOR = 10n;
 /** Number of blocks in the median base fee. */

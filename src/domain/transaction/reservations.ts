@@ -12,7 +12,7 @@ export interface Reservation {
   /** Name of the API key that reserved it; null if no key was required, or none is known. */
   readonly owner: string | null;
   readonly state: ReservationState;
-  /** By the database's clock. */
+  /** Time of expiry, by the database's clock. */
   readonly expiresAt: Date;
   readonly ttlMs: number;
   /** The transaction at the nonce: the caller's, or the one that closed the hole after an expiry. */

@@ -82,7 +82,7 @@ export const TRANSITIONS = {
   cancel: signedAgain,
   replace: signedAgain,
   placeholder: signedAgain,
-  /** Not signed yet: the queue has another payload for this nonce from here on. */
+  /** Replaces a payload that is not signed yet: the queue has another one for this nonce from then on. */
   amend: { from: ["ALLOCATED"], to: "same" },
   /** A decision without an effect of its own, kept so that the history names who took it. */
   decide: { from: ["ALLOCATED", "TRACKING", "STUCK"], to: "same" },

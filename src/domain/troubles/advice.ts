@@ -2,7 +2,7 @@
 import type { OfferedAction, Situation } from "./situation.ts";
 import type { CauseCode, HelpCode } from "./table.ts";
 
-/** One thing that helps: which, because of what, and whom. */
+/** One remedy: its code, the cause that it is for, and the transaction that it is about. */
 export interface Step {
   readonly code: HelpCode;
   readonly because: CauseCode;
@@ -62,11 +62,11 @@ interface Target {
   readonly notice?: { readonly noticeId: string; readonly times: number };
 }
 
-/** One request that helps, as a row of its own offers it. */
+/** One request that helps, as a row of the attention list offers it. */
 export interface RowRequest extends Pick<OfferedAction, "label" | "path"> {
   readonly action: string;
   readonly method: "POST" | "DELETE" | "GET";
-  /** Without the reason, which is the operator's. Null: there is no body. */
+  /** Without the reason, which the operator adds. Null: there is no body. */
   readonly body: Readonly<Record<string, string | number | boolean>> | null;
 }
 
@@ -138,7 +138,7 @@ export function requestsOf(step: Step): readonly OfferedAction[] {
   );
 }
 
-/** In the form of a row of the attention list. */
+/** Requests of these remedies, in the form of a row of the attention list. */
 export function offersFor(target: Target, codes: readonly (HelpCode | RowOffer)[]): readonly RowRequest[] {
   return codes.flatMap((code) => REQUESTS[code]?.(target, "it") ?? []).map(({ scope: _, ...rest }) => rest);
 }

@@ -52,7 +52,7 @@ export function explain(situation: Situation, blocker: Situation | null = null):
 function find(situation: Situation, before: Finding | null): Finding {
   const decided = settledCause(situation);
   if (decided !== null) return { causes: [decided], steps: helpOf(situation, [decided]) };
-  // It has no place in its lane yet, so nothing of the lane is in its way.
+  // A transaction that awaits approval has no place in its lane yet, so the lane cannot block it.
   const awaiting = said(situation, [awaitingApproval]);
   const hold = said(situation, [heldBack, expiring]);
   const ahead = said(situation, [expires]);
@@ -89,7 +89,7 @@ function findUnmined(
   const own = ownCauses(situation, order.length > 0);
   const ownSteps = firstHelp(situation, own);
   const orderSteps = stepsBefore(situation, order, before);
-  // Its predecessor goes on by itself: then its own trouble decides.
+  // If the predecessor goes on by itself, the transaction's own trouble decides.
   const isNext = orderSteps.length === 0 && ownSteps.length > 0;
   const rest = isNext ? [...own, ...order] : [...order, ...own];
   const wrong = [...lane, ...hold, ...rest];
@@ -106,7 +106,7 @@ function ownCauses(situation: Situation, isBehind: boolean): readonly Cause[] {
   return past === undefined ? own.filter(({ code }) => !isBehind || !LATER.has(code)) : [past];
 }
 
-/** Its predecessor at the node, and why that one waits. */
+/** Causes before this transaction in nonce order: its predecessor, and why that one waits. */
 function inOrder(situation: Situation, before: Finding | null, lane: readonly Cause[]): readonly Cause[] {
   // Causes that stop the whole lane are named already.
   const why = before?.causes.find(({ code }) => lane.every((cause) => cause.code !== code)) ?? null;

@@ -40,7 +40,7 @@ export function ofLane(of: TroubledLane, now: Date): readonly Trouble[] {
     found.push(trouble(code, { ...lane, sentence, since, waiting: open, actions }));
   }
   if (head?.state === "STUCK") found.push(ofTransaction("STUCK", { ...head, lane, open }, "it was not mined in time"));
-  // With nothing above it, the next transaction takes it.
+  // A hole with no transaction above it is no trouble: the next transaction takes its nonce.
   if (hole === null || head === null || head.nonce < hole.nonce) return found;
   if (now.getTime() - hole.since.getTime() < HOLE_PATIENCE_MS) return found;
   const { nonce, since } = hole;
@@ -125,7 +125,7 @@ const ENDPOINTS = {
 
 interface TroubledEndpoint {
   readonly chainId: number;
-  /** Its place in the configuration: two may have one host. */
+  /** The endpoint's place in the configuration: two endpoints may have one host. */
   readonly index: number;
   readonly url: string;
   readonly status: keyof typeof ENDPOINTS;
@@ -160,7 +160,7 @@ export function ofDoubt(lane: Lane, reason: string, waiting: number): Trouble {
   return trouble("CHAIN_DOUBTED", { ...lane, sentence, waiting, facts: { doubted: reason } });
 }
 
-/** All of one kind are one trouble: an endpoint that lies about one block lies about many. */
+/** One trouble for each code, not for each block: an endpoint with false data about one block has it about many. */
 export function ofDisputes(
   chainId: number,
   disputes: readonly (Pick<Disputed, "code"> & { readonly number: number; readonly since: Date })[],
@@ -184,7 +184,7 @@ export function ofPriceDispute(chainId: number, { answers, since }: Pick<Dispute
   return trouble("RPC_DISAGREES", { sentence, since, chainId }, "price");
 }
 
-/** One trouble for the lane: an endpoint that lies about one transaction lies about many. */
+/** One trouble for the lane: an endpoint that answers falsely about one transaction does so about many. */
 export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): readonly Trouble[] {
   const [first, ...others] = refusals.filter(({ waitsFor }) => waitsFor === "agreement");
   if (first === undefined) return [];
@@ -198,7 +198,7 @@ export function ofRefused(lane: Lane, refusals: readonly UnconfirmedRefusal[]): 
 interface AwaySigner extends Away {
   readonly lane: Lane;
   readonly waiting: number;
-  /** It answers with something else than it is asked for. */
+  /** True: the signer answers with something else than it was asked to sign. */
   readonly lies: boolean;
 }
 
@@ -229,7 +229,7 @@ interface Watched {
   readonly waiting: number;
 }
 
-/** From the open alert of the lane's watch. */
+/** Trouble of an open alert that the lane's watch raised. */
 export function ofWatch(code: TroubleCode, { lane, head, oldestAt, waiting }: Watched): Trouble {
   const about = { ...lane, waiting };
   if (code === "PENDING_DEEP") {
@@ -256,7 +256,7 @@ export interface TroubledLane {
   readonly suspendedBy: SuspendedBy | null;
   /** The last one that people made about it; null: none is kept. */
   readonly decision: { readonly actor: string; readonly reason: string; readonly at: Date } | null;
-  /** Not final, with a nonce. */
+  /** Number of transactions with a nonce that are not final. */
   readonly open: number;
   /** The lowest that is not over; null: nothing is open. */
   readonly head: (Pick<LaneTransaction, "txId" | "nonce" | "state"> & Dated) | null;
@@ -266,7 +266,7 @@ export interface TroubledLane {
 
 export interface TroubledTransaction extends Pick<LedgerTransaction, "txId" | "nonce">, Dated {
   readonly lane: Lane;
-  /** On its lane, not final, with a nonce: itself among them if it has one. */
+  /** Number of transactions of its lane that have a nonce and are not final, with this one if it has a nonce. */
   readonly open: number;
   readonly facts?: ReportedFacts;
 }

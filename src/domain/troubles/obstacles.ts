@@ -25,7 +25,7 @@ import {
 
 export type Rule = (situation: Situation) => Cause | false | null;
 
-/** Before there is a nonce: another key must approve or reject it. */
+/** The transaction has no nonce yet: another key must approve or reject it. */
 export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since }, now }) => {
   if (awaiting === null) return null;
   const { rule, expiresAt, owner } = awaiting;
@@ -35,7 +35,7 @@ export const awaitingApproval: Rule = ({ transaction: { awaiting, reason, since 
   return { code: "AWAITING_APPROVAL", text, since, data: { rule, owner, expiresAt: expiresAt.toISOString() } };
 };
 
-/** This transaction is held, whatever its lane does. */
+/** This transaction is held, regardless of the state of its lane. */
 export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   if (held === null) return null;
   const behind = nonce === null ? "it gets no nonce" : "nothing of it is sent";
@@ -44,7 +44,7 @@ export const heldBack: Rule = ({ transaction: { held, nonce, attempts } }) => {
   return { code: "HELD", text, since: held.since, data: { nonce, actor: held.actor } };
 };
 
-/** Its caller wanted it mined by then, and that is over. */
+/** The time by which its caller wanted it mined (`validUntil`) is over. */
 export const expiring: Rule = ({ transaction: { validUntil, expiredAt, held }, now }) => {
   if (validUntil === null || validUntil > now) return null;
   const over = `it expired ${agoInWords(validUntil, now)} (validUntil ${validUntil.toISOString()})`;
@@ -76,7 +76,7 @@ export const sentPrivately: Rule = ({ transaction: { attempts, receipt }, chain:
   return { code: "SENT_PRIVATELY", text, data: { endpoints: names.join(", ") } };
 };
 
-/** Whatever the transaction: nothing of its lane moves. */
+/** Causes that stop a whole lane, and so each of its transactions. */
 export const LANE_RULES: readonly Rule[] = [
   ({ lane: { killed } }) =>
     killed !== null && { code: "KILLED", text: killText(killed), data: { killId: killed.killId } },
@@ -109,7 +109,7 @@ export const missingBelow: Rule = ({ lane: { hole }, transaction: { nonce } }) =
   return { code: "RESERVED_BELOW", text, data };
 };
 
-/** Another transaction; `why` is its own obstacle, if known. */
+/** The transaction waits behind another one; `why` is the obstacle of that one, if known. */
 export function waitingBehind(why: Cause | null): Rule {
   return ({ lane: { head }, transaction: { nonce } }) => {
     if (head === null || nonce === null || head.nonce >= nonce) return null;
@@ -236,7 +236,7 @@ export const OWN_RULES: readonly Rule[] = [
   ({ transaction, chain: { stuckAfterResubmits: most } }) => {
     const { state, submitAttempts, lastError } = transaction;
     const again = submitAttempts - 1;
-    // Not stuck, it may have been sent so often while it waited behind others.
+    // Only if it is stuck: any other may have been sent so often while it waited behind others.
     if (state !== "STUCK" || most === 0 || again < most || lastError !== null) return null;
     const text = `it was sent again ${again} times since a node took it, and no block has it`;
     return { code: "RESENT_OFTEN", text, data: { submitAttempts } };
@@ -268,7 +268,7 @@ function answered(answer: keyof typeof ANSWERS): Rule {
   };
 }
 
-/** Its progress: shown if nothing is wrong. */
+/** Progress of a transaction: shown only if nothing is wrong. */
 export const PROGRESS_RULES: readonly Rule[] = [
   ({ transaction: { state } }) =>
     state === "CREATED" && {
@@ -293,7 +293,10 @@ export const PROGRESS_RULES: readonly Rule[] = [
   },
 ];
 
-/** The newest payload of ours; null where none is signed, or it is mined already. `isMeant`: whose price is known, say. */
+/**
+ * The newest attempt that passes `isMeant` (by default: ours). Null if there is none, or the transaction is mined
+ * already.
+ */
 function attempted({ attempts, receipt }: Situation["transaction"], isMeant = isOurs) {
   return receipt === null ? (attempts.findLast(isMeant) ?? null) : null;
 }

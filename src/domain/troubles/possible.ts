@@ -1,5 +1,5 @@
 /**
- * Whether a helpful action would be accepted now, and change anything. The same rules as its execution
+ * Decides if a helpful action would be accepted now, and would change anything. The rules are those of its execution
  * (application/operations/transaction-actions.ts, application/detours/change-payload.ts), on the side of caution: a
  * payload that may be in a pool is assumed to be there.
  */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-/** The same for as long as what it is made of is the same, on any node. */
+/** Equal facts give the same revision, on any node. */
 export function revisionOf(facts: unknown): string {
   return hash("sha256", JSON.stringify(facts)).slice(0, 16);
 }

@@ -6,13 +6,13 @@ import type { RowRequest } from "./advice.ts";
 import { rowOf, SEVERITIES, type Severity, type TroubleCode } from "./table.ts";
 
 export interface Trouble {
-  /** The same for as long as it is the same trouble. */
+  /** Stays the same while the same trouble lasts. */
   readonly id: string;
   readonly severity: Severity;
   readonly code: TroubleCode;
   /** A trouble and what waits behind it. */
   readonly sentence: string;
-  /** The first moment, whichever node saw it. */
+  /** The earliest time at which any node saw the trouble. */
   readonly since: Date | null;
   /** When the figures of the sentence were read; absent: it has none. */
   readonly asOf?: Date;
@@ -26,7 +26,7 @@ export interface Trouble {
   /** How many transactions wait behind it. */
   readonly waiting: number;
   readonly actions: readonly RowRequest[];
-  /** It reports a moment: a person should know of it, and nothing of it lasts. */
+  /** True: the trouble was a single event. A person should know of it, and nothing of it lasts. */
   readonly over: boolean;
   /** Facts that the owner of the lane alone knows, for explanations on other nodes. */
   readonly facts?: ReportedFacts;
@@ -110,7 +110,7 @@ function comesBefore(a: Trouble, b: Trouble) {
   return a.nonce === b.nonce ? a.id < b.id : (a.nonce ?? -1) < (b.nonce ?? -1);
 }
 
-/** In the place that the cause is about. */
+/** True if the trouble is in the place that the cause is about. */
 function isInside(each: Trouble, cause: Trouble) {
   const isOn = each.chainId === cause.chainId;
   switch (rowOf(cause.code).about) {

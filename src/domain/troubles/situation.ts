@@ -31,14 +31,17 @@ export interface ExplainedTransaction
   /** The rule of a policy that keeps it from being offered for more, and the one that keeps it from being cancelled. */
   readonly forbidden: Forbidden | null;
   readonly forbiddenCancel: Forbidden | null;
-  /** While it waits for approval: by which rule, until when, and whose it is. */
+  /**
+   * While the transaction waits for approval: the rule that requires it, when it expires, and the owner of the
+   * transaction.
+   */
   readonly awaiting: (Pick<Approval, "rule" | "expiresAt"> & { readonly owner: string | null }) | null;
-  /** Its receipt was withdrawn, and none has come since. */
+  /** True: the transaction's receipt was withdrawn, and there is no new one. */
   readonly withdrawn: boolean;
   /** Its caller's word, and since when it is being cancelled because of that; null: not given, and not yet. */
   readonly validUntil: Date | null;
   readonly expiredAt: Date | null;
-  /** Who holds it, and why; null: not held. */
+  /** The hold in force, with its actor and reason; null: not held. */
   readonly held: Held | null;
   /** The last action that was taken about it, except a hold; null: none was, or it is over. */
   readonly asked: Asked | null;
@@ -57,12 +60,12 @@ export interface Asked {
 }
 
 export interface ExplainedLane {
-  /** In the form for people. */
+  /** Address with checksum, for people. */
   readonly signer: string;
   /** The order to stop that is in force for its signer. */
   readonly killed: Kill | null;
   readonly suspended: boolean;
-  /** Who suspended it, and why. */
+  /** Who suspended the lane, and why. */
   readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** Nothing is signed for it now, as far as the node that was asked knows. */
@@ -79,10 +82,11 @@ export interface ExplainedHole {
   readonly nonce: number;
   /** Why nothing holds it, as far as that is kept. */
   readonly detail: string | null;
-  /** It is kept for a caller that signs itself. */
+  /** True: the nonce is reserved for a caller that signs itself. */
   readonly reserved: boolean;
   /**
-   * Who fills it: an action on the head of the lane, this one; a loop, by itself; the chain node, which holds the key.
+   * What fills the nonce. "order": an action on `txId`, the head of the lane. "itself": a loop. "chainNode": the chain
+   * node, which holds the key.
    */
   readonly filling: { readonly by: "order"; readonly txId: string } | { readonly by: "itself" | "chainNode" };
   /** The policy rule that forbids filling it. */
@@ -103,7 +107,7 @@ export interface ExplainedChain {
   readonly dearSinceBlock: number | null;
   /** Figures are those of the last read, not of this moment. */
   readonly remembered?: boolean;
-  /** Whether the node's pool holds one of its payloads; null if the node does not say. */
+  /** True if the node's pool holds a payload of the transaction; null if the node does not report it. */
   readonly pooled: boolean | null;
   readonly finality: FinalityRule;
   readonly confirmations: number;
@@ -138,7 +142,7 @@ export interface Explanation {
   readonly blockedBy?: { readonly txId?: string; readonly nonce: number };
   /** Remedies for now, most useful first. */
   readonly help: readonly { readonly code: HelpCode; readonly text: string }[];
-  /** Those of them that a request to this API performs. */
+  /** The remedies that a request to this API performs. */
   readonly actions: readonly OfferedAction[];
 }
 

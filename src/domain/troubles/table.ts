@@ -29,7 +29,7 @@ interface Row {
   readonly hides?: readonly string[];
   /** Present: an alert has this code. */
   readonly ends?: AlertEnd;
-  /** Its alert, if that has another code. */
+  /** Code of the alert, if it is another one. */
   readonly alert?: string;
 }
 
@@ -223,7 +223,7 @@ export interface AlertSubject {
   readonly lane?: Lane;
   readonly txId?: string;
   readonly chainId?: number;
-  /** Its place in the configuration, from 0. */
+  /** The endpoint's place in the configuration, from 0. */
   readonly endpoint?: number;
 }
 

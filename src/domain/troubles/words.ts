@@ -40,7 +40,7 @@ function decimal(value: bigint, digits: number) {
   return fraction === "" ? text.slice(0, -digits) : `${text.slice(0, -digits)}.${fraction}`;
 }
 
-/** With a capital at its beginning and a full stop at its end. */
+/** Makes a sentence: a capital at the beginning, a full stop at the end. */
 export function inSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
@@ -81,7 +81,7 @@ export interface Away {
   readonly reason: string;
 }
 
-/** Without `now`, no age: a row has its own `since`. */
+/** Without `now` the text has no age: a row has its own `since`. */
 export function awayText({ since, reason }: Away, now?: Date): string {
   const what = now === undefined ? "does not sign" : `has not signed for ${spanInWords(since, now)}`;
   return `its signer ${what}: ${reason}`;

@@ -85,7 +85,7 @@ async function faceOf({ host, port, advertiseUrl, apiKeys }: Config) {
   return { host, port, listening, advertisedUrl: advertiseUrl ?? advertisedUrl(url), asksForKeys: apiKeys !== "none" };
 }
 
-/** Result of a try to listen there: a node of ours, another program, or nobody. */
+/** Result of a try to listen on an address. "fencepost": a node of ours has it. "taken": another program has it. */
 export type Listening = "free" | "fencepost" | "taken" | "forbidden" | "noSuchAddress";
 
 const REFUSALS: Readonly<Record<string, Listening>> = {

@@ -51,7 +51,10 @@ function judgeKeys({ keys, chains }: Facts): Findings {
   ];
 }
 
-/** By the words of the code that opens keys; each of its lines names the file. */
+/**
+ * Finds the code by the text of the problem, which comes from the code that opens keys; each of its lines names the
+ * file.
+ */
 function problemOf(problem: string): SetupCode {
   if (/open to other users/.test(problem)) return "KEY_FILE_OPEN";
   return /wrong password/.test(problem) ? "KEYSTORE_PASSWORD" : "KEYS";

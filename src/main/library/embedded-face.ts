@@ -83,7 +83,7 @@ function untilClosed<T extends CallOptions>(closing: AbortSignal, options: T): T
 
 const DECLARED = GROUPS.flatMap(([, each]) => Object.values<Call>(each)).filter(methodOf);
 
-/** By the client's method and path. */
+/** Declared calls, by the client's method and path. */
 const CALLS = new Map(
   DECLARED.map((call) => {
     const names = [...call.at.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
@@ -163,7 +163,7 @@ function sendingCalls<SendOptions extends CallOptions>(
       throw withIdOf(intent, error);
     }
   };
-  /** One after the other: in a transaction of the caller's their order is kept. */
+  /** Sends one intent after the other: in a transaction of the caller their order is kept. */
   const oneByOne = async (intents: readonly Named[], options: SendOptions) => {
     const results: Result[] = [];
     for (const intent of intents) results.push(await sendOne(intent, options).catch(orError));

@@ -73,7 +73,7 @@ describe("the server", () => {
     ]);
     await before.close();
     const client = await connectClient(url.href);
-    // As the policy `requeue` of that version left it: the next nonce, and both attempts of the nonce before.
+    // The state that the policy `requeue` of that version left: the next nonce, with both attempts of the nonce before.
     await client.query(
       `INSERT INTO fencepost.step (tx_id, ordinal, chain_id, event, from_state, state, first_at, last_at)
        SELECT tx_id, history_count + 1, chain_id, 'requeue', 'TRACKING', 'ALLOCATED', now(), now()

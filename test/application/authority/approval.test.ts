@@ -105,7 +105,7 @@ describe("a transaction above the bound", () => {
     expect(ops.row(txId).history.find(({ event }) => event === "approve")).toMatchObject({
       ...{ reason: "approve it", decision: { actor: "operator:bob" } },
     });
-    // The second caller gets the same result, or is told that the decision was another one.
+    // A second approval returns the same result. A rejection is refused, and the error names the approval.
     const late = await world.settle(other.node.api.act(order("approve", txId, "operator:cid")));
     expect(late).toMatchObject({ state: "CONFIRMED" });
     expect((await refusal(entry.node.api.act(order("reject", txId)))).message).toMatch(/was approved by operator:bob/);

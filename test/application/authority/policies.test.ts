@@ -59,7 +59,7 @@ async function signed(content: Partial<UnsignedTransaction>): Promise<Hex> {
   return made?.rawTransaction as Hex;
 }
 
-/** As `FakeSigner` would sign it if it supported blobs: one blob, for at most one gwei. */
+/** A blob transaction as `FakeSigner` would sign it if it supported blobs: one blob, for at most one gwei. */
 function blobAt(nonce: number): Hex {
   const fees = { maxFeePerGas: 20n * GWEI, maxPriorityFeePerGas: GWEI, maxFeePerBlobGas: GWEI };
   const said = { type: "eip4844", chainId: CHAIN_ID, nonce, to: TO, value: 0n, gas: 21_000n, ...fees } as const;

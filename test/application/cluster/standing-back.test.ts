@@ -27,7 +27,10 @@ async function pair(): Promise<{ first: WorldNode; second: WorldNode; signer: (t
   return { first, second, signer };
 }
 
-/** Has stalled so often that it stands back for four leases, and has been back for more than one of them. */
+/**
+ * Stalls the node until it must leave its lanes to others for four leases. More than one of these leases is over on
+ * return.
+ */
 async function standingBackForLong(first: WorldNode, signer: (typeof SIGNERS)[number]): Promise<void> {
   for (const _ of [1, 2]) {
     await pause(first, "node-2", signer);

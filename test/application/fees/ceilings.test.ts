@@ -45,7 +45,7 @@ async function start(options: WorldOptions = {}, node: Parameters<World["startNo
   return world.startNode(node);
 }
 
-/** A node whose first endpoint lies from its first answer. */
+/** A node whose first endpoint reports false fees from its first answer on. */
 async function startLying(lie: FeeLie, options: WorldOptions = {}, endpoints = 1): Promise<WorldNode> {
   world = new World(options);
   ops = new OperatedWorld(world);
@@ -383,7 +383,7 @@ describe("a ceiling that is lowered", () => {
   });
 });
 
-/** As `FakeSigner` would sign it if it supported blobs. */
+/** A blob transaction as `FakeSigner` would sign it if it supported blobs. */
 function blob(blobs: {
   readonly maxFeePerBlobGas: bigint;
   readonly blobVersionedHashes: readonly `0x${string}`[];

@@ -17,7 +17,7 @@ interface Put {
   answer(result: unknown): void;
 }
 
-/** As many concurrent requests as are sent to a chain: of one key, and of all keys. */
+/** Limits of concurrent requests to a chain: of one key, and of all keys. */
 const OF_ONE_KEY = 12;
 const OF_ALL = 16;
 

@@ -47,7 +47,7 @@ function commitLate(owner: WorldNode, afterMs: number): void {
   divertReprice(owner, (commit) => async (writes) => {
     void owner.node.close();
     const landing = world.clock.sleep(afterMs).then(() => commit(writes));
-    // As in the database: the lane's row is locked until that commit is through.
+    // As in the database: the lane's row is locked until that commit has ended.
     store.releaseLane = (fence) => landing.then(() => release(fence));
     store.retireInstance = (instanceId) => landing.then(() => retire(instanceId));
     await world.clock.sleep(20);

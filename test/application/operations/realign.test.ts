@@ -16,7 +16,7 @@ async function start({ elsewhere }: { readonly elsewhere?: Faults } = {}): Promi
   return entry;
 }
 
-/** An endpoint that lies long enough is believed. */
+/** A false count that an endpoint repeats for long enough is believed. */
 async function pushedTo(entry: WorldNode, count: number): Promise<void> {
   entry.faults.lieAboutNonce(() => count);
   await world.clock.advance(60_000);

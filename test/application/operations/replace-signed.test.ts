@@ -29,7 +29,7 @@ async function plain(maxFeePerGas: bigint, maxPriorityFeePerGas: bigint, gas = 2
   return made?.rawTransaction as Hex;
 }
 
-/** As `FakeSigner` would sign it if it supported blobs. */
+/** A blob transaction as `FakeSigner` would sign it if it supported blobs. */
 function blob(maxFeePerGas: bigint, maxPriorityFeePerGas: bigint, maxFeePerBlobGas: bigint): Hex {
   const fees = { maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas };
   const said = { type: "eip4844", chainId: CHAIN_ID, nonce: 0, to: TO, value: 0n, gas: 21_000n, ...fees } as const;

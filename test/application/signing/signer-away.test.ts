@@ -1,5 +1,6 @@
 /**
- * A key service that is away, slow to return, or lies: it is announced, asked with growing pauses, and nothing is lost.
+ * A key service that is away, slow to return, or signs something else: an alert is raised, requests are repeated with
+ * growing pauses, and nothing is lost.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { UnsignedTransaction } from "../../../src/domain/transaction/transaction.ts";

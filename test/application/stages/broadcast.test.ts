@@ -20,7 +20,7 @@ import {
 
 interface Wired extends StageBench {
   readonly sent: Hex[][];
-  /** Whether each of them was sent to every endpoint. */
+  /** One for each list in `sent`: true if it was sent to every endpoint. */
   readonly everywhere: boolean[];
   /** The node's answer to every request from now on. */
   says: SubmitAnswer;

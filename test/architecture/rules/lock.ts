@@ -12,7 +12,7 @@ export interface LockedPackage {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** By place: "" is this package, `node_modules/x/node_modules/y` a copy of y that only x sees. */
+/** Locked packages by place: "" is this package, `node_modules/x/node_modules/y` a copy of y that only x sees. */
 export type Lock = Readonly<Record<string, LockedPackage>>;
 
 const SYSTEMS = ["linux", "darwin"];

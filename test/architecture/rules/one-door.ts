@@ -16,7 +16,7 @@ const ASKERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** By the name of the called method and of its object; null: of any object. */
+/** Effects by the name of the called method. `on`: the name of its object; null: any object. */
 const EFFECTS: Readonly<Record<string, { readonly on: string | null; readonly door: string }>> = {
   write: { on: "writer", door: "write" },
   submit: { on: null, door: "send" },

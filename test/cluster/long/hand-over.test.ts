@@ -114,8 +114,8 @@ async function members(database: Database): Promise<readonly Member[]> {
 }
 
 /**
- * Each lane is where placement wants it for this number of nodes: no node has a reason to move one. Returns the
- * signers.
+ * Waits until each lane is on the node that placement chooses for this number of nodes, so that no node has a reason to
+ * move one. Returns the signers.
  */
 async function untilSpread(database: Database, nodes: number): Promise<readonly string[]> {
   return waitUntil(async () => {

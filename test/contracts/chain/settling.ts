@@ -4,7 +4,7 @@ import type { Receipt } from "../../../src/domain/transaction/transaction.ts";
 import type { Block, Chain, Settling } from "../../../src/ports/chain.ts";
 import { submitFreely } from "../../support/submit-freely.ts";
 
-/** Lies that an endpoint may tell about a transaction. */
+/** False answers that an endpoint may give about a transaction's receipt. */
 export const RECEIPT_LIES = ["reverted", "other gas", "a contract", "no receipt"] as const;
 export type ReceiptLieKind = (typeof RECEIPT_LIES)[number];
 
@@ -19,7 +19,7 @@ export interface SettlingHarness {
   lie(endpoint: number, txHash: Hash, kind: ReceiptLieKind | null): void;
   /** The endpoint knows no block above this one; null: all of them. */
   pin(endpoint: number, blockNumber: number | null): void;
-  /** Whether the endpoint knows `safe` and `finalized`. */
+  /** Sets if the endpoint knows the block tags `safe` and `finalized`. */
   knowsTags(endpoint: number, knows: boolean): void;
   close(): Promise<void>;
 }

@@ -34,7 +34,7 @@ export class NaiveLane {
   places = new Map<number, string>();
   transactions = new Map<string, NaiveTransaction>();
   reservations = new Map<string, NaiveReservation>();
-  /** Times at which placeholders were put at nonces of expired reservations without anybody's decision. */
+  /** Times of automatic repairs: a placeholder at the nonce of an expired reservation, without anybody's decision. */
   repairs: number[] = [];
   waiting = new Map<number, Named & { readonly unanswered: boolean }>();
   owners = new Map<string, string>();

@@ -61,7 +61,7 @@ describe("moving transactions down into holes", () => {
         // Bound exactly once, and to no nonce that another transaction holds.
         expect(new Set(after.map(({ nonce }) => nonce)).size).toBe(after.length);
         for (const { nonce } of after) expect(reserved).not.toContain(nonce);
-        // In order, and only downwards; no transaction moves past a claimed one.
+        // Transactions keep their order and move only downwards; none moves past a claimed one.
         const byBefore = [...after].sort((a, b) => a.before - b.before).map(({ nonce }) => nonce);
         expect(byBefore).toEqual([...byBefore].sort((a, b) => a - b));
         for (const { txId, from, to: target } of planned) {

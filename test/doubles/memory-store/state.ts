@@ -92,7 +92,7 @@ export interface Document {
   /** Per attempt. */
   readonly bytes: readonly Pick<StoredAttempt, "rawTransaction" | "createdAt">[];
   readonly claim: { readonly token: number; readonly ordinal: number } | null;
-  /** Its caller named its nonce. */
+  /** The caller named the nonce. */
   readonly pinned: boolean;
   readonly updatedAt: Date;
   readonly confirmedAt: Date | null;
@@ -202,7 +202,7 @@ export class DatabaseState {
   lastIntakeId = 0;
   /** Which history this is; a restore or a failover gives another. */
   history = 1;
-  /** Whether that server is known to have all commits of the one before. */
+  /** True: this server may lack commits of the one before. */
   mayHaveLost = false;
   /** The history that the feed's epoch belongs to, and whether it began because commits may have been lost. */
   epochHistory = 1;

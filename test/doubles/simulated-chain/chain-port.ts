@@ -37,9 +37,14 @@ import { ChainView } from "./view.ts";
 
 export interface DirectChainOptions {
   readonly faults?: Faults;
-  /** A second endpoint: another view of this chain (a lagging one, for example), or of another chain (a lying one). */
+  /**
+   * A second endpoint: another view of this chain (a lagging one, for example), or of another chain (one with false
+   * data).
+   */
   readonly elsewhere?: { readonly chain: SimulatedChain; readonly faults: Faults };
-  /** A chain whose blocks can be recomputed: a single endpoint that lies about a receipt contradicts itself. */
+  /**
+   * A chain whose blocks can be recomputed: even a single endpoint contradicts itself if it reports a false receipt.
+   */
   readonly proves?: boolean;
   readonly privateEndpoints?: readonly string[];
   /** Awaited before every call: how a simulation on a virtual clock gives calls a duration. */

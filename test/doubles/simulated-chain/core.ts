@@ -152,7 +152,7 @@ export class SimulatedChain {
     return this.#append(transactions);
   }
 
-  /** Another program's transaction waits in the pool, where only the pending count shows it. */
+  /** Puts another program's transaction into the pool, where only the pending count shows it. */
   injectForeign(address: Address, nonce = this.pendingNonce(address)): SimulatedTransaction {
     const transaction = foreignTransaction(address, nonce, this.#foreign++);
     this.pool.restore(transaction, this.account(address));
@@ -277,8 +277,8 @@ export class SimulatedChain {
   }
 
   /**
-   * Executes the transactions that fit, in the given order; one that does not fit or is not next in its line is left
-   * out.
+   * Executes the transactions that fit, in the given order. One that does not fit, or does not have its sender's next
+   * nonce, is left out.
    */
   #append(candidates: readonly SimulatedTransaction[]): SimulatedBlock {
     const block = this.#seal(candidates);

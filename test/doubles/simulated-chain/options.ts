@@ -28,7 +28,7 @@ export interface SimulatedChainOptions {
 export interface ReorgOptions {
   /** Which of the displaced transactions the new branch leaves out; none by default. */
   readonly drop?: "all" | ((transaction: SimulatedTransaction) => boolean);
-  /** Whether dropped transactions return to the pool (geth, to depth 64) or are forgotten (anvil, EDR). */
+  /** True: dropped transactions return to the pool (geth, to depth 64). False: they are forgotten (anvil, EDR). */
   readonly keepInPool?: boolean;
   /** Mined first on the new branch: a competing attempt, say. Taken without asking the pool. */
   readonly include?: readonly Hex[];

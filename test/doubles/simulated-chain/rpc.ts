@@ -232,7 +232,7 @@ function toCall(value: unknown): PricedCall {
   };
 }
 
-/** As a node with the key reads it, if every field is given. */
+/** Reads the transaction as a node with the key does. Throws if gas, nonce or price is missing. */
 function toUnsigned(
   chainId: number,
   value: unknown,

@@ -7,7 +7,7 @@ import type { Faults } from "./faults.ts";
 import type { Account } from "./ledger.ts";
 import type { SimulatedTransaction } from "./transaction.ts";
 
-/** The chain as one endpoint shows it: behind, or lying, if its faults say so. */
+/** The chain as one endpoint shows it. Its faults can make it lag, or report false data. */
 export class ChainView {
   readonly #chain: SimulatedChain;
   readonly #faults: Faults;
@@ -97,7 +97,10 @@ export class ChainView {
     return this.#faults.nonce(honest, address, tag);
   }
 
-  /** As of a block; null if this endpoint no longer keeps that state. It lies about past counts as about the latest. */
+  /**
+   * Count as of a block; null if this endpoint no longer keeps that state. A false count applies to past blocks as to
+   * the latest.
+   */
   transactionCountAt(address: Address, blockNumber: number): number | null {
     if (blockNumber <= this.head.number - this.#faults.keptState) return null;
     return this.#faults.nonce(

@@ -27,7 +27,7 @@ const EXPECTED = {
 /** Delay of every answer of the chain: with as many connections as callers' reads have, 160 a second. */
 const SLOW_MS = 100;
 
-/** As many processes of `cast` as a machine with two cores can run. */
+/** Concurrent processes of `cast`: as many as a machine with two cores can run. */
 const AT_ONCE = 25;
 
 describe("as its only provider, a node's /rpc", () => {

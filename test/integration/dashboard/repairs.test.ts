@@ -40,7 +40,7 @@ const transfer = (index: number, fees: object = {}) => ({
   payload: { to: RECIPIENT, value: "1000", ...fees },
 });
 
-/** As shown on the page Now. */
+/** The signer's first row on the page Now. */
 const trouble = (index: number) =>
   page.locator(".trouble", { has: page.locator(`a[title="${signer(index)}"]`) }).first();
 

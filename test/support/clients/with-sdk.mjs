@@ -1,4 +1,4 @@
-/** The SDK in any runtime with `fetch`: `<runtime> with-sdk.mjs SDK URL FROM TO`, where SDK is the module to import. */
+/** Runs the SDK in any runtime with `fetch`: `<runtime> with-sdk.mjs SDK URL FROM TO`. SDK is the module to import. */
 const [sdk, url, signer, to] = process.argv.slice(2);
 const { createClient, FencepostError } = await import(sdk);
 

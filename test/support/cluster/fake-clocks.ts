@@ -13,7 +13,7 @@ const FOLDERS = ["x86_64", "aarch64"].map((machine) => `/usr/lib/${machine}-linu
 const folder = FOLDERS.find((path) => existsSync(path));
 export const NO_LIBFAKETIME = "no libfaketime is installed: machines whose clock jumps stay untested";
 
-/** Clock of one machine. Timers and the monotonic clock go on, as if somebody set the time of day. */
+/** Wall clock of one machine. Timers and the monotonic clock go on, as if somebody had set the time of day. */
 export class FakeClock {
   /** For a process of several threads. */
   readonly variables: Variables;

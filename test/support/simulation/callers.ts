@@ -153,11 +153,15 @@ export const TRANSACTION_GAS_CAP = 2_000_000n;
 export const FURNACE_GAS = 1_700_000n;
 
 /**
- * An endpoint lies about gas for a while, or the ceiling of this world is for transfers only: such a create is refused.
+ * Expected refusals of a create to `FURNACE`: an endpoint reports false gas for a while, or the ceiling of this world
+ * is for transfers only.
  */
 const TOO_MUCH_GAS: ReadonlySet<string> = new Set(["GAS_OVER_BLOCK", "FEE_OVER_CEILING"]);
 
-/** By its value, so that a repeat has the same payload: most bring their gas, some leave it to the chain's estimate. */
+/**
+ * Receiver and gas, derived from the value so that a repeat has the same payload. Most requests bring their gas, some
+ * leave it to the chain's estimate.
+ */
 function receiverOf(value: number): { readonly to: Address; readonly gas?: number } {
   if (value % 8 === 1) return { to: FURNACE };
   return value % 8 === 5 ? { to: TO } : { to: TO, gas: 21_000 };

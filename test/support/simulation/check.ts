@@ -92,7 +92,7 @@ function checkOrders({ world, operators }: Simulation): void {
     const steps = history.filter((step) => step.decision?.actor === "operator:sim");
     // The same verdict again is answered, and not kept again.
     if (action === "resolve") continue;
-    // So is a cancel of what has no effect already, whoever caused that.
+    // A cancel is also answered and not kept if a cancel or placeholder of any origin already replaces the payload.
     const attempts = findTransaction(state, txId)?.attempts ?? [];
     const stands = action === "cancel" && attempts.some(({ kind }) => kind === "cancel" || kind === "placeholder");
     const kept = stands || steps.some((step) => step.reason === reason);

@@ -295,7 +295,10 @@ export class Crew {
     });
   }
 
-  /** One count too high, which a second read does not confirm. Once per node: two lies that agree are a proof. */
+  /**
+   * Reports one count that is too high; a second read does not confirm it. Once per node: two equal false counts are a
+   * proof.
+   */
   lieAboutNonce(): void {
     this.withMember((member) => {
       if (member.lied) return;
@@ -376,7 +379,8 @@ export class Crew {
     const faults = dice.pick([entry.faults, elsewhere ?? entry.faults]);
     const other = faults === entry.faults ? elsewhere : entry.faults;
     const lie = dice.pick(RECEIPT_LIES);
-    // Two endpoints with the same lie agree, and no node could know. Two different lies must decide nothing.
+    // Two endpoints with the same false receipt agree, and no node could know. Two different false receipts must decide
+    // nothing.
     if (other !== null && this.receiptLies.get(other) === lie) return;
     faults.lieAboutReceipts(lie);
     this.receiptLies.set(faults, lie);

@@ -22,7 +22,6 @@ export class Dice {
     return list[this.int(0, list.length - 1)] as T;
   }
 
-  /** By weight: the first number of each pair. */
   weighted<T>(choices: readonly (readonly [weight: number, value: T])[]): T {
     let left = this.random() * choices.reduce((sum, [weight]) => sum + weight, 0);
     const found = choices.find(([weight]) => {

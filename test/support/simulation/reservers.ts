@@ -14,7 +14,7 @@ const FIRST_VALUE = 1_000_000;
 /** Callers that sign themselves: they reserve, and then hand in, give back, forget, or send without a word. */
 export class Reservers extends Actor {
   readonly acknowledged: Acknowledged[] = [];
-  /** Released, as its caller was told: free for another caller. */
+  /** Reservations whose release was acknowledged: free for another caller. */
   readonly released: Reservation[] = [];
   private readonly signer = new FakeSigner(SIGNERS);
   /** How many were sent without a word. */

@@ -42,8 +42,7 @@ export interface Simulation {
 export async function simulate(seed: number): Promise<Simulation> {
   const dice = new Dice(seed);
   const world = makeWorld(seed, dice);
-  // Separate dice: lies about prices, receipts and heads, deadlines and holds change nothing else in the story of a
-  // seed.
+  // Separate dice: false prices, receipts and heads, deadlines and holds change nothing else in the story of a seed.
   const feeDice = new Dice(seed + FEE_SEEDS);
   const receiptDice = new Dice(seed + RECEIPT_SEEDS);
   const headDice = new Dice(seed + HEAD_SEEDS);

@@ -81,8 +81,8 @@ function toArray(place: Place, element: string, length: string): readonly unknow
 }
 
 /**
- * A tuple is given as a list in order, or as an object by name. The encoder always gets a list: ABI names may be
- * missing or repeated.
+ * Accepts a tuple as a list in order, or as an object by name. The encoder always gets a list: ABI names may be missing
+ * or repeated.
  */
 function toTuple(place: Place, components: readonly AbiParameter[]): unknown {
   const { value, path } = place;

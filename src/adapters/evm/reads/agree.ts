@@ -83,7 +83,7 @@ interface Word {
 
 type LabelledWord = Word & Pick<Said<Word>, "label">;
 
-/** `said`: one answer for each transaction, in the order asked. */
+/** Answers about one transaction. `said`: per endpoint, one answer for each transaction, in the order asked. */
 function wordsOn(said: readonly Said<readonly Word[]>[], index: number): readonly LabelledWord[] {
   return said.map(({ label, answer }) => ({ label, ...(answer[index] as Word) }));
 }

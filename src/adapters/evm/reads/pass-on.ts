@@ -17,8 +17,8 @@ export function passOn(endpoints: Endpoints, method: string, params: unknown): P
 }
 
 /**
- * Sends a transaction that somebody else signed. If there are private endpoints, only they get it; an endpoint that is
- * read-only never does. `mayLeave` is called for each endpoint when a connected socket is free for the bytes.
+ * Sends a transaction that somebody else signed. If there are private endpoints, only they get it; read-only endpoints
+ * never do. `mayLeave` is called for each endpoint when a connected socket is free for the bytes.
  */
 export async function passSigned(
   endpoints: Endpoints,

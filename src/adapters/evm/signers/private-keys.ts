@@ -34,7 +34,7 @@ export function parsePrivateKeys(texts: readonly string[], place = ""): readonly
   });
 }
 
-/** `source` names the key in the error for a key that is zero or not below the group order. */
+/** Refuses a key that is zero or not below the group order. `source` names the key in that error. */
 export function toSigningKey(privateKey: Uint8Array, source: string) {
   const publicKey = publicKeyOf(privateKey);
   if (publicKey === null) throw new BadKey(`${source} is not a valid secp256k1 key`);
@@ -107,10 +107,10 @@ export interface Openness {
 }
 
 /**
- * ssh refuses a key that other users can read, whoever owns it. Secrets mounted by Kubernetes and Docker are like that
- * (0644 or 0444, owned by root, read-only), and the container cannot change it. So permissions that this process could
- * change are refused, and others cause a warning. A file that others may write is refused unless it is on a read-only
- * mount.
+ * Judges the permissions of a key file. ssh refuses a key that other users can read. Secrets mounted by Kubernetes and
+ * Docker are readable by others (0644 or 0444, owned by root, read-only), and the container cannot change that. So
+ * permissions that this process could change are refused, and others cause a warning. A file that others may write is
+ * refused unless it is on a read-only mount.
  */
 export function judgeOpenness({ uid, mode, ownUid, readOnly }: Openness): "fine" | "warned" | "refused" {
   if (ownUid === undefined || (mode & OPEN_TO_OTHERS) === 0) return "fine";

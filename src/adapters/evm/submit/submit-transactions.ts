@@ -140,8 +140,8 @@ function isOpen(said: readonly Submission[]) {
 }
 
 /**
- * Combines the answers of several endpoints to one transaction, in the order asked. A final rejection does not count
- * until every endpoint that is up has answered: the transaction is submitted again until that endpoint answers or
+ * Combines the endpoints' answers to one transaction, in the order asked. A final rejection does not count until every
+ * endpoint that is up has answered. If one has not, the transaction is submitted again until that endpoint answers or
  * counts as down.
  */
 function concluded(said: readonly Submission[]): Submitted {

@@ -1,9 +1,9 @@
 /**
- * Admits requests before their bodies are read. Callers that repeat refused requests can ask more often than a node
- * can refuse, and the lease and the transactions need the same event loop. So each turn of the loop admits requests
- * for a limited time only. Later ones wait here in order and unread, which costs nothing, and do not repeat
- * meanwhile. Their number and their time are limited. While new connections keep arriving, admitted requests are
- * delayed, so that many are served with one commit.
+ * Admits requests before their bodies are read. Callers that repeat refused requests can ask more often than a node can
+ * refuse, and the lease and the transactions need the same event loop. So each turn of the loop admits requests for a
+ * limited time only. Later requests wait here in order and unread, which costs nothing, and their callers do not repeat
+ * them meanwhile. The number of waiting requests and their time are limited. While new connections keep arriving,
+ * admission is delayed, so that many requests are served with one commit.
  */
 import type { Admittance } from "../../../application/loops/reception.ts";
 import { FencepostError } from "../../../domain/errors.ts";
@@ -11,7 +11,7 @@ import type { Clock } from "../../../ports/clock.ts";
 
 export interface AdmissionOptions {
   readonly clock: Clock;
-  /** Of connections: see `arrivalsOf`. */
+  /** Whether new connections keep arriving: see `arrivalsOf`. */
   readonly arrivals: { readonly keepComing: boolean };
   readonly admittance: () => Admittance;
   /** Time per turn of the event loop in which requests are admitted. */

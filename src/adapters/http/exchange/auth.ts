@@ -13,7 +13,7 @@ const BEARER = /^bearer +([\x21-\x7e]+) *$/i;
 
 /**
  * Looks keys up by the SHA-256 digest of their secret. The timing may reveal a common prefix of digests, which is
- * useless: nobody can choose a secret by its digest.
+ * useless: a secret cannot be chosen by its digest.
  */
 export function authenticator(
   apiKeys: readonly ApiKey[] | "none",

@@ -23,7 +23,7 @@ export interface Asked {
 export interface ReadCall {
   /** How long its answer may be held. */
   readonly waitMs: number;
-  /** With a signal, the answer is held; without one, it is what there is. */
+  /** With a signal, the answer may be held for `waitMs`. Without one, it is given at once. */
   perform(api: FencepostApi, signal?: AbortSignal): Promise<unknown>;
 }
 
@@ -71,7 +71,7 @@ function refuseNone({ needs = [] }: Call, query: Members) {
   throw invalid(first, `is required, or ${others.join(", ")}`);
 }
 
-/** In the database's form. */
+/** A UUID in the database's form: lower case, with hyphens. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Text that is not a UUID names no transaction; the database is not asked to parse it. */

@@ -76,9 +76,9 @@ export type CheckBody = (body: Buffer) => void;
 export interface ApiKey extends Partial<Quotas> {
   readonly name: string;
   readonly secret: string;
-  /** Without them: those of a usual key. */
+  /** Absent: `USUAL_SCOPES`. */
   readonly scopes?: readonly Scope[];
-  /** Without them: all. */
+  /** Absent: all. The same for `chains`. */
   readonly signers?: readonly Address[];
   readonly chains?: readonly number[];
 }
@@ -119,9 +119,9 @@ type Writer = ReturnType<FastifyReply["compileSerializationSchema"]>;
 const writers = new WeakMap<TSchema, Writer>();
 
 /**
- * By status: an answer is written by this schema, and members that it does not name stay private. Compiled at the first
- * answer of its kind, once for all routes: as `schema.response` Fastify would compile each for each route, a quarter of
- * a node's start-up cost.
+ * Writes each answer by the schema of its status: members that the schema does not name stay private. A schema is
+ * compiled at its first answer, once for all routes. As `schema.response` Fastify would compile each for each route, a
+ * quarter of a node's start-up cost.
  */
 export function answering(response: Readonly<Record<number, TSchema>>) {
   return {

@@ -40,7 +40,7 @@ const DERIVED: Readonly<Record<string, (record: never, now: Date) => object | un
     ...view,
     oldestPending: oldest && { ...oldest, ageSeconds: ageSeconds(oldest.createdAt, view.asOf) },
   }),
-  // Without an owner there is no lease, only the last token.
+  // A lane without an owner has no lease, only the last token.
   LaneLease: ({ owner, acquiredAt, ...lease }: LeaseRecord) =>
     owner === null || acquiredAt === null ? undefined : { ...owner, ...lease, acquiredAt },
   NonceReservation: (record: { readonly reservation?: object }) => record.reservation ?? record,

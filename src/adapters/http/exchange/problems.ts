@@ -93,7 +93,7 @@ function toFencepostError(error: unknown, request: FastifyRequest, logger: HttpL
   if (refused !== undefined) return invalid(...refused);
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
     return new FencepostError("PAYLOAD_TOO_LARGE", "the body is larger than this route takes");
-  // The caller disconnected in the middle of its body: nobody is left to answer.
+  // The caller disconnected before its body was complete: no error of this node, so it is not logged.
   if (request.raw.readableAborted && !request.raw.complete) return invalid("", "ended before it was complete");
   const route = request.routeOptions.url ?? null;
   logger?.error({ err: error, method: request.method, route }, "a request failed with an unexpected error");

@@ -18,7 +18,7 @@ const URGENT_BYTES = 16 * 1024;
 export function reserveBodies(app: FastifyInstance, callers: HeldBytes): void {
   const peers = heldBytes(PEERS_BYTES);
   app.addHook("onRequest", (request, _, done) => {
-    // Without a route Fastify would read the body, unauthenticated.
+    // If no route matches, Fastify would read the body, unauthenticated.
     done(request.is404 && lengthOf(request) !== 0 ? noSuchRoute(request) : undefined);
   });
   app.addHook("onRoute", (route) => {

@@ -44,7 +44,7 @@ export function transactionView(view: TransactionView, checksum: Checksum): Tran
     signer: checksum(lane.signer),
     payload: payloadView(payload, checksum),
     attempts: attempts.map((attempt) => told(attempt, plain(attempt.fees))),
-    // In another casing it is an address still.
+    // The cast is safe: an address in another casing is still an address.
     receipt:
       receipt &&
       told(receipt, {

@@ -44,7 +44,7 @@ function declaredRoute(app: FastifyInstance, context: RouteContext, call: Call) 
   });
 }
 
-/** Of two statuses the higher one means that something is new, or not durable yet. */
+/** If a call has two statuses, the higher one means that something is new, or not durable yet. */
 function statusOf({ answers }: Call, result: unknown) {
   const statuses = Object.keys(answers).map(Number);
   const { outcome, durable = true } = Object(result) as { readonly outcome?: string; readonly durable?: boolean };

@@ -75,7 +75,7 @@ function answering(context: RouteContext, { onRefused, rpc }: Options & { readon
     const { body } = request;
     reply.header("content-type", JSON_TYPE).header("cache-control", "no-store");
     const context = await contextOf(request, reply).catch((error: unknown) => {
-      // Each call of the packet is answered with the refusal of the whole.
+      // If the whole packet is refused, each of its calls is answered with that refusal.
       if (error instanceof FencepostError) return error;
       throw error;
     });
@@ -101,7 +101,7 @@ function chainOf({ params, principal }: FastifyRequest, served: readonly number[
   throw invalid("chainId", "several chains are configured: ask at /rpc/{chainId}");
 }
 
-/** They do not change while a node runs; before it has them it is starting. */
+/** Remembers the node's chains, which do not change while it runs. An empty list means that the node is starting. */
 function rememberingChains() {
   let known: readonly number[] = [];
   return async (api: FastifyRequest["api"]) => {

@@ -17,14 +17,14 @@ import { asObject } from "../exchange/json-body.ts";
 import type { PeerReceiver } from "../exchange/options.ts";
 import { problemOf } from "../exchange/problems.ts";
 
-/** In the internal, normalised form of lanes. */
+/** An address in the internal form of lanes: lower case. */
 const ADDRESS = /^0x[0-9a-f]{40}$/;
 
 export function peerRoutes(app: FastifyInstance, peer: PeerReceiver): void {
   const options = (route: string, urgent: { readonly urgent?: true } = {}) => ({
     bodyLimit: wire.PEER_BODY_LIMIT_BYTES,
     config: { peer: true as const, ...urgent },
-    // Before the body is read: strangers get to send no megabytes.
+    // Authenticates before the body is read, so that strangers cannot send megabytes.
     onRequest: async (request: FastifyRequest) => {
       request.checkBody = await peer.admit(route, request.headers.authorization);
     },

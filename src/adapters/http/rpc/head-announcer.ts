@@ -46,7 +46,7 @@ export function headAnnouncer({ clock, ask }: HeadAnnouncerOptions) {
   const announce = (header: Header) => {
     const isFirst = branch.length === 0;
     const parent = branch.lastIndexOf(header.parentHash);
-    // Without a known parent, blocks were missed.
+    // If the parent is unknown, blocks were missed, and none is reported as dropped.
     const dropped = parent < 0 ? [] : branch.splice(parent + 1).reverse();
     branch = [...branch, header.hash].slice(-REMEMBERED);
     if (!isFirst) for (const listener of listeners) listener({ header, dropped });

@@ -7,7 +7,7 @@ export interface RpcItem {
   readonly id: CallId;
   readonly method: string;
   readonly params: unknown;
-  /** Its index in the batch; null: no batch. */
+  /** Index of the call in its batch; null: no batch. */
   readonly index: number | null;
 }
 
@@ -65,7 +65,7 @@ function readItem(value: unknown, index: number | null): Packet["items"][number]
   const id = idOf(value);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return refused(null, "it is not an object");
   const { jsonrpc, method, params } = value as Readonly<Record<string, unknown>>;
-  // Notifications have no answer, so nobody would learn their result.
+  // A notification has no answer, so its sender would not learn the result.
   if (!("id" in value)) return refused(null, "a call needs an id: notifications are not accepted");
   if (jsonrpc !== "2.0") return refused(id, 'jsonrpc must be "2.0"');
   if (typeof method !== "string") return refused(id, "method must be text");

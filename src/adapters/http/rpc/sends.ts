@@ -84,7 +84,7 @@ async function outcomeOf(context: RpcContext, txId: string, created: SendResult)
   try {
     return await hashOf(context, created);
   } catch {
-    // It is accepted; only waiting for its hash failed.
+    // The transaction is accepted; only the wait for its hash failed.
     return acceptedUnsigned(created.txId, "its hash is not known here");
   }
 }
@@ -95,7 +95,7 @@ const LAST_LOOK_MS = 300;
 async function hashOf(context: RpcContext, { txId, nonce }: Created) {
   const { api, signal } = context;
   const look = () => inTime<TransactionView | null>(context, api.transaction(txId), () => null);
-  // Another create without a nonce is queued for its owner.
+  // A create without a nonce waits for approval, or is queued for its lane's owner.
   if (nonce === null && (await look())?.subState === "AWAITING_APPROVAL")
     return acceptedUnsigned(txId, "it waits for approval");
   const hash = await api.firstHash(txId, { withinMs: leftMs(context) - LAST_LOOK_MS, signal });
@@ -119,7 +119,7 @@ function noted(context: RpcContext, error: unknown) {
   return inParams(error);
 }
 
-/** In sequence: each may use the next nonce. */
+/** Sends in sequence: each transaction may use the nonce after the one before. */
 export async function answerRawSends(context: RpcContext, items: readonly RpcItem[], answer: Answer): Promise<void> {
   for (const item of items) answer(item, await sendRaw(context, item));
 }
@@ -137,7 +137,7 @@ async function sendRaw(context: RpcContext, item: RpcItem) {
   }
 }
 
-/** The same bytes are the same transaction, so repeating them is safe. */
+/** The outcome is unknown. Repeating is safe: the same bytes are the same transaction. */
 const RAW_UNKNOWN = new RpcFailure(
   REJECTED,
   "it may have been accepted: send the same bytes again, or call fencepost_getTransaction with their hash",

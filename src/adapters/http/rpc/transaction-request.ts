@@ -82,7 +82,7 @@ function dataOf({ data, input }: Fields) {
   return input ?? data;
 }
 
-/** Only hex: "10" could be ten or sixteen. */
+/** Accepts only hex: "10" could be ten or sixteen. */
 function quantityIn(fields: Fields, name: string) {
   const value = fields[name];
   if (value === undefined || (typeof value === "string" && /^0x[0-9a-fA-F]{1,64}$/.test(value))) return value;

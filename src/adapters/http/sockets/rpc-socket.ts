@@ -268,7 +268,7 @@ export class RpcSocket {
     if (this.isClosed) return;
     this.end();
     this.socket.close(code, reason);
-    // Also drops data that the connection does not accept any more.
+    // Terminating also drops data that the connection does not accept any more.
     this.cancelPing = this.options.clock.after(CLOSE_TIMEOUT_MS, () => this.socket.terminate());
     this.socket.resume();
   }

@@ -1,4 +1,4 @@
-/** From a plan to statements, in lock order: lanes, transactions and their rows, pools, keys, the feed last. */
+/** Turns a plan into statements, in lock order: lanes, transactions and their rows, pools, keys, the feed last. */
 import { timesOf } from "../../../domain/cluster/notices.ts";
 import { grouped } from "../../../domain/grouped.ts";
 import { type Charged, type Decision, stepsOf, type WaitingIntent } from "../../../domain/ledger/index.ts";
@@ -100,7 +100,7 @@ function some<Row>(rows: readonly Row[], command: (rows: readonly Row[]) => Comm
   return rows.length === 0 ? [] : [command(rows)];
 }
 
-/** In the order of their ids, which is that of their locks. */
+/** Sorts the ids, because rows are locked in the order of their ids. */
 function someById(ids: readonly string[], command: (ids: readonly string[]) => Command): readonly Command[] {
   return some([...ids].sort(), command);
 }
@@ -293,7 +293,7 @@ function intake(plan: Plan): readonly Command[] {
   );
   return [
     ...some(
-      // Those that have no row in the intake table yet get one.
+      // Intents that have no row in the intake table yet get one.
       awaiting.filter(({ intakeId }) => intakeId === null).map(({ intent, ...until }) => intentRow(intent, until)),
       waiting.insertAwaiting,
     ),

@@ -53,7 +53,7 @@ interface Asked {
   readonly stamp: string;
   readonly policies: Policies | null;
   readonly writes: readonly LaneWrite[];
-  /** Of each write. */
+  /** Needs of each write, in the order of `writes`. */
   readonly needs: readonly Needs[];
 }
 

@@ -44,7 +44,7 @@ const EVERY = 1_000_000;
 /** How many transactions of a lane one commit lets go at most: creates of the same lanes wait for it. */
 export const UNWATCH_PAGE = 100;
 
-/** What to lock and read for these writes, in this order. */
+/** Lists the rows to lock and read for these writes, in this order. */
 export function lookupFor(needs: readonly Needs[]) {
   const heights = lowestHeights(needs);
   const chains = [...heights.keys()].sort((a, b) => a - b);
@@ -171,7 +171,7 @@ export function termsOf(needs: readonly Pick<Needs, "fence">[]) {
 
 type Unwatched = Lane & { readonly throughBlock: number };
 
-/** Each lane once, up to the highest block. */
+/** Lists each lane once, with its highest block. */
 function unwatchedOf(needs: readonly Needs[]) {
   const lanes = new Map<string, Unwatched>();
   for (const { fence, watchedThrough } of needs) {

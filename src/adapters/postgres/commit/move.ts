@@ -12,7 +12,7 @@ export type Before = Pick<CurrentRow, "txId" | "state" | "nonce" | "steps" | "al
   readonly isNew?: true;
 };
 
-/** As written; the row that is read back has the time. */
+/** A step as it is written; the row that is read back has its times. */
 export interface HistoryStep extends Omit<HistoryRow, "firstAt" | "lastAt"> {
   readonly txId: string;
   readonly chainId: number;
@@ -28,7 +28,7 @@ export class Move {
   readonly before: Before;
   /** The last step, which says how the row is from now on. */
   after: Moved;
-  /** In order; a repeat takes the place of what it repeats. */
+  /** Steps in order. A repeat replaces the last step and raises its count. */
   readonly steps: HistoryStep[] = [];
   attempts: readonly { readonly attempt: SignedAttempt; readonly claimed: boolean }[] = NONE;
   /** Ordinals of attempts that were stored before, and may be sent from now on. */
@@ -41,9 +41,9 @@ export class Move {
   receipt: Receipt | null | undefined = undefined;
   lastError: string | null | undefined = undefined;
   change: QueuedChange | undefined = undefined;
-  /** Whether it is held from now on; null: unchanged. */
+  /** Whether the transaction is held from now on; null: unchanged. */
   holds: boolean | null = null;
-  /** It is cancelled because its time is over. */
+  /** The transaction is cancelled because its deadline passed. */
   expires = false;
   /** Public endpoints may be given it from now on. */
   discloses = false;

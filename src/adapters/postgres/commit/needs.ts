@@ -33,7 +33,7 @@ export interface Needs {
   /** Which transactions may not move to another nonce. */
   readonly fixed?: boolean;
   readonly epochFloor?: boolean;
-  /** Those of the last hour. */
+  /** Repairs of the last hour. */
   readonly repairs?: boolean;
   /** The highest nonce that may have left. */
   readonly boundNonce?: boolean;

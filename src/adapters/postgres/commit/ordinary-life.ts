@@ -21,7 +21,7 @@ const PLACES: ReadonlyMap<string, Place> = new Map([
 
 type Term = Pick<Before, "allocatedBy" | "allocatedUnder" | "steps">;
 
-/** As bits, for `updateTransactions`. */
+/** Steps that are columns of the transaction's row, as bits for `updateTransactions`. */
 export function stepsOnRow(row: Term, steps: readonly HistoryStep[]): number {
   let bits = 0;
   for (const step of steps) bits |= bitOf(row, step);

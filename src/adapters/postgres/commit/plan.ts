@@ -46,7 +46,7 @@ export class LanePlan {
     this.epoch = epoch;
   }
 
-  /** Its row after the commit: the same object as read, if nothing changes. */
+  /** The lane's row after the commit: the same object as read, if nothing changes. */
   left(): LockedLaneRow {
     const { row, epoch } = this;
     const { cursor, suspendedBy, reconciled } = this.ledger;
@@ -101,7 +101,7 @@ export class Plan {
   readonly geneses = new Map<number, Hash>();
   private readonly kept = new Map<Change["kind"], (readonly [Change, LanePlan])[]>();
   private readonly pools = new PoolRows();
-  /** By chain: use of keys after the writes judged so far. */
+  /** Use of keys after the writes judged so far, by chain. */
   private readonly keyUse = new Map<number, Guard["keyUse"]>();
   private readonly loader: Loader;
 
@@ -134,7 +134,7 @@ export class Plan {
     return lane.row.ownerInstance === fence.instanceId && lane.row.token === fence.token ? lane : null;
   }
 
-  /** By its lane's ledger; data of a whole chain is outside of that. */
+  /** Judges a write by its lane's ledger, except for data of a whole chain. */
   judge(lane: LanePlan, write: LaneWrite, moment: Moment): WriteOutcome {
     if (write.kind === "confirmations") return this.revise(write);
     if (write.kind === "identify") {
@@ -151,7 +151,7 @@ export class Plan {
     return outcome;
   }
 
-  /** With what its keys have used on other lanes of this commit, too. */
+  /** The lane's ledger, including what its keys have used on other lanes of this commit. */
   private guarded({ ledger, row: { chainId } }: LanePlan) {
     const { guard } = ledger;
     if (guard === null) return ledger;

@@ -7,7 +7,7 @@ import { poolKeyOf } from "../../../domain/nonces/pool.ts";
 import type { ExistingTransaction, LaneWrite } from "../../../ports/lane-store.ts";
 
 export class PoolRows {
-  /** By chain and key. */
+  /** Pool requests taken in this commit, by chain and key. */
   private readonly taken = new Map<string, ExistingTransaction>();
 
   /** The lane's ledger, with what other lanes of this commit have taken. */

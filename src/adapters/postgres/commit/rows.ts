@@ -1,4 +1,4 @@
-/** From rows to what the domain calls them. */
+/** Converts rows to the domain's types. */
 import { grouped } from "../../../domain/grouped.ts";
 import type { LedgerAttempt } from "../../../domain/ledger/index.ts";
 import type { Hole } from "../../../domain/nonces/holes.ts";
@@ -30,7 +30,7 @@ export const ACCEPTED = {
   count: 1,
 } as const satisfies Partial<HistoryRecord>;
 
-/** In the owner's form: whether it is held or expired, without the times. */
+/** Converts a row to the owner's form: `held` and `expired` are flags, without their times. */
 export function timed<Row extends TimeColumns>({ validUntil, heldSince, expiredAt, ...row }: Row) {
   return {
     ...row,
@@ -65,7 +65,7 @@ export function holeOf({ chainId, signer, owner, ttlMs, ...hole }: HoleRow): Hol
   return hole.why === "expired" ? { ...hole, expired: { owner, ttlMs: ttlMs ?? LONGEST_TTL_MS } } : hole;
 }
 
-/** As stored: `reservationAt` says whether it is past. */
+/** The reservation as stored: `reservationAt` decides whether it has expired. */
 export function reservationOf({ askedAt, leftMs, ...row }: ReservationRow): Reservation {
   return withLane(row);
 }

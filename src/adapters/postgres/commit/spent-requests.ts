@@ -1,7 +1,7 @@
 /**
- * Request ids whose transactions retention removed: known only by their hashes, and still refused. Behind the lane's
- * lock a commit of two round trips looks them up; one of a single round trip has the server prove that there is none.
- * No lane's lock covers a pool's request ids: there the order counts, rows first, hashes after.
+ * Spent request ids: retention removed their transactions, only their hashes are kept, and they are still refused. A
+ * commit of two round trips looks them up behind the lane's lock. In a commit of one round trip the server proves that
+ * there is none. No lane's lock covers a pool's request ids: for them the order counts, rows first, hashes after.
  */
 import type { Lane } from "../../../domain/lane.ts";
 import type { AskedOfPool, Spent } from "../../../ports/lane-store.ts";

@@ -27,7 +27,7 @@ export function allocationRow(
   });
 }
 
-/** None if nothing of the lane changes. */
+/** The changed row of a lane; none if nothing of the lane changes. */
 export function laneRow(lane: LanePlan) {
   const { confirmed, failed, live } = lane;
   const left = lane.left();

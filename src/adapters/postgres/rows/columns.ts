@@ -36,7 +36,7 @@ export function feesOf(row: FeeColumns): Fees {
 
 export const LANE = "chain_id bigint, signer text";
 
-/** In a list of columns and their types. */
+/** One column and its type, in a list of columns. */
 const COLUMN = /(\w+) (\w+)/g;
 
 /** How a column's value travels: hex as text, gas as the bigint that it is. */
@@ -132,17 +132,17 @@ export function bare(hex: Hex): string {
   return hex.slice(2);
 }
 
-/** The same columns without their types. */
+/** The list of columns without their types. */
 export function names(columns: string): string {
   return columns.replace(COLUMN, "$1");
 }
 
-/** The same columns of such rows, as the table has them. */
+/** The list of columns as the table stores them: hex text is decoded to bytea. */
 export function stored(columns: string): string {
   return columns.replace(COLUMN, (_, name, type) => (type === "bytea" ? `decode(${name}, 'hex')` : name));
 }
 
-/** The same columns of a table, under the domain's names. */
+/** The list of columns as read from a table, under the domain's names. */
 export function selected(table: string, columns: string): string {
   return columns.replace(
     COLUMN,

@@ -75,12 +75,12 @@ function half(of: Walk, order: "newest" | "oldest") {
 const FEW = 1_000;
 
 /**
- * Live rows in one state ($5), which no index has: it changes at every step, and every step would write every index
- * again. If they are the smaller part of a chain's live rows, by the kept counts, they are collected as a table `few`:
- * every lane's by nonce, from the end where they are (unsigned ones are the newest, all others the oldest), and no
- * further than the last of them. If they are the larger part (`live.many`), a walk by id soon finds them. Either way no
- * more rows are read than the smaller part has. `ofLane`: a condition on `c`, the kept counts. `met`: a table of chains
- * and ids, a page of each chain that need not be collected any more.
+ * Live rows in one state ($5). No index has the state: it changes at every step, and every step would write every index
+ * again. If these rows are the smaller part of a chain's live rows, by the kept counts, they are collected as a table
+ * `few`: for every lane by nonce, from the end at which they are (unsigned ones are the newest, all others the oldest),
+ * and no further than the last of them. If they are the larger part (`live.many`), a walk by id soon finds them. Either
+ * way no more rows are read than the smaller part has. `ofLane`: a condition on `c`, the kept counts. `met`: a table of
+ * chains and ids; a chain with a full page in it is not collected.
  */
 export const liveIn = (ofLane: string, met = NONE_MET) => `
   kept AS MATERIALIZED (

@@ -27,7 +27,7 @@ export function worksWithOf(sql: string): string | null {
   return WORKS_WITH.exec(sql)?.[1] ?? null;
 }
 
-/** Whether a program whose newest migration is `newest` may work on a schema that has this one. */
+/** True if a program whose newest migration is `newest` may work on a schema that has this migration. */
 export function suits({ name, worksWith }: Applied, newest: string): boolean {
   return name <= newest || (worksWith ?? name) <= newest;
 }

@@ -10,7 +10,7 @@ export const FEES = "fee_type text, gas_price numeric, max_fee_per_gas numeric, 
 /** Content of a transaction. Also of one that is signed in its place. */
 export const PAYLOAD = `to_address text, data bytea, value numeric, gas gas, ${FEES}, access_list jsonb` as const;
 
-/** Its caller, and other fields on the row of the transaction. */
+/** Fields on the transaction's row, its caller (`owner`) among them. */
 export const ASKED =
   "tx_id uuid, chain_id bigint, signer text, request_id text, owner text, valid_until timestamptz" as const;
 
@@ -23,7 +23,7 @@ export const SAID = `${SHOWN}, fingerprint bytea` as const;
 /** An intent as it waits in the intake table. */
 export const INTENT = `${ASKED}, ${SAID}, allow_no_code boolean` as const;
 
-/** Each of them a column, null if it is absent. */
+/** Each member as a column, null if it is absent. */
 type Columns<Of> = { readonly [Key in keyof Of]-?: Exclude<Of[Key], undefined> | null };
 
 export type FeeColumns = Columns<Pick<Payload, "type" | "gasPrice" | "maxFeePerGas" | "maxPriorityFeePerGas">>;

@@ -30,7 +30,7 @@ export function markRestored(client: pg.Client): Promise<void> {
   });
 }
 
-/** In one transaction; rolled back if the work fails. */
+/** Runs `work` in one transaction, which is rolled back if the work fails. */
 export async function transacting<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
   await client.query(`${BEGIN}; SET LOCAL ${PINNED_PATH}`);
   try {

@@ -20,7 +20,7 @@ const LOST_RACE = new Set(["42P07", "23505", "40P01"]);
 
 const NO_SUCH_COLUMN = "42703";
 
-/** The form for the transaction, where CONCURRENTLY is not allowed and not needed. */
+/** The SQL for use in a transaction: CONCURRENTLY is not allowed there, and not needed. */
 export function inTransaction(sql: string): string {
   return sql.replaceAll("CREATE INDEX CONCURRENTLY IF NOT EXISTS", "CREATE INDEX IF NOT EXISTS");
 }

@@ -17,7 +17,7 @@ export interface RefusedDatabase {
 
 export interface OpenDatabase {
   readonly kind: "open";
-  /** As `server_version_num`. */
+  /** The server's `server_version_num`. */
   readonly version: number;
   readonly standby: boolean;
   readonly synchronousCommit: string;

@@ -1,9 +1,9 @@
 /**
- * The migrations runner. Numbered SQL files beside this one are applied in order, all pending ones in one transaction
- * under an advisory transaction lock, so that several nodes may start at once; indexes on tables in use are built before it
+ * The migrations runner. Numbered SQL files are applied in order, all pending ones in one transaction under an advisory
+ * transaction lock, so that several nodes may start at once. Indexes on tables in use are built before that transaction
  * (build-indexes.ts). A file never changes after it was applied anywhere: its checksum is recorded, and a difference is
- * refused. The baseline of a release stands for all files before it: a database that has exactly those records it without
- * running it, and an older one is refused.
+ * refused. The baseline of a release replaces all files before it: a database that has exactly those files records the
+ * baseline without running it, and an older database is refused.
  */
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
@@ -42,7 +42,7 @@ export interface SchemaOptions {
   readonly grant?: string;
   /** The database was restored from a backup: every lane waits for an operator. */
   readonly afterRestore?: boolean;
-  /** Another set than the one that ships with this program. */
+  /** Migrations to use instead of those that ship with this program. */
   readonly migrations?: readonly Migration[];
 }
 
@@ -57,8 +57,8 @@ const MOST_WAITS = 40;
 /** A lock that was not to be had in time, and a ring of waits that the server broke at our cost. */
 const LET_OTHERS_PASS = new Set(["55P03", "40P01"]);
 /**
- * Locked before the first file, in the lock order of nodes: a lane first. A file that takes `transaction` before `lane`
- * would otherwise hold what every writer needs, and wait for what every writer holds.
+ * Tables locked before the first file, in the lock order of nodes: lanes first. A file that takes `transaction` before
+ * `lane` would otherwise hold a lock that every writer needs, and wait for one that every writer holds.
  */
 const WRITERS_ORDER = ["fencepost.lane", "fencepost.transaction"] as const;
 type OurTable = (typeof WRITERS_ORDER)[number] | "fencepost.migration" | "fencepost.node_instance";
@@ -215,7 +215,7 @@ async function refuseWhileInUse(client: pg.Client, pending: readonly Migration[]
 type LedgerEntry = Applied & Pick<Migration, "checksum">;
 type Ledger = ReadonlyMap<string, LedgerEntry>;
 
-/** Adopted: the database has the migrations that the file stands for, so it is recorded and not run. */
+/** `adopted`: the database has the migrations that the file replaces, so the file is recorded and not run. */
 type Pending = Migration & { readonly adopted: boolean };
 
 function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly Pending[] {
@@ -228,10 +228,13 @@ function pendingOf(migrations: readonly Migration[], ledger: Ledger): readonly P
   return pending;
 }
 
-/** A baseline's second line: the last migration that it stands for, and the digest of their names and checksums. */
+/**
+ * A baseline's second line: the last migration that it replaces, and the digest of the names and checksums of all of
+ * them.
+ */
 const STANDS_FOR = /^-- stands for: (\d{4}_\w+\.sql) ([0-9a-f]{64})$/m;
 
-/** Migrations in the ledger that a baseline stands for: all of them, or none. */
+/** Migrations in the ledger that a baseline replaces: all of them, or none. */
 function replacedBy(migrations: readonly Migration[], ledger: Ledger): ReadonlySet<string> {
   const baseline = migrations.find(({ sql }) => STANDS_FOR.test(sql));
   const [, last = "", digest] = STANDS_FOR.exec(baseline?.sql ?? "") ?? [];

@@ -9,7 +9,7 @@ import { type SchemaOptions, withClient } from "./migrate.ts";
 
 export interface StartingChain {
   readonly chainId: number;
-  /** By the operator; false: by an endpoint. */
+  /** True: the operator named the chain id. False: an endpoint reported it. */
   readonly named: boolean;
 }
 

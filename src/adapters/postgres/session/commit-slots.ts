@@ -49,7 +49,7 @@ export class CommitSlots {
     this.written.set(slot, { ...known, markers: [...known.markers, marker].slice(-REMEMBERED) });
   }
 
-  /** It is there for good. */
+  /** The marker is durable: its transaction is known to be committed. */
   acknowledged(slot: number, marker: string, atMs: number): void {
     const markers = this.written.get(slot)?.markers ?? [marker];
     this.written.set(slot, { markers, acknowledged: { marker, atMs } });
@@ -92,7 +92,7 @@ export class CommitSlots {
 }
 
 interface Written {
-  /** In the order they were sent. */
+  /** Markers in the order they were sent. */
   readonly markers: readonly string[];
   readonly acknowledged: { readonly marker: string; readonly atMs: number } | null;
 }

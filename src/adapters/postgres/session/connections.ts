@@ -209,7 +209,7 @@ export class Connections {
 
 export type Reading = Pick<Connections, "read">;
 
-/** One statement alone. */
+/** Reads with one statement alone. */
 export async function ask<Row>(reading: Reading, command: Command<Row>): Promise<readonly Row[]> {
   const [rows] = await reading.read(command);
   return rows;
@@ -225,7 +225,7 @@ export class Session {
   private readonly client: pg.PoolClient;
   private readonly options: SessionOptions;
   private gathering: Gathering | null = null;
-  /** It was we who ended it, because it took too long. */
+  /** This process ended the session, because it took too long. */
   reachedDeadline = false;
   private confused = false;
 
@@ -273,12 +273,12 @@ export class Session {
   }
 
   /**
-   * Everything that `write` sends leaves as one write.
+   * Sends all statements of `write` in one write to the socket.
    *
-   * A statement without a Sync behind it is answered later and cheaper; but until that comes, only
-   * `transaction_timeout` ends a transaction whose bytes have stopped coming. So before 17 each statement has its own.
-   * COMMIT always has: a session that holds the feed's counter and receives no more waits behind a Sync, where the
-   * shorter limits count.
+   * A statement without a Sync behind it is answered later and cheaper. But until the Sync arrives, only
+   * `transaction_timeout` ends a transaction whose bytes have stopped coming. So before 17 each statement has its own
+   * Sync. COMMIT always has one: a session that holds the feed's counter and receives no more then waits behind a Sync,
+   * and the shorter limits count.
    */
   together<T>(write: () => T): T {
     const gathering: Gathering = { steps: [], unwritable: null };

@@ -12,7 +12,7 @@ import { processIdOf, wireOf } from "./connections.ts";
 import { PINNED_PATH } from "./opening.ts";
 
 export interface DirectSessionOptions extends Pick<Ports, "clock" | "entropy" | "telemetry"> {
-  /** Not through a transaction pooler. */
+  /** URL of the server itself, not of a transaction pooler. */
   readonly directUrl: string;
   /** Unset: `fencepost`. */
   readonly schema?: string;
@@ -21,7 +21,7 @@ export interface DirectSessionOptions extends Pick<Ports, "clock" | "entropy" | 
 type Needed = Omit<DirectSessionOptions, "telemetry">;
 
 export interface SessionUse {
-  /** As in the server's list of sessions. */
+  /** The session's `application_name`. */
   readonly name: string;
   readonly reconnect: BackoffRule;
   /** A session has begun. What it throws ends the session, and another is begun. */
@@ -58,8 +58,8 @@ export class DirectSession {
   }
 
   /**
-   * An open session says goodbye, so that the server releases its locks. One that is still opening is cut off: the
-   * driver never settles a `connect` that was told to end.
+   * Ends an open session properly, so that the server releases its locks. A session that is still opening is cut off:
+   * the driver never settles a `connect` after `end`.
    */
   async close(): Promise<void> {
     this.closing.abort();

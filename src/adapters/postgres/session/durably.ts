@@ -103,7 +103,7 @@ async function resolveCommit(runtime: DurableRuntime, failure: unknown) {
       runtime.slots.acknowledged(slot, marker, runtime.clock.monotonicMs());
       return committedAt;
     }
-    // It answers, and nothing was kept: the same again may well succeed.
+    // The database answers, and the transaction was not committed: a retry may well succeed.
     if (committedAt === null) throw new StoreUnavailable(NOT_COMMITTED, { cause: failure, busy: true });
     if (runtime.connections.closing || runtime.clock.monotonicMs() >= deadlineMs) {
       runtime.slots.doubts.set(slot, marker);
@@ -150,7 +150,7 @@ async function lookUp(runtime: DurableRuntime, { slot, marker }: Mark) {
   }, runtime.limits.transactionMs);
 }
 
-/** Another history says nothing about this one. */
+/** Another history proves nothing about a commit in this one. */
 function refuseOtherHistory({ history }: DurableRuntime, opened: Opened, floor: Floor) {
   try {
     history.verify(opened, floor);

@@ -31,7 +31,7 @@ const CONNECTION_ENDED = /^(08|57P|25P04|58|XX|F0)/;
 /** A full disk, no memory, no place for another connection: nothing that a caller can do anything about, but people can. */
 const LACKING = "53";
 
-/** Its name in the ports. */
+/** Converts an error to the store errors of the ports. */
 export function asStoreError(error: unknown): Error {
   if (isStoreError(error)) return error;
   const code = sqlState(error);

@@ -32,7 +32,7 @@ export function limitsFor(leaseDurationMs: number, serverVersion: number) {
     waiting: (statements: number) => limits(share("waiting", statements)),
     /** Those after the locks in the same round trip; null if the whole is limited anyway. */
     reading: (statements: number) => (whole ? null : limits(share("reading", statements))),
-    /** Those of the second round trip, and the wait for the feed's counter. */
+    /** Statements of the second round trip, and the wait for the feed's counter. */
     writing: (statements: number) => {
       const statementMs = share("writing", statements);
       return limits(statementMs, Math.min(statementMs, FEED_LOCK_MS));

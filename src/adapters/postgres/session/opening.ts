@@ -19,9 +19,9 @@ export const PLANNER = `
   set_config('DateStyle', 'ISO', true)`;
 
 /**
- * Of the transaction alone; $1 to $5. `fencepost.counts` tells the triggers on transactions that this program keeps the
- * counts of its lanes itself (commit/plan.ts). Its COMMIT waits for the disk, also where a session's defaults have been changed
- * since the store was opened: a crash would take back nonces that the network knows, and leave no other trace.
+ * Settings of the transaction alone; $1 to $5. `fencepost.counts` makes the triggers on transactions leave the counts
+ * of lanes to this program (commit/plan.ts). COMMIT waits for the disk, even if a session's defaults were changed since
+ * the store was opened: a crash would take back nonces that the network knows, and leave no other trace.
  */
 export const LIMITS = `
   set_config('statement_timeout', $1, true),

@@ -19,7 +19,7 @@ export interface Wording {
   readonly sql: string;
 }
 
-/** One statement and who waits for it. */
+/** One statement, and the promise that its caller awaits. */
 export interface Step extends Wording {
   readonly values: readonly WireValue[];
   readonly resolve: (answer: Answer) => void;
@@ -58,7 +58,7 @@ export function domainName(column: string): string {
 
 const knownBy = new WeakMap<pg.Connection, Known>();
 
-/** To the driver it is one query, that answers when it is ready for the next. */
+/** One query to the driver. Its statements resolve when the connection is ready for the next query. */
 export class Pipeline extends pg.Query {
   private readonly options: PipelineOptions;
   private readonly steps: readonly Step[];

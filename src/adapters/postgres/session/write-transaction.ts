@@ -1,8 +1,8 @@
 /**
  * How a write to the database is begun, proved and ended. Start to read here.
  *
- * Three things can go wrong, and each round trip excludes what it can. Another node may have taken the lane. The server
- * that answers may not be the one that acknowledged our commits: a promoted standby, a restored backup. And the
+ * Three things can go wrong, and each round trip excludes those that it can. Another node may have taken the lane. The
+ * server that answers may not be the one that acknowledged our commits: a promoted standby, a restored backup. And the
  * connection may end at any byte, also between COMMIT and its answer.
  *
  * First round trip: BEGIN, the opening statement, our marker, the locks and the look-ups, in one write (connections.ts,
@@ -12,23 +12,25 @@
  * - that the database still has the history we know: system identifier, timeline, WAL position, epoch of the feed
  *   (opening.ts, known-history.ts). If not, nothing is written until this node registers again, which judges what may
  *   have been lost (judge-history.ts).
- * - that we hold the lanes: their rows are locked and carry our fence. Until the transaction ends no other node can take
- *   or write them, so what the look-ups found of them stays true.
+ * - that we hold the lanes: their rows are locked and carry our fence. Until the transaction ends no other node can
+ * take
+ *   or write them, so the results of the look-ups stay true.
  *
- * Between the two, the write is decided in memory. A crash here leaves nothing: the server rolls back when the connection
- * ends or its timers run out.
+ * Between the two, the write is decided in memory. A crash here leaves nothing: the server rolls back when the
+ * connection ends or its timers run out.
  *
- * Second round trip: what was decided, with COMMIT in the same write. The tag "COMMIT" proves that it is durable; the tag
- * "ROLLBACK", or an error on a connection that lives, that nothing is (errors.ts). No answer proves neither.
+ * Second round trip: the decided statements, with COMMIT in the same write. The tag "COMMIT" proves that they are
+ * durable. The tag "ROLLBACK", or an error on a connection that lives, proves that none is (errors.ts). No answer
+ * proves neither.
  *
- * Third, only then: the marker is looked up (durably.ts). Each transaction writes a random marker into
- * a row that no other uses meanwhile, its slot (commit-slots.ts), and holds that row's lock until it ends. So the look-up waits for the
- * transaction. If it then finds the marker, the transaction is committed. If not, it closes the slot, and a COMMIT that
- * is still on its way to the server fails there. If the look-up gets no answer either, the caller hears `OutcomeUnknown`,
- * never a guess.
+ * Third round trip, only if there was no answer: the marker is looked up (durably.ts). Each transaction writes a random
+ * marker into a row that no other uses meanwhile, its slot (commit-slots.ts), and holds that row's lock until it ends.
+ * So the look-up waits for the transaction. If the look-up then finds the marker, the transaction is committed. If not,
+ * it closes the slot, and a COMMIT that is still on its way to the server fails there. If the look-up gets no answer
+ * either, the caller gets `OutcomeUnknown`, never a guess.
  *
- * One round trip instead of two, where this process foresees what the first would find (commitAtOnce): the write carries
- * what it expects, and the server compares, behind the same locks, and ends the transaction where it finds something else.
+ * One round trip instead of two, if this process foresees the answers of the first (commitAtOnce): the write carries
+ * the expected answers. The server compares them, behind the same locks, and ends the transaction if they differ.
  *
  * Not transactions, but sessions that last: LISTEN and the session lock have a connection of their own
  * (direct-session.ts).
@@ -108,7 +110,7 @@ export async function writeTransaction<const Commands extends readonly Command[]
   });
 }
 
-/** On a connection of its own, for as long as a transaction may take. */
+/** Runs `work` on a connection of its own, for at most the time of a transaction. */
 async function using<T>({ connections, limits }: WriteRuntime, work: (session: Session) => Promise<T>) {
   try {
     return await connections.use(work, limits.transactionMs);

@@ -4,9 +4,9 @@ import { ASKED_LANES, type Flat, LANE } from "../rows/columns.ts";
 import { statement, taking } from "./statement.ts";
 
 /**
- * Who had these lanes, which are about to be taken ($1, $2; by whom: $3) and are locked by now. Before the takeover in the same
- * transaction: what is judged and taken by the next statement is what is written here. A lane that was given back has no
- * owner: then it was the last that took it.
+ * Records who had the lanes that are about to be taken ($1, $2; by whom: $3) and are locked by now. Runs before the
+ * takeover in the same transaction: the next statement judges and takes the same lanes as are recorded here. A lane
+ * that was given back has no owner: then the last node that took it is recorded.
  */
 export const insertTakeovers = taking(LANE)("insert-takeovers")`
   INSERT INTO fencepost.takeover (chain_id, signer, from_node, to_node, token, why, at)
@@ -26,7 +26,7 @@ export const insertTakeovers = taking(LANE)("insert-takeovers")`
 /** Rows that are kept. */
 const KEPT = 10_000;
 
-/** All but the newest. */
+/** Deletes all but the newest rows. */
 export const purgeTakeovers = statement("purge-takeovers")`
   DELETE FROM fencepost.takeover AS t
   WHERE t.takeover_id <= (SELECT max(newest.takeover_id) FROM fencepost.takeover AS newest) - ${KEPT}`;

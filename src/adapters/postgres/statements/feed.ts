@@ -9,8 +9,8 @@ const COMPLETION = `tx_id uuid, chain_id bigint, signer text, request_id text, n
 const MANY = "cardinality($1::uuid[])";
 
 /**
- * The feed: last statement before COMMIT, and on the wire together with it. The transaction that appends holds the counter
- * row until COMMIT, so numbers become visible in order and without gaps.
+ * Appends to the feed: the last statement before COMMIT, and sent together with it. The transaction that appends holds
+ * the counter row until COMMIT, so numbers become visible in order and without gaps.
  */
 export const appendCompletions = taking(COMPLETION)("append-completions")`
   WITH counter AS (

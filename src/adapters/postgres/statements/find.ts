@@ -14,7 +14,7 @@ const WAITING = `t.tx_id, t.chain_id, t.signer, t.request_id, NULL::bigint AS no
 
 const search = statement<Flat<FoundTransaction>>;
 
-/** By id, from $1 to $2, at most $3. */
+/** Transactions by id, from $1 to $2, at most $3. */
 export const searchIds = search("search-ids")`
   (SELECT ${TRANSACTION} FROM fencepost.transaction AS t WHERE t.tx_id >= $1 AND t.tx_id <= $2 ORDER BY t.tx_id LIMIT $3)
   UNION ALL
@@ -23,13 +23,13 @@ export const searchIds = search("search-ids")`
     WHERE t.tx_id >= $1 AND t.tx_id <= $2 AND t.alias_of IS NULL ORDER BY t.tx_id LIMIT $3
   )`;
 
-/** Those that have an attempt with this hash. */
+/** Transactions that have an attempt with this hash. */
 export const searchHash = search("search-hash")`
   SELECT ${TRANSACTION} FROM fencepost.attempt AS a
   CROSS JOIN LATERAL (SELECT * FROM fencepost.transaction AS own WHERE own.tx_id = a.tx_id OFFSET 0) AS t
   WHERE a.tx_hash = $1`;
 
-/** By request id, from $1 on and below $2, at most $3. */
+/** Transactions by request id, from $1 on and below $2, at most $3. */
 export const searchRequests = search("search-requests")`
   (
     SELECT ${TRANSACTION} FROM fencepost.transaction AS t

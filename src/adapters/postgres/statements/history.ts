@@ -20,8 +20,8 @@ export const writeHistory = taking(WRITTEN)("write-history")`
 const REPEAT = "tx_id uuid, ordinal integer, count integer, node_id text, token bigint, reason text";
 
 /**
- * Steps that repeat the last one of their transaction: counted there, with who, why and when of the newest. One that
- * stood on the row of its transaction becomes a row of its own (the view's trigger).
+ * Counts steps that repeat the last one of their transaction, with node, reason and time of the newest. A step that was
+ * a column of its transaction's row becomes a row of its own (the view's trigger).
  */
 export const repeatHistory = changing(REPEAT, "repeat-history", "repeated steps")`
   UPDATE fencepost.history AS h

@@ -21,7 +21,7 @@ interface AwaitsColumns {
   readonly awaits: string | null;
   readonly expiresAt: Date | null;
   readonly approved: boolean;
-  /** Its sender waits for the result. */
+  /** The sender of the intent waits for the result. */
   readonly unanswered: boolean;
 }
 
@@ -35,7 +35,7 @@ function isDue(row: "i" | "w") {
 }
 
 /**
- * Whether anything waits for its lane's owner, of any lane. The condition on the signer is always true; with it the
+ * Whether intents or requests wait for the owner of any lane. The condition on the signer is always true; with it the
  * planner begins in the index of waiting rows, and does not walk the ids of intents past every alias.
  */
 export const findWhatWaits = statement<WhatWaits>("find-what-waits")`
@@ -87,7 +87,7 @@ export interface IntakeRow
   readonly intakeId: number;
   readonly aliasOf: string | null;
   readonly createdAt: Date;
-  /** The same to the microsecond, which a Date cannot hold. */
+  /** `createdAt` to the microsecond, which a Date cannot hold. */
   readonly acceptedAt: string;
   readonly validUntil: Date | null;
   readonly held: boolean;

@@ -15,7 +15,7 @@ export const endKills = statement("end-kills")`
   UPDATE fencepost.kill AS k SET ended_at = clock_timestamp(), ended_by = $2, ended_why = $3
   WHERE k.signer IS NOT DISTINCT FROM $1::text AND k.ended_at IS NULL`;
 
-/** In force, and those named ($1). Few are ever given. */
+/** Kills in force, and those named ($1). Few are ever given. */
 export const readKills = statement<KillRecord>("read-kills")`
   SELECT k.kill_id, k.signer, k.actor, k.reason, k.at, k.ended_at IS NOT NULL AS ended
   FROM fencepost.kill AS k

@@ -185,9 +185,9 @@ const LANE_CHANGE = `${LANE}, token bigint, next_nonce bigint, suspended_by text
   live_stuck bigint, live_confirmed bigint, live_failed bigint` as const;
 
 /**
- * Cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13, a place
- * for each lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and what is added to the
- * live transactions of each state. $14 the transaction's marker where the answer to BEGIN is still
+ * Updates cursor, suspension and counters of the lanes that a commit changes; all of them are locked by now. $1 to $13,
+ * one element per lane: chain, signer, token, cursor, suspension, epoch, newly confirmed, newly failed, and the change
+ * in the number of live transactions of each state. $14 the transaction's marker if the answer to BEGIN is still
  * outstanding, else null.
  */
 export const updateLanes = taking(LANE_CHANGE)("update-lanes")`
@@ -244,8 +244,8 @@ export const readLaneDecisions = statement<LaneDecisionRecord>("read-lane-decisi
 const LOOKED_AT = 500;
 
 /**
- * How lanes stand, by what is kept on their rows. Of the open ones, which have the highest nonces, those that are mined and
- * not final are left out.
+ * Queues of lanes, by the counts kept on their rows. Of the open transactions, which have the highest nonces, those
+ * that are mined and not final are left out.
  */
 export const readQueues = taking(LANE)<Flat<LaneQueue>>("read-queues")`
   SELECT l.chain_id, l.signer, l.suspended_by IS NOT NULL AS suspended, l.live_stuck > 0 AS is_stuck,

@@ -8,7 +8,10 @@ const AT_ONCE = 50;
 
 const REQUEST = `left_id uuid, ${LANE}, action text, body text, owner text, repeatable boolean` as const;
 
-/** $8: time in which they may be begun, in milliseconds. Rows that nobody came to read are deleted on the way. */
+/**
+ * Stores requests for the owners of lanes. $8: time in which they may be begun, in milliseconds. Old rows that were
+ * never read are deleted on the way.
+ */
 export const leaveRequests = taking(REQUEST)("leave-requests")`
   WITH old AS (
     DELETE FROM fencepost.left_request WHERE until < now() - interval '1 minute'

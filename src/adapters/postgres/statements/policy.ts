@@ -12,14 +12,14 @@ export const readLaneUse = statement<Lane & UseColumns>("read-lane-use")`
   FROM fencepost.lane AS l
   WHERE l.signer = ANY ($1::text[]) AND l.chain_id = ANY ($2::bigint[])`;
 
-/** Of every lane with charges. */
+/** Use of every lane with charges. */
 export const listLaneUse = statement<Lane & UseColumns>("list-lane-use")`
   SELECT l.chain_id, l.signer, ${names(USE)}
   FROM fencepost.lane AS l
   WHERE l.use_hour IS NOT NULL AND l.signer > ''
   ORDER BY l.signer, l.chain_id`;
 
-/** Of the keys $1, and of those that own the transactions $2, on the chains $3: as of the read. */
+/** Use of the keys $1, and of those that own the transactions $2, on the chains $3: as of the read. */
 export const readKeyUse = statement<KeyUseRow>("read-key-use")`
   SELECT k.owner, k.chain_id, ${names(USE)}
   FROM fencepost.key_use AS k
@@ -53,9 +53,9 @@ const allowed = (window: "hour" | "day", amount: "value" | "cost") =>
   `(w.${amount} = 0 OR s.${window}_${amount} <= coalesce(w.most_${window}_${amount}, 'Infinity'))`;
 
 /**
- * Adds what a commit counts for keys, behind everything else but the feed. No lane's lock covers these rows, and what was
- * read of them before may be old: added is to what stands here now. Ends the transaction where that would be above a
- * limit; judged anew, by what stands here then, whoever asked is told so.
+ * Adds a commit's charges to the use of keys, after everything else but the feed. No lane's lock covers these rows, and
+ * an earlier read of them may be old: the charges are added to the current rows. Ends the transaction if a sum would be
+ * above a limit. The write is then judged again by the current rows, and its caller gets the refusal.
  */
 export const chargeKeys = taking(CHARGED)("charge-keys")`
   WITH wanted AS MATERIALIZED (
@@ -115,7 +115,7 @@ export type UseColumns = Readonly<Record<"hourValue" | "hourCost" | "dayValue" |
 
 const USED_LANE = `${LANE}, ${USE}` as const;
 
-/** Of lanes that are locked by now. */
+/** Updates the use of lanes that are locked by now. */
 export const updateLaneUse = changing(USED_LANE, "update-lane-use", "lanes with another use")`
   UPDATE fencepost.lane AS l
   SET use_hour = u.use_hour, hour_value = u.hour_value, hour_cost = u.hour_cost, day_value = u.day_value,

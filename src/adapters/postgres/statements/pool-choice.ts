@@ -6,11 +6,11 @@ const CHOICE = "request_id text, pool text, chain_id bigint, signer text, tx_id 
 const ASKED = "chain_id bigint, pool text, request_id text";
 
 /**
- * Which lane has the requests of a pool, from this commit on. No lane's lock covers these rows: two nodes may give the same
- * request a nonce on two lanes. The second insert waits for the first commit, and where that stands, inserts nothing and
- * ends its transaction: decided anew, by what stands here then, the request is a repeat. In the order of the constraint's
- * columns, so that two commits with several requests in common wait in one direction.
- * $6 the transaction's marker if the answer to BEGIN is outstanding.
+ * Records which lane has the requests of a pool, from this commit on. No lane's lock covers these rows: two nodes may
+ * give the same request a nonce on two lanes. The second insert waits for the first commit. If that succeeds, the
+ * second inserts nothing and ends its transaction; decided again by the current rows, the request is a repeat. Rows are
+ * inserted in the order of the constraint's columns, so that two commits with several requests in common wait in one
+ * direction. $6 the transaction's marker if the answer to BEGIN is outstanding.
  */
 export const insertPoolChoices = taking(CHOICE)("insert-pool-choices")`
   WITH chosen AS (

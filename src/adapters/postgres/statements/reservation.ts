@@ -21,7 +21,7 @@ export const settleReservations = changing(SETTLED, "settle-reservations", "sett
 /** A row is created at a microsecond, and ends at a whole millisecond counted from that. */
 const TTL_MS = "ceil(extract(epoch FROM r.expires_at - r.created_at) * 1000)::float8 AS ttl_ms";
 
-/** With what is left of each, by the database's clock. */
+/** Reservations with the time that each has left, by the database's clock. */
 const RESERVATIONS = `SELECT r.reservation_id, r.chain_id, r.signer, r.nonce, r.request_id, r.owner, r.state, r.expires_at,
      r.tx_id, ${TTL_MS},
      clock_timestamp() AS asked_at, extract(epoch FROM r.expires_at - clock_timestamp())::float8 * 1000 AS left_ms
@@ -47,7 +47,6 @@ export const findOpenReservations = statement<ReservationRow>("find-open-reserva
   WHERE r.signer = ANY ($1::text[]) AND r.chain_id = ANY ($2::bigint[]) AND r.state = 'RESERVED'
   ORDER BY r.nonce`;
 
-/** One reservation, by its id. */
 export const readReservation = statement<ReservationRow>("read-reservation")`
   ${RESERVATIONS}
   WHERE r.reservation_id = $1`;

@@ -3,8 +3,8 @@ import { HISTORY, LIMITS, PLACE, PLANNER } from "../session/opening.ts";
 import { statement } from "./statement.ts";
 
 /**
- * First in every reading transaction: a time limit in the server, and the planner settings of `openTransaction`. No
- * bitmaps, so that a page is read from its index in order and not sorted out of all rows.
+ * First statement of every reading transaction: a time limit in the server, and the planner settings of
+ * `openTransaction`. No bitmaps, so that a page is read from its index in order and not sorted out of all rows.
  */
 export const openRead = statement("open-read")`
   SELECT
@@ -13,21 +13,23 @@ export const openRead = statement("open-read")`
     ${PLANNER}`;
 
 /**
- * First in every transaction, before any lock: limits that live in the server, and the history of the database.
+ * First statement of every transaction, before any lock: limits that live in the server, and the history of the
+ * database.
  *
- * $4 is `transaction_timeout` where the server has it (17), else a name of ours that means nothing, so that one
- * statement serves all versions.
+ * $4 is `transaction_timeout` if the server has it (17), else a name of ours that means nothing, so that one statement
+ * serves all versions.
  *
  * The planner's switches hold for this transaction alone. Our statements look rows up by key for a batch of at most a
  * few hundred: index scans, and hash joins with the batch. A table that was tiny when the plan was cached, or was never
  * analysed, must not turn that into nested sequential scans. Generic plans, because a short list always looks cheaper
- * than the ten elements that a generic plan assumes, and would be planned again every time. No JIT: before 18 a switched-off plan that has no
- * alternative counts as infinitely expensive, and compiling it took 190 ms where running it takes 2.
+ * than the ten elements that a generic plan assumes, and would be planned again every time. No JIT: before 18 a
+ * switched-off plan that has no alternative counts as infinitely expensive, and compiling it took 190 ms, while running
+ * it takes 2.
  *
  * DateStyle, because a host application may have given its role another, which the driver cannot read.
  *
- * The epoch tells a node that looks late what the position no longer shows: after a restore it soon grows past what was
- * seen before.
+ * The epoch shows a restore to a node that looks late. The WAL position no longer does: after a restore it soon grows
+ * past the last one seen before.
  *
  * The timeline comes from the current WAL file's name, which shows a promotion at once; `pg_control_checkpoint()` lags.
  */
@@ -93,7 +95,7 @@ export const lockChains = statement("lock-chains")`
 
 export const ping = statement("ping")`SELECT 1`;
 
-/** To every listening node, from a transaction of its own: see wake-ups.ts. */
+/** Notifies every listening node, from a transaction of its own: see wake-ups.ts. */
 export const notify = statement("notify")`SELECT pg_notify('fencepost', $1)`;
 
 /** The process that serves this connection. A pooler introduces itself under a number of its own making. */

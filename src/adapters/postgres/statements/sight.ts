@@ -65,7 +65,7 @@ export interface TroubledLaneRow extends Lane, Pick<TroubledLane, "suspendedBy" 
   readonly decidedAt: Date;
 }
 
-/** At most $1 that an operator holds back. */
+/** At most $1 transactions that an operator holds back. */
 export const listHeld = statement<Flat<TroubledTransaction>>("list-held")`
   SELECT t.tx_id, t.chain_id, t.signer, t.nonce, t.held_since AS since,
     l.live_allocated + l.live_tracking + l.live_stuck AS open
@@ -80,7 +80,7 @@ export const listHeld = statement<Flat<TroubledTransaction>>("list-held")`
   ) AS l
   ORDER BY t.chain_id, t.signer, t.nonce`;
 
-/** At most $1 that wait for approval, the oldest first. */
+/** At most $1 transactions that wait for approval, the oldest first. */
 export const listAwaiting = statement<Flat<TroubledTransaction>>("list-awaiting")`
   SELECT i.tx_id, i.chain_id, i.signer, NULL::bigint AS nonce, i.created_at AS since, 0::bigint AS open
   FROM fencepost.intake AS i
@@ -111,9 +111,9 @@ export const sumLanes = statement<Omit<Totals, "states"> & Totals["states"]>("su
   FROM fencepost.lane AS l
   WHERE ($1::text[] IS NULL OR l.signer = ANY ($1::text[])) AND ($2::bigint[] IS NULL OR l.chain_id = ANY ($2::bigint[]))`;
 
-/** This many of the newest rows are enough for a rate. */
+/** Number of newest rows that are enough for a rate. */
 const NEWEST = 2_000;
-/** This many of the newest outcomes, for their durations. */
+/** Number of newest outcomes whose durations are read. */
 const TIMED = 200;
 const PAST = "interval '5 minutes'";
 
@@ -124,7 +124,7 @@ const perMinute = (times: string) => `(
     FROM (${times}) AS recent WHERE recent.at > clock_timestamp() - ${PAST}
   )::float8`;
 
-/** Ids of transactions are in the order of their creation. */
+/** Rates and durations of the newest transactions. Transaction ids are in the order of creation. */
 export const readPulse = statement<Pulse>("read-pulse")`
   SELECT ${perMinute(`SELECT t.created_at AS at FROM fencepost.transaction AS t ORDER BY t.tx_id DESC LIMIT ${NEWEST}`)} AS created_per_minute,
   ${perMinute(`
@@ -166,7 +166,7 @@ export interface OldestOpenRow {
   readonly chainId: number;
   /** The look was over before the end. */
   readonly isCutShort: boolean;
-  /** As JSON, which has no dates. */
+  /** Read as JSON, which has no dates: `createdAt` is text. */
   readonly oldest: (Omit<OldestOpen, "lane" | "createdAt"> & Pick<Lane, "signer"> & { createdAt: string }) | null;
 }
 

@@ -12,7 +12,7 @@ export const preferOrder = statement("prefer-order")`
 
 /**
  * A page over all transactions by id, which is by time of creation. $1 the order, $2 the end of the page before, $3 how
- * many. Only the half with the requested order is executed.
+ * many. Of the two halves, one per order, only the requested one is executed.
  */
 export const pageTransactions = page("page-transactions")`
   ${scopes.byId("fencepost.transaction")}`;

@@ -10,13 +10,14 @@ const ALLOCATION = `${ASKED}, ${SAID}, nonce bigint, accepted_at timestamptz, ga
   steps_before integer, pinned boolean` as const;
 
 /**
- * Binds nonces: transaction and payload of everything that a commit allocates. Who gives the nonce, and when, is
- * the first step of its history, unless it was accepted before. Plain inserts: a nonce or a request id that
- * exists must be loud and end the commit, never be skipped. A place for each; a column that none of them has anything in is
- * null. Behind them the transaction's marker if the answer to BEGIN is still outstanding, else null.
+ * Binds nonces: inserts transaction and payload of everything that a commit allocates. The node and time that gave the
+ * nonce are the first step of the history, unless the transaction was accepted before. Plain inserts: a nonce or a
+ * request id that exists must end the commit with an error, never be skipped. One element per transaction; a column
+ * that is empty for all of them is null. Last parameter: the transaction's marker if the answer to BEGIN is still
+ * outstanding, else null.
  *
- * Not COPY, which would take less of the server still: while it waits for the rest of its rows no timer of the server counts, and a node
- * that stands still in the middle of them would keep the lane's lock for as long as TCP likes.
+ * Not COPY, which would take even less of the server: while COPY waits for the rest of its rows no timer of the server
+ * counts. A node that stalls in the middle of them would keep the lane's lock until TCP gives up.
  */
 export const insertTransactions = taking(ALLOCATION)("insert-transactions")`
   WITH item AS MATERIALIZED (
@@ -44,11 +45,11 @@ const MOVE = `tx_id uuid, from_state text, sets_nonce boolean, nonce bigint, sta
 
 /**
  * Moves transactions on, each only from the state it was read in. Several steps of one transaction within a commit
- * arrive here as one; its history has them all. Not asked: whether it is live. That was judged behind the lock, a CHECK
- * refuses otherwise, and naming it would let a plan from an empty table walk the index of all live ones. What gave its
- * nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1 to $18, a place for each; a
- * column that none of them has anything in is null; $16 the steps that stand on the row (commit/ordinary-life.ts), $17
- * whether it is held back from now on, or not any more.
+ * arrive here as one; its history has them all. There is no condition on `live`: it was judged behind the lock, a CHECK
+ * refuses otherwise, and the condition would let a plan from an empty table walk the index of all live rows. A
+ * transaction that gave its nonce up is over at once: nothing of it is on any chain, so there is nothing to watch. $1
+ * to $18, one element per transaction; a column that is empty for all of them is null; $16 the steps that are columns
+ * of the row (commit/ordinary-life.ts), $17 whether it is held back from now on, or not any more.
  */
 export const updateTransactions = changing(MOVE, "update-transactions", "moved transactions")`
   UPDATE fencepost.transaction AS t
@@ -161,7 +162,7 @@ export interface AllocatedRow
     TimeColumns,
     Pick<TrackedRow, "txId" | "nonce" | "requestId" | "createdAt"> {
   readonly gasLimit: bigint;
-  /** Its caller named its nonce. */
+  /** The caller named the nonce. */
   readonly pinned: boolean;
 }
 
@@ -294,7 +295,7 @@ const WATCHED = `${LANE}, through_block bigint` as const;
 
 /**
  * Settled transactions of these lanes that were mined at or below a block. A chain mines a lane in nonce order, so they
- * are the lowest live ones: a page of them is read, and no more, however much is pending behind it.
+ * are the lowest live ones: only one page of them is read, even if much is pending behind it.
  */
 export const findUnwatchable = taking(WATCHED)<UnwatchableRow>("find-unwatchable")`
   SELECT settled.*

@@ -15,7 +15,7 @@ export function keysIn(runtime: DurableRuntime): KeyStore {
     async addApiSecret({ name, scopes, signers, chains, ...quotas }, digest, actor) {
       const { createsPerSecond, readsPerSecond, queueShare } = quotas;
       const terms = [name, scopes, signers, chains, createsPerSecond, readsPerSecond, queueShare];
-      // Each retry means that another request has taken a slot; there are two.
+      // Each retry means that another request has taken a slot. A key has two slots.
       for (let slots = 2; slots >= 0; slots--) {
         const [row] = await writeRows(runtime, insertApiSecret(...terms, digest, actor));
         if (row?.result !== "again") return row?.result ?? "differs";

@@ -34,7 +34,10 @@ export function leasesIn(leasing: DurableRuntime, renewing: DurableRuntime): Hel
     async announce(instanceId, { chains, draining, standsBack, keysAway }) {
       await hasChanged(instances.announceInstance(instanceId, chains, draining, standsBack, keysAway));
     },
-    /** As a renewal: others who miss a recorded lock take this process for dead unless they read of its end in time. */
+    /**
+     * Written like a renewal: other nodes that miss a recorded lock take this process for dead unless they read in time
+     * that the lock ended.
+     */
     async publishLock(instanceId, lock) {
       const values = [instanceId, lock?.key, lock?.session];
       if (await atOnce((marker) => instances.publishKnownLock(...values, marker))) return "told";

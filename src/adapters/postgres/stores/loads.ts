@@ -107,7 +107,7 @@ function requestLoads(reading: Reading): RequestLoads {
       // A transaction that was here has its id for good, also before what waits under it now.
       const spent = spentIn(gone);
       const left = requests.filter((request) => spent(inLane(request)) !== null);
-      // Each key is deleted as it is found: the first row of it wins.
+      // Deletes each key as it is found, so that its first row wins.
       const isFirst = (lane: Lane, requestId: string | null) => wanted.delete(requestKey(lane, requestId ?? ""));
       return [
         ...stored.filter((row) => isFirst(row, row.requestId)).map(withLane),

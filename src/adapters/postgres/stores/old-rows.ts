@@ -70,7 +70,7 @@ function removeOld(
   });
 }
 
-/** In lock order: lanes, transactions and their rows, pools. */
+/** Statements in lock order: lanes, transactions and their rows, pools. */
 function removal(rows: readonly old.OldTransactionRow[]): readonly Command[] {
   const ids = rows.map(({ txId }) => txId).sort();
   const marks = [...grouped(rows, laneKey).values()].map((all) => {

@@ -240,7 +240,7 @@ const OUTCOMES: readonly State[] = ["CONFIRMED", "FAILED_FINAL"];
 /**
  * Ids of the page, in the requested order: a keyset page over transaction ids. Each shape of filter has a statement of
  * its own, with the index that answers it: final rows by outcome, live rows, and waiting intake rows, of all or some
- * chains, or of one signer. By hash and by request id there are only a few, and no page is cut.
+ * chains, or of one signer. Only a few rows share a hash or a request id, so those pages are not cut.
  */
 export async function findPage(reading: Reading, filter: ListFilter): Promise<readonly string[]> {
   const [, ...parts] = await reading.read(pages.preferOrder(), ...partsOf(filter));

@@ -1,11 +1,11 @@
 /**
- * How lanes are taken: new ones, released ones, those of the dead. Each is judged and taken under the lock that every
- * write of it holds to COMMIT, so a takeover waits for the last write before it, and only for that.
+ * How lanes are taken: new ones, released ones, those of dead nodes. Each lane is judged and taken under the lock that
+ * every write of the lane holds to COMMIT, so a takeover waits for the last write before it, and only for that.
  *
- * Transactions that share a row lock (FOR SHARE) pass one that waits for it exclusively, and sixteen of them can keep a
- * takeover waiting for a minute. A takeover that has waited too long therefore queues for the lock of the table, which
- * is granted in order. All writes of all lanes then wait behind it: so this is done only for lanes without an owner,
- * for a moment, and seldom.
+ * Transactions that share a row lock (FOR SHARE) overtake one that waits for it exclusively, and sixteen of them can
+ * keep a takeover waiting for a minute. A takeover that has waited too long therefore queues for the lock of the table,
+ * which is granted in order. All writes of all lanes then wait behind the takeover: so this is done only for lanes
+ * without an owner, for a moment, and seldom.
  */
 import { type Fence, type Lane, laneKey } from "../../../domain/lane.ts";
 import { StoreUnavailable } from "../../../ports/lane-store.ts";
@@ -142,7 +142,7 @@ function judge(lease: LeaseRow, instanceId: string): Acquisition {
     : { result: "notLeader", owner };
 }
 
-/** With who had them, for people. */
+/** Takes lanes, and records for people who had them. */
 function take(lanes: readonly Lane[], instanceId: string): readonly Command[] {
   return [insertTakeovers(lanes, instanceId), takeLanes(lanes, instanceId)];
 }

@@ -13,7 +13,7 @@ import { DirectSession, type DirectSessionOptions } from "../session/direct-sess
 import { notify } from "../statements/session.ts";
 
 const CHANNEL = "fencepost";
-/** At most so often does a process notify, however much happens. */
+/** Shortest pause between two notifications of a process. */
 const PAUSE_MS = 20;
 const RECONNECT: BackoffRule = { firstMs: 200, mostMs: 5_000 };
 

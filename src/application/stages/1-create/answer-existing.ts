@@ -31,7 +31,7 @@ import type { QueueShare } from "../../lane/queue-shares.ts";
 
 export type Result = Created | FencepostError;
 
-/** One create on its way through the stage; null: it has no result yet. */
+/** One create on its way through the stage; a `result` of null: none yet. */
 export interface Item {
   readonly intent: Intent;
   result: Result | null;
@@ -114,7 +114,7 @@ const ROUND_EVERY_MS = 10;
 const ROUNDS_IN_RESERVE = 4;
 /** Ids a second; below, the database has a query to spare for each few of them. */
 const IDS_TO_GATHER = 850;
-/** One that hangs does not keep the next one waiting. */
+/** More than one, so that a round that hangs does not delay the next. */
 const ROUNDS_AT_ONCE = 2;
 /** Ids of one round: one that grew without end, behind a pause, would never be done. */
 const ENOUGH = 1_000;
@@ -139,7 +139,7 @@ export class RequestIds {
     this.clock = clock;
   }
 
-  /** Whether a query about this lane is in progress or about to begin. */
+  /** True if a query about this lane is in progress or about to begin. */
   isAsking(lane: Lane): boolean {
     return this.asking.has(laneKey(lane));
   }
@@ -167,7 +167,7 @@ export class RequestIds {
     return question;
   }
 
-  /** Of two rounds in progress the later may be answered first; creates of one lane go on in the order they came. */
+  /** Keeps the creates of one lane in order: of two rounds in progress, the later may be answered first. */
   private async inTurn(key: LaneKey, { found }: Round, before: Promise<Found> | undefined) {
     await before?.catch(() => undefined);
     return (await found).get(key) ?? NOTHING;
@@ -250,7 +250,7 @@ interface Share<I> {
 
 export const NO_SHARE = { refused: [], leave: () => undefined };
 
-/** In order, each key up to its share. Refuses those beyond it. */
+/** Enters creates in order, for each key up to its share of the queue. Refuses those beyond it. */
 export async function enterShares<I extends Item & Entering>(
   { store, admission }: SharePorts,
   lane: OwnedLane,

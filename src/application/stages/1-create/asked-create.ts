@@ -51,7 +51,7 @@ interface PoolRequest {
   readonly tried: Set<Address>;
 }
 
-/** In the place of a signer until one is chosen. */
+/** Placeholder for the signer until one of the pool is chosen. */
 const NOBODY = `0x${"0".repeat(40)}` as Address;
 
 export function parseCreate(ports: NormalisePorts, asked: AskedCreate, inlet: Inlet): CreateItem | FencepostError {
@@ -107,7 +107,10 @@ export async function traced<R>(
   }
 }
 
-/** A context from the caller stays: it knows where its work belongs. A request that is no object is refused later. */
+/**
+ * Adds the trace context. A context from the caller stays: the caller knows where its work belongs. A request that is
+ * no object is refused later.
+ */
 function withTrace(request: CreateRequest, traceparent: string) {
   const { metadata = null } = Object(request) as Pick<CreateRequest, "metadata">;
   if (typeof request !== "object" || !isPlain(metadata) || traceparentIn(metadata) !== null) return request;

@@ -104,7 +104,7 @@ export class Creates {
     this.gathering = new Gathering<CreateItem, void>(ports.clock, together, WORTH_A_COMMIT);
   }
 
-  /** One result for each, in order. */
+  /** Returns one result for each create, in order. */
   create(asked: readonly AskedCreate[], inlet: Inlet = "caller"): Promise<readonly Result[]> {
     const { reception, tracer } = this.ports;
     const turnedAway = inlet === "caller" ? reception.turnedAway() : null;
@@ -324,7 +324,7 @@ function answer(result: AllocateResult, intent: Intent) {
     case "created":
       return createdAs(intent, { nonce: result.nonce, state: "ALLOCATED" });
     case "duplicate":
-      // Its own id: created when this very request was sent before.
+      // The existing transaction has this intent's id: it was created when this very request was sent before.
       if (result.existing.txId === intent.txId) return createdAs(intent, result.existing);
       return answerWith(result.existing, intent, result.samePayload);
     case "spent":

@@ -232,7 +232,7 @@ function noFunds(pool: string, cost: bigint, facts: readonly MemberFacts[]) {
 
 /** Choices of this node that the database does not show yet. */
 interface Chosen {
-  /** Not answered yet. */
+  /** Choices whose create is not answered yet. */
   open: number;
   /** Since the lane's queue was last read, or open then. */
   recent: number;
@@ -294,7 +294,7 @@ class PoolMembers {
     });
   }
 
-  /** Of all that the chain answers for; the others are unknown. */
+  /** Balances of the signers that the chain answers for; the others are unknown. */
   async freshBalances(lanes: readonly Lane[]): Promise<ReadonlyMap<Address, bigint>> {
     const asked = lanes.map(async ({ chainId, signer }) => {
       const balance = await this.ports.chains
@@ -331,7 +331,7 @@ class PoolMembers {
     }
   }
 
-  /** Waits a moment for balances that are not known at all; a chain that does not answer by then delays nobody. */
+  /** Waits briefly for balances that are not known at all. A chain that does not answer by then delays no create. */
   private async askBalances(lanes: readonly Lane[]) {
     const { clock, chains } = this.ports;
     const nowMs = clock.monotonicMs();

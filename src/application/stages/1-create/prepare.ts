@@ -37,7 +37,7 @@ export interface Standing {
 }
 
 /**
- * Whether this transaction needs a request of its own to the chain: an estimate, or a simulation if nothing precedes
+ * True if this transaction needs a request of its own to the chain: an estimate, or a simulation if nothing precedes
  * it.
  */
 export function asksChain({ payload }: Intent, { behindPending }: Pick<Standing, "behindPending">): boolean {
@@ -88,8 +88,8 @@ export async function prepareAsking(
 }
 
 /**
- * Whether this endpoint's own answers would have the transaction refused: for any reason, with nothing before it.
- * Another endpoint's price, block or balance has no part in it.
+ * True if this endpoint's own answers would have the transaction refused, for any reason, with nothing before it.
+ * Another endpoint's price, block or balance has no part in this.
  */
 export function isRefusedBy(context: ChainContext, intent: Intent, prospect: Prospect): boolean {
   const { head, market, simulation } = prospect;
@@ -215,7 +215,7 @@ function withGas(intent: Intent, gas: bigint, cap: bigint): PreparedIntent {
   return { ...named, ...defined({ pool, allowNoCode, exactNonce, validUntil }) };
 }
 
-/** Of a payload that its caller priced. */
+/** Fee cap of a payload that its caller priced. */
 function namedCap({ maxFeePerGas = 0n, gasPrice = 0n }: Payload) {
   return maxFeePerGas > gasPrice ? maxFeePerGas : gasPrice;
 }

@@ -95,7 +95,7 @@ function recycle(ports: LaneWriterPorts, lane: OwnedLane, results: readonly Allo
   return new Set(recycled);
 }
 
-/** Of the created ones. */
+/** Records of the created transactions. */
 function recordsOf(results: readonly AllocateResult[], items: readonly NewTransaction[], policies: Policies | null) {
   const records: AllocatedRecord[] = [];
   results.forEach((result, index) => {

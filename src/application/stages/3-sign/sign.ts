@@ -1,12 +1,14 @@
 /**
- * Stage 3: prices and signs what waits in nonce order, and commits each attempt together with the claim to send it.
+ * Stage 3: prices and signs waiting transactions in nonce order, and commits each attempt together with the claim to
+ * send it.
  *
- * Reads: ALLOCATED rows, the lane's free nonces, the fee market. Writes, each in one fenced transaction: the attempt with its bytes
- * and hash, TRACKING/PENDING and the claim; lower nonces for what moves down; FAILED_FINAL/REJECTED without a nonce for what can
- * never be signed. Invariants: I6 (no byte leaves the process before the database knows it and this term has claimed it), I3 (only
- * what was never claimed, and whose hash nobody knows, moves down), I7 (a silent signer decides nothing), I9 (no hole stays behind).
- * A crash before a commit leaves everything as it was: bytes that were neither stored nor sent have no effect, and the next owner
- * signs others, which may differ. A crash after it leaves a claimed attempt that the next owner claims again and sends.
+ * Reads: ALLOCATED rows, the lane's free nonces, the fee market. Writes, each in one fenced transaction: the attempt
+ * with its bytes and hash, TRACKING/PENDING and the claim; lower nonces for transactions that move down;
+ * FAILED_FINAL/REJECTED without a nonce for those that can never be signed. Invariants: I6 (no byte leaves the process
+ * before the database knows it and this term has claimed it), I3 (a transaction moves down only if it was never claimed
+ * and nobody knows its hash), I7 (a silent signer decides nothing), I9 (no hole stays behind). A crash before a commit
+ * leaves everything as it was: bytes that were neither stored nor sent have no effect, and the next owner signs again,
+ * perhaps different bytes. A crash after it leaves a claimed attempt that the next owner claims again and sends.
  */
 import { type Bounded, bounded, feeLimit, overCeiling } from "../../../domain/fees/ceilings.ts";
 import { planShiftDown } from "../../../domain/nonces/holes.ts";
@@ -236,7 +238,10 @@ async function giveUp(ports: LanePorts, lane: OwnedLane, record: AllocatedRecord
   ports.telemetry.emit({ type: "alert", severity: "ERROR", code: "NONCE_GIVEN_UP", message, lane: lane.lane, txId });
 }
 
-/** Moves transactions down into free nonces below them, all together and in order. Their nonces are free in turn. */
+/**
+ * Moves transactions down into free nonces below them, all together and in order. The nonces that they leave become
+ * free.
+ */
 async function shiftDown(ports: LanePorts, lane: OwnedLane) {
   const free = lane.freeNonces();
   if (free.length === 0) return;

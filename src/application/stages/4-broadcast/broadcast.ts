@@ -1,13 +1,13 @@
 /**
- * Stage 4: sends payloads that are stored and claimed, in nonce order, and commits what the node answered. Where the chain node
- * holds the key, it is given the payload and signs it as it sends it.
+ * Stage 4: sends payloads that are stored and claimed, in nonce order, and commits the node's answers. If the chain
+ * node holds the key, it gets the payload, signs it and sends it.
  *
- * Reads: the lane's tracked transactions, the bytes or payloads of their attempts. Writes: a claim of this term before an attempt is
- * sent again; the answer (TRACKING/BROADCAST, or the error in the node's words); the hash that a signing node names. Invariants: I6
- * (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the deadline or a hand-over), I7 (an unknown answer
- * decides nothing; the send is repeated, with back-off).
- * A crash after sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node
- * answers with "already known". What a node may have signed unseen is looked for first (note-answer.ts).
+ * Reads: the lane's tracked transactions, the bytes or payloads of their attempts. Writes: a claim of this term before
+ * an attempt is sent again; the answer (TRACKING/BROADCAST, or the error in the node's words); the hash that a signing
+ * node names. Invariants: I6 (only claimed attempts are sent), I1 and I2 (`permission`: nothing leaves after the
+ * deadline or a hand-over), I7 (an unknown answer decides nothing; the send is repeated, with back-off). A crash after
+ * sending leaves TRACKING/PENDING: the next owner looks for a receipt, claims again and sends again, which a node
+ * answers with "already known". A transaction that a node may have signed unseen is looked for first (note-answer.ts).
  */
 import { isStarted, isTaken, type NotStarted, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hash, Hex } from "../../../domain/lane.ts";
@@ -75,7 +75,7 @@ async function sendAll(work: LaneWork, due: readonly Tracked[]) {
   await ports.failpoint("broadcast.sent");
   const planned = sendable.flatMap((tx, index) => {
     const result = results[index] as SubmitResult | NotStarted;
-    // Its claim stays, unused: it is due as before, as soon as it may leave.
+    // Not sent: the claim stays, unused, and the transaction is due as before, as soon as it may leave.
     if (!isStarted(result)) return [];
     const answered = { ports, context, lane, tx, result };
     note(answered);
@@ -96,8 +96,9 @@ async function commitAnswers({ ports, lane }: LaneWork, planned: readonly Planne
 }
 
 /**
- * Whether the bytes of one attempt may leave, asked when they are handed to a connected socket: kill, suspend, hold, hand-over, the
- * deadline and a lost session stop the send there, however long it has waited for a connection. `term`: the term's part of the question.
+ * True if the bytes of one attempt may leave. Checked when they are handed to a connected socket: kill, suspend, hold,
+ * hand-over, the deadline and a lost session stop the send there, however long it has waited for a connection. `term`:
+ * the term's part of the check.
  */
 function permission(lane: OwnedLane, tx: Tracked, term: MayLeave): MayLeave {
   const { sendOrdinal } = tx.pace;
@@ -132,7 +133,10 @@ function disclosesNow({ ports, context }: LaneWork, { attempts, firstSentAt }: T
   return ports.clock.now().getTime() - firstSentAt.getTime() >= publicAfterMs;
 }
 
-/** What a node signs itself is stored as a payload, and read when it is sent. */
+/**
+ * Reads missing bytes. A transaction that a node signs itself is stored as a payload instead, which is read when it is
+ * sent.
+ */
 async function fetchBytes({ store }: LanePorts, transactions: readonly Tracked[]) {
   const missing = transactions.filter((tx) => tx.pace.rawTransaction === null && !isNodeSigned(tx));
   if (missing.length === 0) return;
@@ -150,8 +154,8 @@ function isNodeSigned(tx: Tracked) {
 }
 
 /**
- * The chain node holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: an answer that is lost leaves no hash
- * to look for, and then everything behind it waits.
+ * Sends through a chain node that holds the key and signs (`eth_sendTransaction`). One at a time, in nonce order: a
+ * lost answer leaves no hash to look for, and then everything behind it waits.
  */
 async function sendThroughNode(work: LaneWork, tx: Tracked) {
   const { ports, context, lane } = work;

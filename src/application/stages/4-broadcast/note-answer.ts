@@ -1,14 +1,15 @@
 /**
- * Stage 4, after a send: notes what the node answered, when to ask again, and what the answer says about the lane. If a node signs with
- * a key of its own and its answer is lost (the gray zone), there may be a transaction at the nonce whose hash nobody knows. It is looked
- * for by sender and nonce: on chain if the count has passed the nonce, else in the node's pool. If it says what ours says, it is ours;
- * if not, another program used the key; if it is absent for the whole timeout, ours is sent anew, at the same nonce, so that at most one
- * of the two is mined.
+ * Stage 4, after a send: notes the node's answer, when to ask again, and what the answer means for the lane. If a node
+ * signs with a key of its own and its answer is lost (the gray zone), the nonce may have a transaction whose hash
+ * nobody knows. That transaction is looked for by sender and nonce: on chain if the count has passed the nonce, else in
+ * the node's pool. If its contents equal ours, it is ours; if not, another program used the key; if it is absent for
+ * the whole timeout, ours is sent anew, at the same nonce, so that at most one of the two is mined.
  *
- * Reads: the answer; for the gray zone the chain by sender and nonce, and payloads. Writes: `planAnswer` plans moves that its caller
- * commits; the gray zone writes UNKNOWN_SUBMIT_RESULT, then the hash, a foreign attempt with its receipt, or PENDING again. Invariant I7:
- * neither an unknown answer nor a failed look decides anything. A crash leaves TRACKING/PENDING, sent again by the next owner, or
- * UNKNOWN_SUBMIT_RESULT, or PENDING without a hash: then the next owner looks again, and its patience counts from when sight was lost.
+ * Reads: the answer; for the gray zone the chain by sender and nonce, and payloads. Writes: `planAnswer` plans moves
+ * that its caller commits; the gray zone writes UNKNOWN_SUBMIT_RESULT, then the hash, a foreign attempt with its
+ * receipt, or PENDING again. Invariant I7: neither an unknown answer nor a failed look decides anything. A crash leaves
+ * TRACKING/PENDING, sent again by the next owner, or UNKNOWN_SUBMIT_RESULT, or PENDING without a hash: then the next
+ * owner looks again, and its timeout counts from the time when sight was lost.
  */
 import { isTaken, type SubmitResult } from "../../../domain/chain/answers.ts";
 import type { Hash } from "../../../domain/lane.ts";
@@ -67,7 +68,7 @@ export function note(work: Answered): void {
   if (answer === "insufficientFunds" || answer === "rejected") fallBack(tx);
 }
 
-/** What is to be written of an answer. `identified`: the node that signed has also said what it made. */
+/** Moves to be written for an answer. `identified`: the attempt's hash, if the node that signed it has named it. */
 export function planAnswer({ tx, result }: Answered, identified?: TransitionItem["identified"]): readonly Planned[] {
   if (tx.receipt !== null) return [];
   const named = identified === undefined ? {} : { identified };
@@ -212,7 +213,7 @@ function searchOf({ clock }: LanePorts, tx: Tracked) {
   return begun;
 }
 
-/** "absent": the nonce is free, as far as anybody can see. */
+/** "absent": the nonce is not used on chain, and no transaction for it was found in the pool. */
 type Found = Mined | { readonly kind: "pooled"; readonly transaction: ChainTransaction } | "absent" | "unseen";
 
 async function look(context: ChainContext, wanted: SentQuery, count: number): Promise<Found> {

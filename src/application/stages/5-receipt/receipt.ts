@@ -119,8 +119,9 @@ async function onCanonicalChain(context: ChainContext, receipts: readonly Receip
 }
 
 /**
- * What we signed says by its hash whose it is; what a caller, a signing node or an endpoint named might be anybody's. False: of some
- * the chain could not say whose they are. They owe another look.
+ * Records receipts. A payload that we signed is identified by its hash; a hash that a caller, a signing node or an
+ * endpoint named might be anybody's, so its sender and nonce are checked. False: the chain did not show some of those
+ * transactions. They need another look.
  */
 async function record(ports: LanePorts, context: ChainContext, found: readonly Receipt[]) {
   const named = found.filter((receipt) => isNamed(context, receipt));
@@ -147,7 +148,7 @@ function isNamed({ hashes }: ChainContext, receipt: Receipt) {
 /** Nothing more is to be learned from that hash; the transaction is still to be mined, by whatever comes at its nonce. */
 function disown({ clock }: LanePorts, { hashes }: ChainContext, tx: Tracked, sent: ChainTransaction) {
   hashes.delete(sent.txHash);
-  // An endpoint lied about it; it belongs to nobody who could be alerted.
+  // An endpoint named this hash falsely: there is nobody to alert.
   if (tx.attempts.some(({ txHash, foreign }) => txHash === sent.txHash && foreign === true)) return;
   const text = `${sent.txHash} is another transaction: nonce ${sent.nonce} of ${sent.from}`;
   establish(tx, "HASH_OF_ANOTHER", { text, since: clock.now() });
@@ -159,7 +160,7 @@ async function recordOwn(ports: LanePorts, context: ChainContext, receipts: read
   for (const found of receipts) {
     const indexed = context.hashes.get(found.txHash);
     if (indexed === undefined || indexed.tx.receipt !== null) continue;
-    // From a chain that may not be ours: looked for again once that is known.
+    // The chain may not be ours: the receipt is looked for again once that is known.
     const { lane, tx } = indexed;
     if (isUnsure(lane.pace)) {
       happened(tx, lookOwed);
@@ -233,7 +234,8 @@ function suspectsOf(lane: OwnedLane) {
   for (const tx of lane.unmined.values()) {
     if (tx.nonce >= passed && tx.pace.answer !== "nonceConsumed") continue;
     if (tx.receipt !== null || tx.pace.look.kind === "owed") continue;
-    // What a node signed out of our sight may be what stands there: 4-broadcast/note-answer.ts looks into that.
+    // An attempt without a hash may have used the nonce, signed by a node out of our sight: 4-broadcast/note-answer.ts
+    // looks into that.
     if (tx.attempts.every(({ txHash }) => txHash !== null)) suspects.push(tx);
   }
   return suspects.sort((a, b) => a.nonce - b.nonce);

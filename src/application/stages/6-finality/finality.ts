@@ -63,7 +63,7 @@ async function endOfWatch({ chain, settings }: ChainContext, view: FinalityView,
   return watchedThrough(settings.confirmations, { ...view, head });
 }
 
-/** Whether something of the lane is watched up to this block. */
+/** True if the lane watches a transaction that was mined at or below this block. */
 export function hasWatched({ watched }: OwnedLane, throughBlock: number): boolean {
   for (const number of watched.values()) if (number <= throughBlock) return true;
   return false;
@@ -267,7 +267,7 @@ function lowestMined(lanes: readonly OwnedLane[]) {
   return lowest;
 }
 
-/** By the hash of the mined payload. A transaction without one is not decided. */
+/** Verdicts by the hash of the mined payload. A transaction without a verdict is not decided. */
 type Verdicts = ReadonlyMap<Hash, ReceiptVerdict>;
 
 interface MinedOn {

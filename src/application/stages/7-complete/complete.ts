@@ -30,15 +30,15 @@ const REASONS = {
 
 /** Settled values that differ from those recorded when the transaction was found to be mined. */
 export interface Findings {
-  /** Another receipt than the database holds. */
+  /** Receipts that differ from the ones in the database. */
   readonly corrected: ReadonlyMap<Tracked, Correction>;
   /** True if the mined transaction is another program's, for those whose settled contents decide that. */
   readonly foreign: ReadonlyMap<Tracked, boolean>;
 }
 
 /**
- * Settled transactions, with their evidence. The pass goes on: later writes follow this one, in the lane's order, and a
- * failure reloads the lane.
+ * Commits the outcomes of settled transactions, with their evidence. The pass does not wait for the commit: later
+ * writes follow it, in the lane's order, and a failure reloads the lane.
  */
 export function complete(
   ports: LanePorts,

@@ -25,7 +25,8 @@ export function chaos({ transactions, kills }: ChaosPlan, output: ProgressOutput
         await send(count, from, (accepted) => {
           if (blow !== null || accepted < from + count / 2) return;
           blow = strike(cluster, wave, { done, progress });
-          // A failure is reported after the wave. An interruption ends both, and nobody awaits this then.
+          // Avoids an unhandled rejection. A failure is reported after the wave; an interruption ends the wave, and
+          // then nothing awaits `blow`.
           blow.catch(() => undefined);
         });
         await (blow as Promise<void> | null);

@@ -63,7 +63,7 @@ async function startCluster(count: number, { directory, undo, signal }: Place) {
   };
   const nodes: NodeChild[] = [];
   const started: Promise<NodeChild>[] = [];
-  // Waits for nodes that are still starting: nobody else would stop them.
+  // Waits for nodes that are still starting: nothing else would stop them.
   undo.unshift(async () => {
     const known = await Promise.allSettled(started);
     await Promise.all(known.map((each) => each.status === "fulfilled" && each.value.stop()));

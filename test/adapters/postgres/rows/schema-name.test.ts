@@ -53,7 +53,7 @@ describe("schemas of another name", () => {
     const { rows } = await client.query("SELECT FROM pg_namespace WHERE nspname = 'fencepost'");
     expect(rows).toEqual([]);
     const speaking = speakingIn(await connectClient(databaseUrl), schema);
-    // As in a session with this schema as its search path: names are printed without the schema.
+    // Like a session with this schema as its search path: names are printed without the schema.
     await speaking.query("SET search_path TO fencepost");
     const dump = await dumpSchema(speaking).finally(() => speaking.end());
     const snapshot = new URL("../schema.sql", import.meta.url);

@@ -76,7 +76,10 @@ describe("library links, without install scripts", () => {
   });
 });
 
-/** Root may write everywhere, whatever the modes. So the supervisor runs as nobody, if that account can read us. */
+/**
+ * Root may write everywhere, despite the modes. So the supervisor runs as `nobody`, if that account can read the
+ * sources.
+ */
 const account = isRoot() ? { uid: 65_534, gid: 65_534 } : undefined;
 const sources = dirname(fileURLToPath(import.meta.url));
 const readable = await run(process.execPath, ["-e", `fs.readdirSync(${JSON.stringify(sources)})`], account);

@@ -78,7 +78,7 @@ function take({ items, next, epoch }) {
   Object.assign(feed, { after: next, epoch, items: [...items.toReversed(), ...feed.items].slice(0, KEPT) });
 }
 
-/** After a new epoch, continues where the node says. */
+/** Reads a page of the feed. After EPOCH_CHANGED or FEED_TRUNCATED, continues at the error's `resumeAfter`. */
 async function readPage(query, signal) {
   try {
     return await callApi("/tx/completions", { query, signal });

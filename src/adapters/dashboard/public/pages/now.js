@@ -19,7 +19,7 @@ export const nowPage = {
   title: () => "Now",
 
   async load({ signal }) {
-    // Shows whichever of the two is available: problems must not wait for the overview.
+    // If the overview fails, the problems are shown without it.
     const [attention, overview] = await Promise.all(
       ["attention", "overview"].map((name) => world[name] ?? first(`/${name}`, signal)),
     );

@@ -106,7 +106,7 @@ function laneAction(word, { chainId, signer }) {
   return actionOf(word, `/signers/${signer}/${LANE_PATHS[word]}`, { chainId });
 }
 
-/** Actions if somebody else used the signer's key. */
+/** An action of the notice that somebody else used the signer's key. */
 export function actionFor(word, { lane, noticeId, body }) {
   if (word === "acknowledge") return actionOf(word, `/notices/${noticeId}/acknowledge`, body);
   return word === "killSigner" ? actionOf(word, `/signers/${lane.signer}/kill`) : laneAction(word, lane);

@@ -109,8 +109,9 @@ function judgeMisnamed(hash, wanted) {
 }
 
 /**
- * Checks receipt fields that the block does not commit to. Its gas is the difference of the cumulative sums. Only a
- * transaction without a receiver creates a contract (some nodes report an address even if the deployment reverted).
+ * Checks receipt fields that the block does not commit to. `gasUsed` must be the difference of two cumulative sums.
+ * Only a transaction without a receiver creates a contract (some nodes report an address even if the deployment
+ * reverted).
  *
  * @param {readonly Fields[]} receipts in order
  * @param {number} index
