@@ -87,7 +87,7 @@ export interface Call {
 }
 
 /** Fields that every operator's action has. */
-export interface ActionCall extends Pick<Call, "summary" | "description" | "errors"> {
+export interface ActionCall extends Pick<Call, "summary" | "description" | "errors" | "examples"> {
   readonly body: TSchema;
   readonly scope?: CallScope;
 }

@@ -5,7 +5,7 @@ import { declared } from "./call.ts";
 
 const SEND = {
   ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
-  params: [{ from: STORY.signer, to: STORY.recipient, value: "0x1", fencepostRequestId: "order-42" }],
+  params: [{ from: STORY.signer, to: STORY.recipient, value: "0x1", fencepostRequestId: "order-44" }],
 };
 
 const Call = named(

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { CreateTransaction } from "../schemas/create.ts";
+import { exampleOf } from "../schemas/example-of.ts";
 import { Address, ChainId, Decimal, Timestamp } from "../schemas/scalars.ts";
 import { closed, count, list, named, nullable, object, optional, query, text, truth } from "../schemas/shapes.ts";
 import { ADMIN, declared, ok, READ, TRANSACTION_BYTES } from "./call.ts";
@@ -34,7 +35,7 @@ const Document = Type.Unsafe<Readonly<Record<string, unknown>>>({
   type: "object",
   additionalProperties: true,
   description: "The policy document.",
-  examples: [{ signers: { "*": { maxCost: { perDay: "1000000000000000" } } } }],
+  examples: [{ signers: { "*": { maxCost: { perDay: "100000000000000000000" } } } }],
 });
 const Version = count("Counts changes of the document.", 3);
 
@@ -112,6 +113,7 @@ export const policies = declared({
     description:
       "In force on every node when this is answered: whatever gets a nonce or a further payload from then on is judged by it. The same document again changes nothing. Up to 1 MiB.",
     body: ApplyPolicies,
+    examples: { apply: { policies: exampleOf(Document), reason: LOWER, expectedVersion: 2 } },
     bodyBytes: DOCUMENT_BYTES,
     answers: ok("In force.", PoliciesInForce),
     errors: ["CONFLICT"],

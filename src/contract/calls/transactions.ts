@@ -173,11 +173,13 @@ export const transactionActions = declared({
     description:
       "A STUCK transaction is tracked like any other again. With `disclose`, public endpoints are given it too, and it cannot be made private again.",
     body: ResubmitOrder,
+    examples: { resubmit: { reason: "the node was restarted" } },
   }),
   repriceTransaction: action("reprice", "reprice", {
     summary: "Sign the same payload at a higher price",
     description: "At least a tenth more than stands, on both fee fields; every payload stays tracked.",
     body: PricedOrder,
+    examples: { reprice: { reason: "needed today", maxFeePerGas: "6000000000", maxPriorityFeePerGas: "2000000000" } },
     errors: ["SUBMISSION_REJECTED"],
   }),
   cancelTransaction: action("cancel", "cancel", {
@@ -199,6 +201,7 @@ export const transactionActions = declared({
     summary: "Ask the hook now, or apply an action",
     description: "The same actions as StuckResolutionHook; a decision that was carried out before is not repeated.",
     body: ResolveOrder,
+    examples: { resolve: { reason: "wrong recipient, ticket 4711", action: "CANCEL" } },
     errors: ["SUBMISSION_REJECTED", "QUEUE_FULL"],
   }),
   approveTransaction: action("approve", "approve", {
@@ -207,12 +210,14 @@ export const transactionActions = declared({
     description:
       "Of CREATED/AWAITING_APPROVAL, by a key with `approve` that did not make it. Policies are judged again when it gets its nonce: approval lifts the bound that asked for it, and no other rule.",
     body: ApprovalOrder,
+    examples: { approve: { reason: "the invoice was checked" } },
   }),
   rejectTransaction: action("reject", "reject", {
     scope: APPROVE,
     summary: "Refuse a transaction that waits for approval",
     description: "By the same keys: FAILED_FINAL/REJECTED, without a nonce.",
     body: ApprovalOrder,
+    examples: { reject: { reason: "no such invoice" } },
   }),
   suspendTransaction: action("suspend", "suspendTransaction", {
     summary: "Hold this one transaction back",
@@ -224,5 +229,6 @@ export const transactionActions = declared({
     summary: "Let a transaction that was held back go on",
     description: "What was due meanwhile is done now, its end by `validUntil` included. Twice is the same as once.",
     body: HoldOrder,
+    examples: { resume: { reason: "the invoice was checked" } },
   }),
 });
