@@ -73,7 +73,7 @@ export interface NamedCreate {
   readonly request: CreateRequest;
 }
 
-/** As received, not yet validated. */
+/** A caller's signed transaction, not validated yet. */
 export interface SignedRequest {
   readonly chainId?: unknown;
   readonly rawTransaction?: unknown;
@@ -84,7 +84,7 @@ export interface Waiting {
   readonly signal?: AbortSignal;
 }
 
-/** As received, not yet validated. */
+/** A request to reserve a nonce, not validated yet. */
 export interface ReserveRequest {
   readonly chainId?: unknown;
   readonly signer?: unknown;

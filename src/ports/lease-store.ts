@@ -64,7 +64,7 @@ export interface InstanceRecord
   /** Grows by one with each renewal. A claimant watches whether it stops growing. */
   readonly counter: number;
   readonly dead: boolean;
-  /** By the database's clock when the row was read. */
+  /** The lease was over when the row was read, by the database's clock. */
   readonly expired: boolean;
   readonly lanes: number;
   /** Counter of kills given or ended in this database (kill-store.ts), returned with every read of an instance. */

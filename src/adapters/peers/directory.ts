@@ -71,7 +71,7 @@ export function peerDirectory({ keys, secrets, readInstances, clock }: Directory
     for (const id of known.keys()) if (!undead.some(({ instanceId }) => instanceId === id)) known.delete(id);
     undead.forEach(learn);
     const live = undead.flatMap(({ instanceId, expired }) => (expired ? [] : (known.get(instanceId) ?? [])));
-    // Of several instances at one URL the last wins: a restarted process, or a trusted instance, replaces the other.
+    // The last instance at a URL wins: a restarted process replaces its predecessor, a trusted one any other.
     const trustedLast = live.toSorted((a, b) => Number(isTrusted(a)) - Number(isTrusted(b)));
     byUrl = new Map(trustedLast.map((each) => [each.url, each]));
   };

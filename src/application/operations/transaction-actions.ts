@@ -138,7 +138,7 @@ async function attempt(ports: ActionPorts, lane: OwnedLane, asked: Asked): Promi
   if (approval === "decided") return (await lane.term.during(isCarriedOut(ports, asked))) ? "done" : "movedOn";
   if (approval === "done" || action === "approve" || action === "reject") return "done";
   refuseSettled(record);
-  // By the transaction's own id: the requested id may have become another name of it meanwhile.
+  // Read the transaction by its own id: the requested id may be only another name of it by now.
   const tx = lane.find(record.txId);
   if (tx === null && record.state === "CREATED") throw conflict(txId, "has no nonce yet; in a moment it will");
   if (tx === null && record.state !== "ALLOCATED") return "movedOn";

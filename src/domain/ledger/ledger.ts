@@ -68,7 +68,7 @@ export interface LedgerTransaction extends Status {
   readonly pinned: boolean;
   /** The highest attempt that a node took; null: none that we know of. */
   readonly acceptedOrdinal: number | null;
-  /** As the caller named it; null: the caller named none. */
+  /** The caller's deadline; null: none. */
   readonly validUntil: Date | null;
   /** Since when an operator holds it; null: not held. */
   readonly heldSince: Date | null;

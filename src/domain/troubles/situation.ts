@@ -65,7 +65,7 @@ export interface ExplainedLane {
   /** The order to stop that is in force for its signer. */
   readonly killed: Kill | null;
   readonly suspended: boolean;
-  /** Who suspended the lane, and why. */
+  /** Actor and reason of the lane's suspension. */
   readonly suspendedFor: string | null;
   readonly owner: { readonly nodeId: string; readonly expiresAt: Date } | null;
   /** Nothing is signed for it now, as far as the node that was asked knows. */

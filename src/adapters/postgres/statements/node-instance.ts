@@ -62,7 +62,7 @@ export const listInstances = statement<InstanceRecord>("list-instances")`
   LEFT JOIN (${SESSION_LOCKS}) AS locked ON locked.key = n.session_lock
   ORDER BY n.started_at, n.instance_id`;
 
-/** Whether an instance is alive, and so may still take lanes. */
+/** True if the instance is alive: a dead one may take no lanes. */
 export const readInstance = statement<{ readonly alive: boolean }>("read-instance")`
   SELECT NOT n.dead AND n.expires_at > clock_timestamp() AS alive
   FROM fencepost.node_instance AS n
