@@ -1,3 +1,4 @@
+import type { Comparison } from "./against.ts";
 import type { BenchOptions } from "./options.ts";
 
 /** One line of the table. */
@@ -37,6 +38,23 @@ export function print(figures: readonly Figure[], { json }: Pick<BenchOptions, "
   if (lost.length === 0) process.stdout.write("every bar is met\n");
 }
 
+const COMPARED = ["measure", "here", "there", "here is better by", "95 % interval"];
+
+export function printComparison(comparisons: readonly Comparison[], { json }: Pick<BenchOptions, "json">): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ comparisons })}\n`);
+    return;
+  }
+  const rows = comparisons.map(({ measure, unit, here, there, better, from, to }) => [
+    measure,
+    amount(here, unit),
+    amount(there, unit),
+    share(better),
+    `${share(from)} to ${share(to)}`,
+  ]);
+  process.stdout.write(`${table([COMPARED, ...rows])}\n`);
+}
+
 const HEADINGS = ["measure", "figure", "compared with", "ratio", "bar", "goal"];
 
 function cells(figure: Figure): readonly string[] {
@@ -72,7 +90,7 @@ function amount(value: number, unit: Unit): string {
 }
 
 function table(rows: readonly (readonly string[])[]): string {
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
   const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
   return rows.map((row) => line(row).trimEnd()).join("\n");
 }

@@ -1,15 +1,17 @@
 /** `npm run bench`: every measure in one run, compared with what the same machine does at the same time. */
+import { compareWith } from "./against.ts";
+import { LAUNCHER } from "./environment/node-process.ts";
 import { openWorkbench, type Workbench } from "./environment/workbench.ts";
 import { measureBatchCreate } from "./measures/batch-create.ts";
 import { measureBroadcastLatency } from "./measures/broadcast-latency.ts";
 import { measureConfirm } from "./measures/confirm.ts";
 import { measureIdle } from "./measures/idle.ts";
-import { measureLanes } from "./measures/lanes.ts";
+import { measureIdleLanes, measureLanes } from "./measures/lanes.ts";
 import { measureReads } from "./measures/reads.ts";
 import { measureScale } from "./measures/scale.ts";
 import { measureSingleCreate } from "./measures/single-create.ts";
 import { type BenchOptions, type Pace, parseOptions } from "./options.ts";
-import { type Figure, missed, print } from "./report.ts";
+import { type Figure, missed, print, printComparison } from "./report.ts";
 
 type Measure = (bench: Workbench, pace: Pace) => Promise<readonly Figure[]>;
 
@@ -22,14 +24,17 @@ const MEASURES: Readonly<Record<string, Measure>> = {
   scale: measureScale,
   reads: measureReads,
   lanes: measureLanes,
+  resting: measureIdleLanes,
 };
 
+const chosen = ({ only }: BenchOptions) =>
+  Object.entries(MEASURES).filter(([name]) => only.length === 0 || only.includes(name));
+
 async function run(options: BenchOptions): Promise<readonly Figure[]> {
-  const bench = await openWorkbench(options.profileTo);
+  const bench = await openWorkbench({ profileTo: options.profileTo, launcher: LAUNCHER });
   const figures: Figure[] = [];
   try {
-    for (const [name, measure] of Object.entries(MEASURES)) {
-      if (options.only.length > 0 && !options.only.includes(name)) continue;
+    for (const [name, measure] of chosen(options)) {
       process.stderr.write(`measuring: ${name}\n`);
       figures.push(...(await measure(bench, options.pace)));
     }
@@ -40,6 +45,15 @@ async function run(options: BenchOptions): Promise<readonly Figure[]> {
 }
 
 const options = parseOptions(process.argv.slice(2));
-const figures = await run(options);
-print(figures, options);
-process.exitCode = missed(figures).length === 0 ? 0 : 1;
+if (options.against === null) {
+  const figures = await run(options);
+  print(figures, options);
+  process.exitCode = missed(figures).length === 0 ? 0 : 1;
+} else {
+  const measures = chosen(options).map(
+    ([, measure]) =>
+      (bench: Workbench) =>
+        measure(bench, options.pace),
+  );
+  printComparison(await compareWith(options.against, options.turns, measures), options);
+}

@@ -15,6 +15,7 @@ export interface NodeProcess {
 }
 
 export interface NodeOptions {
+  readonly launcher: string;
   readonly environment: Readonly<Record<string, string>>;
   /** Ten thousand keys are more than an environment variable can hold. */
   readonly configFile: string;
@@ -23,12 +24,19 @@ export interface NodeOptions {
   readonly profileTo: string | null;
 }
 
+/** The launcher of this checkout. */
 export const LAUNCHER = fileURLToPath(new URL("../../bin/fencepost.js", import.meta.url));
 
 /** `fencepost start`, what ships, in a process of its own, as a user starts it. */
-export async function startNode({ environment, configFile, logFile, profileTo }: NodeOptions): Promise<NodeProcess> {
+export async function startNode({
+  launcher,
+  environment,
+  configFile,
+  logFile,
+  profileTo,
+}: NodeOptions): Promise<NodeProcess> {
   const log = openSync(logFile, "a");
-  const [program, ...argv] = profileTo === null ? [LAUNCHER] : [process.execPath, ...profiling(profileTo), LAUNCHER];
+  const [program, ...argv] = profileTo === null ? [launcher] : [process.execPath, ...profiling(profileTo), launcher];
   const child = spawn(program as string, [...argv, "start", "--config", configFile], {
     env: { PATH: process.env.PATH, FENCEPOST_AUTH: "none", FENCEPOST_PORT: "0", ...environment },
     stdio: ["ignore", "pipe", log],

@@ -6,7 +6,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { type BenchChain, startChain } from "./chain.ts";
 import { type Databases, query, startDatabases } from "./databases.ts";
-import { LAUNCHER, type NodeProcess, startNode } from "./node-process.ts";
+import { type NodeProcess, startNode } from "./node-process.ts";
+import { processorMs, type Spent } from "./processor-time.ts";
 import { type BenchSigner, makeSigners } from "./signers.ts";
 
 /** A node with a database and a chain of its own. */
@@ -17,6 +18,8 @@ export interface Setup {
   readonly chain: BenchChain;
   readonly databaseUrl: string;
   readonly signers: readonly BenchSigner[];
+  /** Processor time so far of the first node with its signing process, and of PostgreSQL with its sessions. */
+  processor(): Promise<Spent>;
   close(): Promise<void>;
 }
 
@@ -47,14 +50,20 @@ const NODE_ENVIRONMENT = {
   FENCEPOST_IN_FLIGHT_WINDOW: "512",
 };
 
-export async function openWorkbench(profileTo: string | null): Promise<Workbench> {
+export interface WorkbenchOptions {
+  readonly profileTo: string | null;
+  /** `bin/fencepost.js` of the build that is measured. */
+  readonly launcher: string;
+}
+
+export async function openWorkbench({ profileTo, launcher }: WorkbenchOptions): Promise<Workbench> {
   const directory = await mkdtemp(join(tmpdir(), "fencepost-bench-"));
   // Under root the server runs as somebody else, who must be able to pass through.
   await chmod(directory, 0o755);
   const databases = await startDatabases(directory);
   return {
     databases,
-    open: (options = {}) => openSetup({ databases, directory, profileTo }, options),
+    open: (options = {}) => openSetup({ databases, directory, profileTo, launcher }, options),
     close: async () => {
       await databases.stop();
       await rm(directory, { recursive: true, force: true });
@@ -63,7 +72,7 @@ export async function openWorkbench(profileTo: string | null): Promise<Workbench
 }
 
 async function openSetup(
-  { databases, directory, profileTo }: { databases: Databases; directory: string; profileTo: string | null },
+  { databases, directory, profileTo, launcher }: WorkbenchOptions & { databases: Databases; directory: string },
   options: SetupOptions,
 ): Promise<Setup> {
   const { signers: count = 1, suspended = false, nodes: nodeCount = 1, environment: settings = {} } = options;
@@ -76,18 +85,27 @@ async function openSetup(
     ...settings,
   };
   const configFile = join(directory, "fencepost.config.json");
-  await writeFile(configFile, JSON.stringify({ privateKeys: signers.map(({ privateKey }) => privateKey) }));
+  // A node refuses a file with keys that other users of the machine can read.
+  await writeFile(configFile, JSON.stringify({ privateKeys: signers.map(({ privateKey }) => privateKey) }), {
+    mode: 0o600,
+  });
   const logFile = join(directory, "node.log");
-  if (suspended) await suspendAll(databaseUrl, signers);
+  if (suspended) await suspendAll(launcher, databaseUrl, signers);
   const nodes: NodeProcess[] = [];
-  while (nodes.length < nodeCount) nodes.push(await startNode({ environment, configFile, logFile, profileTo }));
+  while (nodes.length < nodeCount)
+    nodes.push(await startNode({ launcher, environment, configFile, logFile, profileTo }));
   if (nodeCount > 1) await untilSpread(databaseUrl, Math.ceil(count / nodeCount));
+  const node = nodes[0] as NodeProcess;
   return {
-    node: nodes[0] as NodeProcess,
+    node,
     nodes,
     chain,
     databaseUrl,
     signers,
+    processor: async () => {
+      const [nodeMs, databaseMs] = await Promise.all([processorMs(node.pid), processorMs(databases.pid)]);
+      return { nodeMs, databaseMs };
+    },
     close: async () => {
       await Promise.all(nodes.map((node) => node.stop()));
       await Promise.all([chain.stop(), databases.drop(databaseUrl)]);
@@ -103,9 +121,9 @@ async function untilSpread(databaseUrl: string, share: number): Promise<void> {
   while (((await query<{ most: number }>(databaseUrl, most))[0]?.most ?? 0) > share) await pause(LOOK_AGAIN_MS);
 }
 
-async function suspendAll(databaseUrl: string, signers: readonly BenchSigner[]): Promise<void> {
+async function suspendAll(launcher: string, databaseUrl: string, signers: readonly BenchSigner[]): Promise<void> {
   const env = { PATH: process.env.PATH, FENCEPOST_DATABASE_URL: databaseUrl };
-  await promisify(execFile)(process.execPath, [LAUNCHER, "migrate"], { env });
+  await promisify(execFile)(process.execPath, [launcher, "migrate"], { env });
   const rows = signers.map(({ address }) => `(${CHAIN_ID}, '${address}', true, 'OPERATOR')`);
   await query(
     databaseUrl,

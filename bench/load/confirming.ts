@@ -15,6 +15,8 @@ const RETRY_MS = 100;
 export class ConfirmingLoad {
   private readonly setup: Setup;
   private readonly target: number;
+  private readonly perSecond: number;
+  private readonly startMs = performance.now();
   private creators: readonly Connection[] = [];
   private feed: Connection | null = null;
   private running = true;
@@ -25,9 +27,10 @@ export class ConfirmingLoad {
   /** Seen in the feed. */
   confirmed = 0;
 
-  constructor(setup: Setup, target: number) {
+  constructor(setup: Setup, target: number, perSecond = Number.POSITIVE_INFINITY) {
     this.setup = setup;
     this.target = target;
+    this.perSecond = perSecond;
   }
 
   async start(connections: number): Promise<void> {
@@ -54,7 +57,9 @@ export class ConfirmingLoad {
         await new Promise<void>((resolve) => this.wake.push(resolve));
         continue;
       }
+      const dueMs = (1_000 * this.created) / this.perSecond;
       this.created += BATCH_SIZE;
+      await pause(this.startMs + dueMs - performance.now());
       const body = batchBody(this.nextSigner().address, BATCH_SIZE, { priced: false });
       const answer = await connection.post("/api/v1/tx/batch", body);
       const refused = BATCH_SIZE - (answer.body.split('"status":202').length - 1);

@@ -1,3 +1,4 @@
+import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
 import { type Load, ratePerSecond } from "../load/drive.ts";
@@ -16,6 +17,7 @@ interface Turn {
   readonly bare: number;
   readonly suspended: number;
   readonly live: number;
+  readonly spent: Spent;
 }
 
 /** Durable creates of one signer by `POST /tx/batch`, in turns with bare inserts on the same server. */
@@ -29,14 +31,15 @@ export async function measureBatchCreate(bench: Workbench, pace: Pace): Promise<
     await ratePerSecond(suspendedLoad, { warmUpMs: pace.warmUpMs, turnMs: 1 });
     const turns: Turn[] = [];
     for (let round = 0; round < pace.rounds; round++) {
-      turns.push({
-        bare: await bare.run(pace.turnMs),
-        suspended: await ratePerSecond(suspendedLoad, { warmUpMs: 0, turnMs: pace.turnMs }),
-        live: await liveRate(bench, pace),
-      });
+      const bareRate = await bare.run(pace.turnMs);
+      const before = await suspended.processor();
+      const rate = await ratePerSecond(suspendedLoad, { warmUpMs: 0, turnMs: pace.turnMs });
+      const spent = spentPerTransaction(before, await suspended.processor(), (rate * pace.turnMs) / 1_000);
+      turns.push({ bare: bareRate, suspended: rate, spent, live: await liveRate(bench, pace) });
     }
     return [
       figure("create, batches of 100, lane suspended", turns, "suspended"),
+      ...processorFigures(turns.map(({ spent }) => spent)),
       figure("create, batches of 100, live", turns, "live"),
     ];
   } finally {

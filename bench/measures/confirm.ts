@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { query } from "../environment/databases.ts";
+import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { ConfirmingLoad } from "../load/confirming.ts";
 import type { Pace } from "../options.ts";
@@ -26,7 +27,7 @@ export async function measureConfirm(bench: Workbench, pace: Pace): Promise<read
 
 async function sustain(bench: Workbench, scenario: Scenario, pace: Pace): Promise<readonly Figure[]> {
   const setup = await bench.open({ signers: scenario.signers });
-  const load = new ConfirmingLoad(setup, scenario.outstanding);
+  const load = new ConfirmingLoad(setup, scenario.outstanding, pace.perSecond);
   try {
     await load.start(CREATORS);
     await pause(pace.warmUpMs);
@@ -40,7 +41,7 @@ async function sustain(bench: Workbench, scenario: Scenario, pace: Pace): Promis
   }
 }
 
-interface Reading {
+interface Reading extends Spent {
   readonly atMs: number;
   readonly confirmed: number;
   readonly roundTrips: number;
@@ -55,10 +56,11 @@ const COUNTERS = `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::float8 A
   sum(n_tup_ins + n_tup_upd) FILTER (WHERE relname = 'history')::float8 AS history_versions
   FROM pg_stat_user_tables WHERE schemaname = 'fencepost'`;
 
-async function reading({ chain, databaseUrl }: Setup, load: ConfirmingLoad): Promise<Reading> {
-  const [{ requests }, [counters]] = await Promise.all([
+async function reading({ chain, databaseUrl, processor }: Setup, load: ConfirmingLoad): Promise<Reading> {
+  const [{ requests }, [counters], spent] = await Promise.all([
     chain.report(),
     query<{ commits: number; row_versions: number; history_versions: number }>(databaseUrl, COUNTERS),
+    processor(),
   ]);
   return {
     atMs: performance.now(),
@@ -67,6 +69,7 @@ async function reading({ chain, databaseUrl }: Setup, load: ConfirmingLoad): Pro
     commits: counters?.commits ?? Number.NaN,
     rowVersions: counters?.row_versions ?? Number.NaN,
     historyVersions: counters?.history_versions ?? Number.NaN,
+    ...spent,
   };
 }
 
@@ -89,6 +92,7 @@ function figures(
   const rate = (1_000 * confirmed) / (after.atMs - before.atMs);
   return [
     { measure: name, value: rate, unit: "/s", bar: { atLeast: 500 }, goal: { atLeast: goal } },
+    ...processorFigures([spentPerTransaction(before, after, confirmed)]),
     { measure: "  RPC round trips", value: each("roundTrips"), unit: "per tx", goal: { atMost: 0.2 } },
     { measure: "  database commits", value: each("commits"), unit: "per tx", goal: { atMost: 0.1 } },
     { measure: "  row versions", value: each("rowVersions"), unit: "per tx", goal: { atMost: 15 } },

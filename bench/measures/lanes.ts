@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { query } from "../environment/databases.ts";
-import { processorMs } from "../environment/processor-time.ts";
+import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { Connection } from "../load/connection.ts";
 import { latenciesAt } from "../load/drive.ts";
@@ -34,6 +34,12 @@ export async function measureLanes(bench: Workbench, pace: Pace): Promise<readon
   return [
     ...busyFigures(await measureBusy(bench, pace, LANES)),
     ...otherFigures(`at the same rate on ${FEW_LANES} lanes`, await measureBusy(bench, pace, FEW_LANES)),
+  ];
+}
+
+/** Lanes that are owned and have nothing to do. */
+export async function measureIdleLanes(bench: Workbench, pace: Pace): Promise<readonly Figure[]> {
+  return [
     ...(await measureResting(bench, pace, {
       lanes: LANES,
       core: { atMost: 2 },
@@ -43,27 +49,24 @@ export async function measureLanes(bench: Workbench, pace: Pace): Promise<readon
   ];
 }
 
-interface Reading {
+interface Reading extends Spent {
   readonly atMs: number;
   readonly roundTrips: number;
   /** Commits are counted by the transaction numbers they take: reads take none. */
   readonly commits: number;
   readonly transactions: number;
-  readonly nodeMs: number;
-  readonly databaseMs: number;
 }
 
-async function readingOf(bench: Workbench, { chain, databaseUrl, node }: Setup): Promise<Reading> {
+async function readingOf({ chain, databaseUrl, processor }: Setup): Promise<Reading> {
   const counters = `SELECT pg_snapshot_xmax(pg_current_snapshot())::text::float8 AS commits, xact_commit::float8 AS transactions
     FROM pg_stat_database WHERE datname = current_database()`;
-  const [{ requests }, rows, nodeMs, databaseMs] = await Promise.all([
+  const [{ requests }, rows, spent] = await Promise.all([
     chain.report(),
     query<{ commits: number; transactions: number }>(databaseUrl, counters),
-    processorMs(node.pid, { withChildren: true }),
-    processorMs(bench.databases.pid, { withChildren: true }),
+    processor(),
   ]);
   const { commits = Number.NaN, transactions = Number.NaN } = rows[0] ?? {};
-  return { atMs: performance.now(), roundTrips: requests, commits, transactions, nodeMs, databaseMs };
+  return { atMs: performance.now(), roundTrips: requests, commits, transactions, ...spent };
 }
 
 function between(before: Reading, after: Reading): Reading {
@@ -85,10 +88,10 @@ async function measureBusy(bench: Workbench, pace: Pace, lanes: number): Promise
     await untilHeld(setup, lanes);
     const load = { connections, send: createInTurn(setup) };
     await latenciesAt(load, PER_SECOND, { warmUpMs: 0, turnMs: WARM_UPS * pace.warmUpMs });
-    const before = await readingOf(bench, setup);
+    const before = await readingOf(setup);
     const latencies = await latenciesAt(load, PER_SECOND, { warmUpMs: 0, turnMs: pace.sustainMs });
     await pause(SETTLE_MS);
-    return { latencies, spent: between(before, await readingOf(bench, setup)) };
+    return { latencies, spent: between(before, await readingOf(setup)) };
   } finally {
     for (const connection of connections) connection.close();
     await setup.close();
@@ -105,18 +108,18 @@ function createInTurn({ signers }: Setup): (connection: Connection) => Promise<n
   };
 }
 
+const NOTHING: Spent = { nodeMs: 0, databaseMs: 0 };
+
 interface Busy {
   readonly latencies: readonly number[];
   readonly spent: Reading;
 }
 
 function otherFigures(name: string, { latencies, spent }: Busy): readonly Figure[] {
-  const perTransaction = (ms: number) => (1_000 * ms) / latencies.length;
   return [
     { measure: `  ${name}, p50`, value: percentile(latencies, 50), unit: "ms" },
     { measure: "    p99", value: percentile(latencies, 99), unit: "ms" },
-    { measure: "    processor time of the node", value: perTransaction(spent.nodeMs), unit: "µs per tx" },
-    { measure: "    processor time of the database", value: perTransaction(spent.databaseMs), unit: "µs per tx" },
+    ...processorFigures([spentPerTransaction(NOTHING, spent, latencies.length)]),
   ];
 }
 
@@ -128,8 +131,7 @@ function busyFigures({ latencies, spent }: Busy): readonly Figure[] {
     { measure: "  RPC round trips", value: spent.roundTrips / count, unit: "per tx", bar: { atMost: 0.1 } },
     { measure: "  database commits", value: spent.commits / count, unit: "per tx", bar: { atMost: 0.1 } },
     { measure: "  reading transactions", value: (spent.transactions - spent.commits) / count, unit: "per tx" },
-    { measure: "  processor time of the node", value: (1_000 * spent.nodeMs) / count, unit: "µs per tx" },
-    { measure: "  processor time of the database", value: (1_000 * spent.databaseMs) / count, unit: "µs per tx" },
+    ...processorFigures([spentPerTransaction(NOTHING, spent, count)]),
   ];
 }
 
@@ -139,15 +141,14 @@ interface Resting {
   readonly roundTrips: Pick<Figure, "bar">;
 }
 
-/** Lanes that are held and have nothing to do. */
 async function measureResting(bench: Workbench, pace: Pace, resting: Resting): Promise<readonly Figure[]> {
   const setup = await bench.open({ signers: resting.lanes, blockTimeMs: USUAL_BLOCK_TIME_MS, environment: USUAL_PACE });
   try {
     await untilHeld(setup, resting.lanes);
     await pause(WARM_UPS_TO_REST * pace.warmUpMs);
-    const before = await readingOf(bench, setup);
+    const before = await readingOf(setup);
     await pause(pace.sustainMs);
-    const spent = between(before, await readingOf(bench, setup));
+    const spent = between(before, await readingOf(setup));
     const perSecond = (value: number) => (1_000 * value) / spent.atMs;
     const share = (ms: number) => (100 * ms) / spent.atMs;
     return [

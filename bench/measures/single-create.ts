@@ -1,4 +1,5 @@
 import { forkServer } from "../environment/forked.ts";
+import { processorFigures, type Spent, spentPerTransaction } from "../environment/processor-time.ts";
 import type { Setup, Workbench } from "../environment/workbench.ts";
 import { call } from "../load/call.ts";
 import { Connection } from "../load/connection.ts";
@@ -31,6 +32,7 @@ interface Client extends Pick<Figure, "measure" | "bar" | "goal"> {
 interface Turn {
   readonly noOp: number;
   readonly create: number;
+  readonly spent: Spent;
 }
 
 /**
@@ -48,8 +50,9 @@ export async function measureSingleCreate(bench: Workbench, pace: Pace): Promise
     await hammer(noOpTarget, pace.warmUpMs);
     await hammer(target, WARM_UPS * pace.warmUpMs);
     const figures: Figure[] = [];
-    for (const client of CLIENTS) figures.push(await compare(client, { noOp: noOpTarget, create: target }, pace));
-    const rate = Math.max(...figures.map(({ value }) => value));
+    for (const client of CLIENTS)
+      figures.push(...(await compare(client, { noOp: noOpTarget, create: target, processor: setup.processor }, pace)));
+    const rate = Math.max(...figures.filter(({ unit }) => unit === "/s").map(({ value }) => value));
     return [...figures, ...latencyFigures(await latencies(setup, rate / 2, pace))];
   } finally {
     await setup.close();
@@ -59,18 +62,23 @@ export async function measureSingleCreate(bench: Workbench, pace: Pace): Promise
 
 async function compare(
   { drive, ...client }: Client,
-  targets: { readonly noOp: Target; readonly create: Target },
+  targets: { readonly noOp: Target; readonly create: Target } & Pick<Setup, "processor">,
   pace: Pace,
-): Promise<Figure> {
+): Promise<readonly Figure[]> {
   const turns: Turn[] = [];
   const sliceMs = pace.turnMs / SLICES;
   for (let slice = 0; slice < pace.rounds * SLICES; slice++) {
-    turns.push({ noOp: await drive(targets.noOp, sliceMs), create: await drive(targets.create, sliceMs) });
+    const noOp = await drive(targets.noOp, sliceMs);
+    const before = await targets.processor();
+    const create = await drive(targets.create, sliceMs);
+    const spent = spentPerTransaction(before, await targets.processor(), (create * sliceMs) / 1_000);
+    turns.push({ noOp, create, spent });
   }
   const noOp = median(turns.map(({ noOp }) => noOp));
   const ratio = median(turns.map(({ create, noOp }) => create / noOp));
   const value = median(turns.map(({ create }) => create));
-  return { ...client, value, unit: "/s", reference: { name: "no-op route", value: noOp, ratio } };
+  const rate: Figure = { ...client, value, unit: "/s", reference: { name: "no-op route", value: noOp, ratio } };
+  return [rate, ...processorFigures(turns.map(({ spent }) => spent))];
 }
 
 async function latencies({ node, signers }: Setup, perSecond: number, { turnMs }: Pace): Promise<readonly number[]> {

@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buildOf } from "./environment/build.ts";
+import { LAUNCHER } from "./environment/node-process.ts";
+import { openWorkbench, type Workbench } from "./environment/workbench.ts";
+import type { Figure } from "./report.ts";
+import { interval, median } from "./statistics.ts";
+
+/** One figure of this build beside the same figure of another commit. */
+export interface Comparison {
+  readonly measure: string;
+  readonly unit: Figure["unit"];
+  readonly here: number;
+  readonly there: number;
+  /** Median of the turns' ratios, above 1 if this build is better, with its 95 % interval. */
+  readonly better: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+type Measure = (bench: Workbench) => Promise<readonly Figure[]>;
+
+/**
+ * Measures this build and that of another commit in turns, each turn in the opposite order of the one before: the speed of
+ * a shared machine changes within the hour, and a ratio is of two figures taken within the same minute.
+ */
+export async function compareWith(
+  ref: string,
+  turns: number,
+  measures: readonly Measure[],
+): Promise<readonly Comparison[]> {
+  const directory = await mkdtemp(join(tmpdir(), "fencepost-against-"));
+  const build = await buildOf(ref, directory);
+  try {
+    const pairs: Pair[] = [];
+    for (let turn = 0; turn < turns; turn++) {
+      for (const measure of measures) {
+        const sides = turn % 2 === 0 ? [LAUNCHER, build.launcher] : [build.launcher, LAUNCHER];
+        const figures = new Map<string, readonly Figure[]>();
+        await Promise.all(sides.map(async (launcher) => figures.set(launcher, await figuresOf(launcher, measure))));
+        pairs.push(...pairsOf(figures.get(LAUNCHER) ?? [], figures.get(build.launcher) ?? []));
+      }
+      process.stderr.write(`turn ${turn + 1} of ${turns}\n`);
+    }
+    const names = new Set(pairs.map(({ measure }) => measure));
+    return [...names].map((name) => comparisonOf(pairs.filter(({ measure }) => measure === name)));
+  } finally {
+    await build.remove();
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function figuresOf(launcher: string, measure: Measure): Promise<readonly Figure[]> {
+  const bench = await openWorkbench({ profileTo: null, launcher });
+  try {
+    return await measure(bench);
+  } finally {
+    await bench.close();
+  }
+}
+
+interface Pair {
+  readonly measure: string;
+  readonly unit: Figure["unit"];
+  readonly here: number;
+  readonly there: number;
+}
+
+/** Indented figures carry the name of the one above: "processor time of the node" belongs to each of several measures. */
+function pairsOf(here: readonly Figure[], there: readonly Figure[]): readonly Pair[] {
+  let parent = "";
+  return here.flatMap(({ measure, unit, value }, index) => {
+    if (!measure.startsWith(" ")) parent = measure;
+    const name = measure === parent ? measure : `${parent}: ${measure.trim()}`;
+    const other = there[index];
+    return other?.measure === measure ? [{ measure: name, unit, here: value, there: other.value }] : [];
+  });
+}
+
+function comparisonOf(pairs: readonly Pair[]): Comparison {
+  const [{ measure, unit } = { measure: "", unit: "/s" as const }] = pairs;
+  const ratios = pairs.map(({ here, there }) => (unit === "/s" ? here / there : there / here));
+  return {
+    measure,
+    unit,
+    here: median(pairs.map(({ here }) => here)),
+    there: median(pairs.map(({ there }) => there)),
+    better: median(ratios),
+    ...interval(ratios),
+  };
+}
