@@ -11,7 +11,7 @@ import type { StepDetails } from "./ledger.ts";
 import type { TransitionItem } from "./writes.ts";
 
 /** Times are the database's: a step that is planned has none yet, so that only the fact is kept. */
-export interface TransactionRow extends Stepped<true, Attempt, StepDetails> {
+export interface TransactionRow extends Stepped<true, Attempt> {
   readonly attempts: readonly Attempt[];
   readonly details: StepDetails;
 }
